@@ -1,0 +1,1 @@
+"""Corpora that the project itself holds."""

@@ -1,0 +1,1 @@
+"""Counting kernels: co-occurrence, term-document and n-gram counts."""

@@ -1,0 +1,1 @@
+"""Batches over memory-mapped Arrow, each a pure function of (seed, step)."""

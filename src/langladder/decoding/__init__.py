@@ -1,0 +1,1 @@
+"""Greedy, sampling and beam search."""

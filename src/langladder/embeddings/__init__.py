@@ -1,0 +1,1 @@
+"""One file a method that yields word vectors; all end as `WordVectors`."""

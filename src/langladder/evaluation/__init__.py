@@ -1,0 +1,1 @@
+"""One scorer a task: perplexity, BLEU, analogy, similarity."""

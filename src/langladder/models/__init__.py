@@ -1,0 +1,1 @@
+"""One file an architecture; each keeps one of the contracts in `base`."""

@@ -1,0 +1,1 @@
+"""Building blocks of networks: cells, attention, masks, feed-forward."""

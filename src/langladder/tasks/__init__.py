@@ -1,0 +1,1 @@
+"""One LightningModule a task, never one a network."""

@@ -1,0 +1,1 @@
+"""Cleaning, readers, splitting, validation, tokenizers and vocabularies: from files to token ids."""
