@@ -1,0 +1,145 @@
+"""Tokenised text on disk: Arrow stream files that are read by mapping them into memory.
+
+One file is one Arrow IPC *stream*, as `datasets.Dataset.from_file` expects, with list<int32> columns; the same rows
+give the same bytes. `TokenStream` holds one column (`ids`: a row is a document, or a line for word streams),
+`PairStream` two (`source`, `target`: a row is a sentence pair). Both show each column as one flat array of ids with
+the rows' bounds: row i is `ids[offsets[i] : offsets[i + 1]]`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from langladder.artefacts import atomic
+from langladder.errors import InputError
+
+BATCH_TOKENS = 1 << 26  # 256 MiB of int32: what a writer holds in memory, and what one record batch holds
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One list<int32> column: ids (N,) int32, read-only and memory-mapped; offsets (R + 1,) int64."""
+
+    ids: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def row(self, index: int) -> np.ndarray:
+        """(length,) int32: a view, not a copy."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"row {index} of {len(self)}")
+        view: np.ndarray = self.ids[self.offsets[index] : self.offsets[index + 1]]
+        return view
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self.row(index) for index in range(len(self)))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(R,) int64: ids in each row."""
+        lengths: np.ndarray = np.diff(self.offsets)
+        return lengths
+
+
+@dataclass(frozen=True)
+class TokenStream(Rows):
+    """A corpus as one flat stream of ids (N,) int32 with its documents' bounds (D + 1,) int64."""
+
+    def document(self, index: int) -> np.ndarray:
+        """The ids of one document, (length,) int32."""
+        return self.row(index)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Map a file into memory; nothing is copied unless the file has several record batches.
+
+        Raises:
+            InputError: the file is missing or is not a token stream.
+        """
+        rows = _read(path, "ids")
+        return cls(rows.ids, rows.offsets)
+
+    @classmethod
+    def write(cls, path: Path, documents: Iterable[np.ndarray], *, batch_tokens: int = BATCH_TOKENS) -> None:
+        """Write documents (each (length,) of integer ids) atomically."""
+        _write(path, ("ids",), ((document,) for document in documents), batch_tokens)
+
+
+@dataclass(frozen=True)
+class PairStream:
+    """Sentence pairs: row i of `source` translates to row i of `target`."""
+
+    source: Rows
+    target: Rows
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Source and target ids of one pair, each (length,) int32."""
+        return self.source.row(index), self.target.row(index)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Map a file into memory. Raises InputError as `TokenStream.open` does."""
+        return cls(_read(path, "source"), _read(path, "target"))
+
+    @classmethod
+    def write(
+        cls, path: Path, pairs: Iterable[tuple[np.ndarray, np.ndarray]], *, batch_tokens: int = BATCH_TOKENS
+    ) -> None:
+        """Write (source ids, target ids) rows atomically."""
+        _write(path, ("source", "target"), pairs, batch_tokens)
+
+
+def _write(path: Path, names: tuple[str, ...], rows: Iterable[tuple[np.ndarray, ...]], batch_tokens: int) -> None:
+    schema = pa.schema([(name, pa.list_(pa.int32())) for name in names])
+    pending: list[tuple[np.ndarray, ...]] = []
+    tokens = 0
+    with atomic(path) as temporary, pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        for row in rows:
+            pending.append(row)
+            tokens += max(len(column) for column in row)
+            if tokens >= batch_tokens:
+                writer.write_batch(_batch(pending, schema))
+                pending, tokens = [], 0
+        if pending:
+            writer.write_batch(_batch(pending, schema))
+
+
+def _batch(rows: list[tuple[np.ndarray, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = []
+    for cells in zip(*rows, strict=True):
+        offsets = np.zeros(len(cells) + 1, dtype=np.int32)
+        np.cumsum([len(cell) for cell in cells], out=offsets[1:])
+        values = np.concatenate([np.asarray(cell, dtype=np.int32) for cell in cells])
+        columns.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)))
+    return pa.record_batch(columns, schema=schema)
+
+
+def _read(path: Path, column: str) -> Rows:
+    try:
+        # The arrays keep the mapping alive; it is closed when the last of them goes.
+        table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file; make it first (stage `tokenize`)") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not an Arrow stream file ({error})") from error
+    if column not in table.column_names or table.schema.field(column).type != pa.list_(pa.int32()):
+        raise InputError(f"{path}: has no column {column!r} of list<int32>; its columns are {table.schema.names}")
+
+    ids = [np.zeros(0, dtype=np.int32)]
+    offsets = [np.zeros(1, dtype=np.int64)]
+    for chunk in table.column(column).chunks:
+        bounds = chunk.offsets.to_numpy().astype(np.int64)
+        ids.append(chunk.values.to_numpy(zero_copy_only=True)[bounds[0] : bounds[-1]])
+        offsets.append(bounds[1:] - bounds[0] + offsets[-1][-1])
+    flat = ids[1] if len(ids) == 2 else np.concatenate(ids)
+    flat.setflags(write=False)
+    return Rows(flat, np.concatenate(offsets))

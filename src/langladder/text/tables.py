@@ -1,0 +1,88 @@
+"""Tables on disk: Parquet, written atomically, the same bytes for the same rows.
+
+Raw and clean text has the columns of `TEXT`, parallel text those of `PAIRS`; one row is one line of text.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from langladder.artefacts import atomic
+from langladder.errors import InputError
+
+# `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
+# (its end included) where the corpus knows it, else null.
+TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
+PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
+
+SPLITS = ("train", "validation", "test")
+ROWS_PER_GROUP = 65_536
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a whole table atomically."""
+    write_batches(path, table.schema, [table])
+
+
+def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+    """Write tables of one schema, one after the other, into one file; only one is in memory at a time.
+
+    Returns:
+        The number of rows written.
+    """
+    rows = 0
+    with atomic(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
+            rows += table.num_rows
+    return rows
+
+
+def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
+    """Read a whole table.
+
+    Raises:
+        InputError: the file is missing, is not Parquet, or lacks a column of `schema`.
+    """
+    with _open(path, schema) as file:
+        return file.read(columns=None if schema is None else schema.names)
+
+
+def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
+    """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
+    with _open(path, schema) as file:
+        yield from file.iter_batches(batch_size=rows, columns=schema.names)
+
+
+def read_column(path: Path, column: str) -> Iterator[list[str]]:
+    """One text column as lists of strings, piece by piece."""
+    for batch in read_batches(path, pa.schema([(column, pa.string())])):
+        yield batch.column(0).to_pylist()
+
+
+def present_splits(folder: Path) -> list[str]:
+    """Names of the tables in a folder, in the order train, validation, test, all.
+
+    Raises:
+        InputError: the folder holds none of them.
+    """
+    found = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
+    if not found:
+        raise InputError(f"{folder}: holds no train.parquet or all.parquet; make the corpus first (stage `corpus`)")
+    return found
+
+
+def _open(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(path)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise InputError(f"{path}: no such file") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({error})") from error
+    missing = [] if schema is None else [name for name in schema.names if name not in file.schema_arrow.names]
+    if missing:
+        have = ", ".join(file.schema_arrow.names)
+        raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {have}")
+    return file

@@ -1,0 +1,119 @@
+"""Word vocabulary with counts, from training text only.
+
+Words are sorted by falling frequency, equal counts alphabetically, so that id 0 is the most frequent word. Counts are
+kept: Huffman codes, subsampling and noise distributions are all functions of them. There are no specials and no
+unknown word: what the vocabulary lacks is left out of the word stream.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from langladder.artefacts import read_json, write_json
+from langladder.errors import InputError
+from langladder.schema import Config
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.tables import present_splits, read_column
+from langladder.text.words import WordMode, split_words
+
+
+class VocabularyConfig(Config):
+    """Which words get an id."""
+
+    words: WordMode = "whitespace"
+    min_count: int = Field(default=1, ge=1)
+    max_size: int | None = Field(default=None, ge=1)  # the most frequent ones; null: no cap
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """V words, most frequent first, and their counts in the training text, (V,) int64."""
+
+    words: list[str]
+    counts: np.ndarray
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Word → id."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def build(cls, lines: Iterable[str], config: VocabularyConfig | None = None) -> "Vocabulary":
+        """Count the words of training lines.
+
+        Raises:
+            InputError: no word is left.
+        """
+        config = config or VocabularyConfig()
+        counter: Counter[str] = Counter()
+        for line in lines:
+            counter.update(split_words(line, config.words))
+        kept = [(word, count) for word, count in counter.items() if count >= config.min_count]
+        if not kept:
+            raise InputError(
+                f"vocabulary.min_count: {config.min_count} leaves none of the {len(counter):,} words of the training "
+                "text; lower it"
+            )
+        kept.sort(key=lambda pair: (-pair[1], pair[0]))
+        kept = kept[: config.max_size]
+        return cls([word for word, _ in kept], np.array([count for _, count in kept], dtype=np.int64))
+
+    def encode(self, words: list[str]) -> np.ndarray:
+        """(length,) int32 ids of the words it knows; the others are left out."""
+        known = self.index
+        return np.array([known[word] for word in words if word in known], dtype=np.int32)
+
+    def save(self, path: Path) -> None:
+        """Write `{"words": [...], "counts": [...]}`."""
+        write_json(path, {"words": self.words, "counts": self.counts.tolist()})
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: the file is missing or holds something else.
+        """
+        value = read_json(path)
+        if not isinstance(value, dict) or set(value) != {"words", "counts"}:
+            raise InputError(f"{path}: not a vocabulary (its keys must be words and counts)")
+        if len(value["words"]) != len(value["counts"]):
+            raise InputError(f"{path}: {len(value['words'])} words but {len(value['counts'])} counts")
+        return cls(value["words"], np.array(value["counts"], dtype=np.int64))
+
+
+def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path) -> dict[str, Any]:
+    """Build the vocabulary of a clean corpus' training split and write its word stream.
+
+    Writes `vocabulary.json` and `train.arrow` (a `TokenStream` whose rows are lines).
+
+    Returns:
+        Figures for the metrics: types, tokens, coverage (share of the running words that have an id).
+    """
+    train = clean_folder / "train.parquet"
+    if "train" not in present_splits(clean_folder):
+        raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
+    vocabulary = Vocabulary.build((line for lines in read_column(train, "text") for line in lines), config)
+    running = 0
+
+    def rows() -> Iterable[np.ndarray]:
+        nonlocal running
+        for lines in read_column(train, "text"):
+            for line in lines:
+                words = split_words(line, config.words)
+                running += len(words)
+                yield vocabulary.encode(words)
+
+    TokenStream.write(out_folder / "train.arrow", rows())
+    vocabulary.save(out_folder / "vocabulary.json")
+    kept = int(vocabulary.counts.sum())
+    return {"types": len(vocabulary), "words": running, "kept_words": kept, "coverage": round(kept / running, 6)}

@@ -1,0 +1,67 @@
+"""Words and their vocabulary."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langladder.errors import InputError
+from langladder.text import tables
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.vocabulary import Vocabulary, VocabularyConfig, encode_words
+from langladder.text.words import split_words
+
+LINES = ["b a a c", "a b d c", "e"]
+
+
+def test_golden_words_and_punctuation() -> None:
+    assert split_words("The cat sat on the mat.", "unicode") == ["The", "cat", "sat", "on", "the", "mat", "."]
+    assert split_words("Cats average 15 hours of sleep a day.", "unicode")[-2:] == ["day", "."]
+    assert split_words("don't stop", "unicode") == ["don't", "stop"]
+
+
+def test_golden_chinese_characters_are_words() -> None:
+    assert split_words("我爱GPT-2。", "unicode") == ["我", "爱", "GPT", "-", "2", "。"]
+    assert split_words("我爱北京", "auto") == ["我", "爱", "北", "京"]
+    assert split_words("it's an @-@ sign", "auto") == ["it's", "an", "@-@", "sign"]
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
+def test_unicode_words_lose_no_visible_character(text: str) -> None:
+    assert "".join(split_words(text, "unicode")) == "".join(text.split())
+
+
+def test_golden_order_is_frequency_then_alphabet() -> None:
+    vocabulary = Vocabulary.build(LINES)
+    assert vocabulary.words == ["a", "b", "c", "d", "e"]
+    assert vocabulary.counts.tolist() == [3, 2, 2, 1, 1] and vocabulary.counts.dtype == np.int64
+    assert vocabulary.index["c"] == 2
+
+
+def test_minimum_count_and_cap() -> None:
+    assert Vocabulary.build(LINES, VocabularyConfig(min_count=2)).words == ["a", "b", "c"]
+    assert Vocabulary.build(LINES, VocabularyConfig(max_size=2)).words == ["a", "b"]
+    with pytest.raises(InputError, match="min_count: 9"):
+        Vocabulary.build(LINES, VocabularyConfig(min_count=9))
+
+
+def test_roundtrip_through_a_file(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.build(LINES)
+    vocabulary.save(tmp_path / "v.json")
+    loaded = Vocabulary.load(tmp_path / "v.json")
+    assert loaded.words == vocabulary.words and np.array_equal(loaded.counts, vocabulary.counts)
+    (tmp_path / "v.json").write_text('{"words": ["a"], "counts": [1, 2]}')
+    with pytest.raises(InputError, match="1 words but 2 counts"):
+        Vocabulary.load(tmp_path / "v.json")
+
+
+def test_word_stream_drops_what_the_vocabulary_lacks(tmp_path: Path) -> None:
+    rows = {"document": [0, 0, 1], "text": LINES, "log_prob": [None] * 3}
+    tables.write_table(tmp_path / "clean" / "train.parquet", pa.table(rows, schema=tables.TEXT))
+    report = encode_words(tmp_path / "clean", VocabularyConfig(min_count=2), tmp_path / "words")
+    stream = TokenStream.open(tmp_path / "words" / "train.arrow")
+    assert [row.tolist() for row in stream] == [[1, 0, 0, 2], [0, 1, 2], []]
+    assert report == {"types": 3, "words": 9, "kept_words": 7, "coverage": 0.777778}
