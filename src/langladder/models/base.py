@@ -1,0 +1,134 @@
+"""The one door of every language model: P(w_1 … w_T) = ∏_t P(w_t | w_1 … w_{t-1}), from unigram to GPT.
+
+A model that offers `log_probs` and `next_log_probs` is scored, compared and sampled from like every other one.
+Conventions: the hidden state after token t scores token t+1; BOS and PAD are given, never predicted; EOS is predicted.
+
+Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+
+from langladder import artefacts, schema
+from langladder.errors import InputError
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, PAD
+
+
+class LanguageModel(ABC):
+    """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
+
+    Config: ClassVar[type[schema.Config]] = schema.Config
+    config: schema.Config
+    vocab_size: int
+
+    def __init__(self, config: schema.Config, vocab_size: int) -> None:
+        self.config, self.vocab_size = config, vocab_size
+
+    @abstractmethod
+    def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Natural-log probability of each token given the ones before it in its row.
+
+        Args:
+            tokens: (B, T) int64; one document a row (lines as BOS … EOS BOS … EOS), right-padded with PAD, any T.
+
+        Returns:
+            (B, T) float32; exactly 0 where the token is BOS or PAD (given, not predicted).
+
+        Raises:
+            InputError: a row does not begin with BOS, or an id is outside the vocabulary.
+        """
+
+    @abstractmethod
+    def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
+        """log P(next = v | prefix): (B, T) int64, rows begin with BOS, right-padded with PAD → (B, V) float32."""
+
+    def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        """One step of generation: read (B, n) new tokens, return ((B, V) log-probabilities of the next one, state).
+
+        Here the state is the whole prefix; models with a cheaper memory (a hidden state, a cache) override this.
+        """
+        prefix = tokens if state is None else torch.cat([state, tokens], dim=1)
+        return self.next_log_probs(prefix), prefix
+
+    def number_of_parameters(self) -> int:
+        """Stored numbers, shared ones counted once."""
+        return sum(array.size for array in self.arrays().values())
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Every array that defines the fitted model, by name."""
+
+    @abstractmethod
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Put back what `arrays` gave. Raises ValueError when names or shapes do not fit."""
+
+    def save(self, folder: Path) -> None:
+        """Write `model.safetensors` and `config.json` into `folder`, atomically."""
+        description = {
+            "format": artefacts.FORMAT_VERSION,
+            "_target_": f"{type(self).__module__}.{type(self).__qualname__}",
+            "vocab_size": self.vocab_size,
+            "config": self.config.model_dump(mode="json"),
+        }
+        with artefacts.atomic(Path(folder)) as temporary:
+            temporary.mkdir()
+            artefacts.write_arrays(temporary / "model.safetensors", self.arrays())
+            artefacts.write_json(temporary / "config.json", description)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved model; `LanguageModel.load` reads any kind, a subclass only its own kind.
+
+        Raises:
+            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
+        """
+        path = Path(folder) / "config.json"
+        description = artefacts.read_json(path)
+        missing = {"format", "_target_", "vocab_size", "config"} - set(description)
+        if missing:
+            raise InputError(f"{path}: not a saved language model (lacks {', '.join(sorted(missing))})")
+        if description["format"] != artefacts.FORMAT_VERSION:
+            raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
+        target = schema.locate(description["_target_"])
+        if not (isinstance(target, type) and issubclass(target, cls)):
+            raise InputError(f"{path}: holds a {description['_target_']}, not a {cls.__name__}")
+        model = target(target.Config.model_validate(description["config"]), description["vocab_size"])
+        arrays = artefacts.read_arrays(Path(folder) / "model.safetensors")
+        try:
+            model.set_arrays(arrays)
+        except ValueError as error:
+            raise InputError(f"{folder}: the arrays do not fit the configuration ({error})") from error
+        return model
+
+
+class CountedLanguageModel(LanguageModel):
+    """A language model fitted by counting: one pass over the training stream, no gradients."""
+
+    @abstractmethod
+    def fit(self, stream: TokenStream) -> None:
+        """Count the training stream and estimate the probabilities."""
+
+
+def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
+    """Raise InputError unless `tokens` is (B, T ≥ 1) int64 with ids below `vocab_size` and rows that begin with BOS."""
+    if tokens.dim() != 2 or tokens.dtype != torch.int64 or tokens.shape[1] == 0:
+        raise InputError(f"tokens: {tuple(tokens.shape)} {tokens.dtype}; expected (B, T) torch.int64 with T ≥ 1")
+    if tokens.numel() == 0:
+        return
+    lowest, highest = int(tokens.min()), int(tokens.max())
+    if lowest < 0 or highest >= vocab_size:
+        raise InputError(f"tokens: ids {lowest}..{highest}; the model's vocabulary has ids 0..{vocab_size - 1}")
+    first = tokens[:, 0]
+    if not bool(((first == BOS) | (first == PAD)).all()):
+        raise InputError(f"tokens: every row begins with BOS ({BOS}), so that its first token has a context")
+
+
+def predicted(targets: torch.Tensor) -> torch.Tensor:
+    """True where a token is predicted, not given: everything but BOS and PAD. Same shape, bool."""
+    return (targets != BOS) & (targets != PAD)

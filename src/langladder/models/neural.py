@@ -1,0 +1,169 @@
+"""What every language model trained by gradients shares: the loss, the scores, saving.
+
+A network says how tokens become hidden states (`forward`) and how far back it can see (`context`); this class makes
+the rest from it. Recurrent networks see everything through their carried state. Networks with a bounded context slide
+a window by half its length, so that each token is scored once and, where the row is long enough, with at least half a
+window before it.
+
+Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C context, W windows.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder import schema
+from langladder.models.base import LanguageModel, check_tokens, predicted
+from langladder.nn.output import SoftmaxOutput
+from langladder.text.specials import PAD
+
+CHUNK = 256
+"""Tokens a recurrent network reads at a time when scoring."""
+
+WINDOW_TOKENS = 8192
+"""Tokens read at a time when scoring windows."""
+
+
+class NeuralLanguageModel(nn.Module, LanguageModel):
+    """A network that turns tokens into hidden states, and an output layer `head` that turns these into probabilities.
+
+    `context` is how many tokens back a position can see, itself included; None for a network with carried state.
+    """
+
+    head: SoftmaxOutput
+    context: int | None = None
+
+    def __init__(self, config: schema.Config, vocab_size: int) -> None:
+        nn.Module.__init__(self)
+        LanguageModel.__init__(self, config, vocab_size)
+
+    @abstractmethod
+    def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        """Hidden states that predict the next token.
+
+        Args:
+            tokens: (B, T) int64, T ≤ context where there is one.
+            state: what an earlier call returned, to read on from there; None begins afresh.
+
+        Returns:
+            hidden (B, T, D), and the state after the last token (None for networks with a bounded context).
+        """
+
+    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """L = −(1/N) Σ_t log P(w_t | w_<t) in nats, over the N targets that are neither BOS nor PAD.
+
+        Args:
+            hidden: (B, T, D); targets: (B, T), the token after each position.
+        """
+        keep = predicted(targets)  # (B, T)
+        chosen = targets[keep]  # (N,)
+        return self.head.loss(hidden[keep], chosen, smoothing) / max(1, len(chosen))
+
+    @torch.no_grad()
+    def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel.log_probs`. Computed in float32, without dropout, whatever precision trains."""
+        check_tokens(tokens, self.vocab_size)
+        with _scoring(self, tokens.device.type):
+            return self._log_probs_carried(tokens) if self.context is None else self._log_probs_windows(tokens)
+
+    @torch.no_grad()
+    def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel.next_log_probs`."""
+        check_tokens(prefix, self.vocab_size)
+        lengths = (prefix != PAD).sum(dim=1)  # (B,)
+        if self.context is not None:
+            starts = (lengths - self.context).clamp(min=0)  # (B,)
+            window = torch.arange(min(self.context, prefix.shape[1]), device=prefix.device)
+            prefix = prefix.gather(1, starts[:, None] + window)  # (B, ≤ C): the last C tokens of each row
+            lengths = lengths - starts
+        with _scoring(self, prefix.device.type):
+            hidden, _ = self(prefix)  # (B, T, D)
+            last = hidden[torch.arange(len(prefix), device=prefix.device), lengths - 1]  # (B, D)
+            return torch.log_softmax(self.head(last).float(), dim=-1)  # (B, V)
+
+    def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
+        scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)
+        state = None
+        for start in range(0, tokens.shape[1] - 1, CHUNK):
+            stop = min(start + CHUNK, tokens.shape[1] - 1)
+            hidden, state = self(tokens[:, start:stop], state)  # (B, ≤ CHUNK, D)
+            self._score(scores, hidden, tokens, slice(start + 1, stop + 1))
+        return scores
+
+    def _score(self, scores: torch.Tensor, hidden: torch.Tensor, tokens: torch.Tensor, span: slice) -> None:
+        """Fill `scores[:, span]` where a token is predicted, from the hidden states one position earlier."""
+        targets = tokens[:, span]
+        keep = predicted(targets)
+        scores[:, span][keep] = self.head.target_log_probs(hidden[keep], targets[keep])
+
+    def _log_probs_windows(self, tokens: torch.Tensor) -> torch.Tensor:
+        assert self.context is not None
+        T, device = tokens.shape[1], tokens.device
+        scores = torch.zeros(tokens.shape, dtype=torch.float32, device=device)
+        stride = max(1, self.context // 2)
+        offsets = torch.arange(min(self.context, T - 1), device=device)  # (C,)
+        windows = _windows((tokens != PAD).sum(dim=1).tolist(), self.context, stride)
+        group = max(1, WINDOW_TOKENS // max(1, len(offsets)))
+        for first in range(0, len(windows), group):
+            rows, starts = torch.tensor(windows[first : first + group], device=device).T[..., None]  # (W, 1) each
+            positions = (starts + offsets).clamp(max=T - 2)  # (W, C)
+            inside = starts + offsets <= T - 2
+            inputs = tokens[rows, positions].masked_fill(~inside, PAD)
+            targets = tokens[rows, positions + 1].masked_fill(~inside, PAD)
+            hidden, _ = self(inputs)  # (W, C, D)
+            # All but a row's first window leave what the window before has predicted already.
+            keep = predicted(targets) & ((starts == 0) | (offsets >= self.context - stride))
+            flat = (rows * T + positions + 1)[keep]
+            scores.view(-1)[flat] = self.head.target_log_probs(hidden[keep], targets[keep])
+        return scores
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Parameters and persistent buffers; a shared (tied) one appears once, under its first name."""
+        return {name: tensor.detach().cpu().numpy() for name, tensor in self._own_tensors().items()}
+
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy the arrays into the network. Raises ValueError when names or shapes differ."""
+        own = self._own_tensors()
+        if own.keys() != arrays.keys():
+            raise ValueError(f"names differ: {sorted(own.keys() ^ arrays.keys())}")
+        with torch.no_grad():
+            for name, tensor in own.items():
+                if tensor.shape != arrays[name].shape:
+                    raise ValueError(f"{name}: shape {arrays[name].shape}, expected {tuple(tensor.shape)}")
+                tensor.copy_(torch.from_numpy(arrays[name]))
+
+    def _own_tensors(self) -> dict[str, torch.Tensor]:
+        seen: set[int] = set()
+        own = {}
+        for name, tensor in self.state_dict(keep_vars=True).items():
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                own[name] = tensor
+        return own
+
+
+def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, int]]:
+    """(row, start) of every window. One that begins at `start` reads start … start+C−1 and predicts one further."""
+    return [
+        (row, start)
+        for row, length in enumerate(lengths)
+        if length > 1
+        for start in range(0, max(1, length - 1 - context + stride), stride)
+    ]
+
+
+@contextmanager
+def _scoring(model: nn.Module, device: str) -> Iterator[None]:
+    """Evaluation mode without autocast; the mode is afterwards as it was."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.autocast(device, enabled=False):
+            yield
+    finally:
+        model.train(training)
