@@ -1,1 +1,11 @@
-"""The stages of the DAG: the only place that knows Hydra, DVC and MLflow."""
+"""The stages of the DAG: the only place that knows Hydra, DVC and MLflow.
+
+`src/` of this very checkout comes first on the path, so that `dvc exp run --queue`, which works in copies of the
+repository, runs the copy's code and not the installed one's.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))

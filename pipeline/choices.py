@@ -1,0 +1,90 @@
+"""params.yaml: what IS chosen. Read here once, checked, and turned into Hydra overrides.
+
+The same values reach every entry point: `dvc repro` and `dvc exp run -S` through the stage `resolve`, and
+`python -m pipeline.<stage> -m …` through `pipeline.stage`, where an override on the command line wins.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field
+
+from langladder.errors import InputError
+from langladder.schema import Config
+from pipeline import ROOT
+
+GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")  # keys that name a file in conf/<key>/
+LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"}  # conf group: list of rungs
+
+
+class Paths(Config):
+    """Files from outside; DVC watches them."""
+
+    text: str
+    parallel: str
+    analogies: str
+    similarity: str
+
+
+class Choices(Config):
+    """Schema of params.yaml."""
+
+    size: str
+    seed: int = Field(ge=0, lt=2**31)
+    precision: str
+    corpus: str
+    parallel: str
+    clean: str
+    tokenizer: str
+    debug: str
+    paths: Paths
+    embeddings: list[str]
+    lms: list[str]
+    translators: list[str]
+    embedding: dict[str, dict[str, Any]] = {}
+    lm: dict[str, dict[str, Any]] = {}
+    translator: dict[str, dict[str, Any]] = {}
+
+    def rungs(self, group: str) -> list[str]:
+        """Names listed for a ladder (`embedding`, `lm` or `translator`)."""
+        names: list[str] = getattr(self, LADDERS[group])
+        return names
+
+
+def load_choices() -> Choices:
+    """Read and check params.yaml.
+
+    Raises:
+        InputError: not YAML (line), unknown keys, wrong types, values out of range: all in one message.
+    """
+    from pipeline.problems import explain
+
+    path = ROOT / "params.yaml"
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"params.yaml: cannot be read: {error}") from error
+    with explain(file_of=lambda _: "params.yaml"):
+        return Choices.model_validate(raw)
+
+
+def overrides(choices: Choices, given: list[str]) -> list[str]:
+    """Hydra overrides that carry params.yaml, without the keys that `given` (the command line) sets itself."""
+    taken = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in given}
+    values: dict[str, Any] = {group: getattr(choices, group) for group in GROUPS}
+    values |= {"seed": choices.seed, "precision": choices.precision}
+    values |= {f"paths.{key}": value for key, value in choices.paths.model_dump().items()}
+    return [f"{key}={_quote(value)}" for key, value in values.items() if key not in taken]
+
+
+def _quote(value: Any) -> str:
+    """A value in Hydra's override grammar; paths may hold characters that the grammar would read."""
+    if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace("-", "").isalnum()):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return str(value)
+
+
+def conf_names(group: str) -> list[str]:
+    """Names that conf/<group>/ offers."""
+    return sorted(Path(file).stem for file in (ROOT / "conf" / group).glob("*.yaml"))

@@ -1,0 +1,70 @@
+"""The version of the code that a job runs: a hash over its stage module and everything of ours that it imports.
+
+It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new rung's
+module touches no other rung. Comments, docstrings and formatting do not count.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline import ROOT
+
+# Orchestration: it decides which job runs with which settings, and nothing of a job's result.
+IGNORED = {"pipeline", "pipeline.stage", "pipeline.jobs", "pipeline.choices", "pipeline.problems", "pipeline.schemas"}
+IGNORED |= {"pipeline.code_version", "pipeline.tracking"}
+
+
+def code_version(stage: str, settings: dict[str, Any]) -> str:
+    """Hash (16 hex digits) of the code behind `pipeline.<stage>` and the `_target_` classes in its settings."""
+    pending = [f"pipeline.{stage}", *_targets(settings)]
+    seen: set[str] = set()
+    while pending:
+        module = pending.pop()
+        if module not in seen and module not in IGNORED and (file := _file(module)):
+            seen.add(module)
+            pending += _imports(file)
+    digest = hashlib.sha256()
+    for module in sorted(seen):
+        digest.update(f"{module} {_hash(_file(module) or Path())}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _targets(settings: Any) -> list[str]:
+    if not isinstance(settings, dict):
+        return []
+    found = [value.rpartition(".")[0] for key, value in settings.items() if key == "_target_"]
+    return found + [target for value in settings.values() for target in _targets(value)]
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """Source file of a module of ours; a name inside a module (`from a.b import name`) is no module."""
+    base = ROOT / "src" if module.startswith("langladder") else ROOT
+    if not module.startswith(("langladder", "pipeline")):
+        return None
+    path = base / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+@cache
+def _imports(file: Path) -> list[str]:
+    found: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+@cache
+def _hash(file: Path) -> str:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body[0].value.value = ""  # a docstring
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()

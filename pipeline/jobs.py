@@ -1,0 +1,78 @@
+"""A job is one stage with its settings. Which settings each stage reads is said here, and they are checked here."""
+
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from langladder.errors import InputError
+from langladder.schema import Config
+from pipeline import choices, schemas
+from pipeline.code_version import code_version
+from pipeline.problems import explain
+
+# stage: the keys of the composed configuration that it reads, and nothing else: an edit re-runs just what it touches
+KEYS: dict[str, list[str]] = {
+    "corpus": ["side", "seed", "paths", "corpus", "parallel"],
+    "clean": ["side", "seed", "clean", "split", "corpus", "parallel"],
+    "tokenize": ["side", "tokenizer"],
+    "vocab": ["words"],
+    "cooccur": ["cooccurrence"],
+    "embed": ["seed", "embedding"],
+    "train_lm": ["seed", "lm"],
+    "train_translator": ["seed", "translator"],
+    "evaluate_embedding": ["embedding", "evaluation", "paths"],
+    "evaluate_lm": ["lm", "evaluation"],
+    "evaluate_translator": ["translator", "evaluation"],
+    "report": ["seed", "size"],
+}
+
+
+def from_resolved(stage: str, config: DictConfig) -> Config:
+    """Settings of a job from its file in resolved/ (and overrides on the command line)."""
+    values = _plain(config)
+    file = values.pop("_job_")
+    with explain(file_of=lambda _: file):
+        return schemas.schema(stage, values).model_validate(values)
+
+
+def from_composed(stage: str, config: DictConfig, task_overrides: list[str]) -> Config:
+    """Settings of a job from the whole composed configuration, with params.yaml's changes to single rungs."""
+    with explain(file_of=file_of(config)):
+        values = job_values(stage, config, task_overrides)
+        return schemas.schema(stage, values).model_validate(values)
+
+
+def job_values(stage: str, config: DictConfig, task_overrides: list[str]) -> dict[str, Any]:
+    """The plain values that a stage reads, `code` (the hash of the code that it runs) included."""
+    config = config.copy()
+    for group in choices.LADDERS:
+        if group in KEYS[stage] and (change := getattr(choices.load_choices(), group).get(config[group].name)):
+            OmegaConf.set_struct(config, False)
+            config[group] = OmegaConf.merge(config[group], change)
+            for override in OverridesParser.create().parse_overrides(task_overrides):  # the command line wins
+                if override.key_or_group.startswith(f"{group}."):
+                    OmegaConf.update(config, override.key_or_group, override.value())
+    values = _plain(OmegaConf.masked_copy(config, KEYS[stage]))
+    values = schemas.pick_side(values)
+    return values | {"code": code_version(stage, values)}
+
+
+def file_of(config: DictConfig) -> Any:
+    """Function from a key's path to the file where that key is set."""
+
+    def file(location: tuple[str, ...]) -> str:
+        group = location[0]
+        if group in choices.LADDERS and group in config:
+            return f"conf/{group}/{config[group].get('name', '?')}.yaml or params.yaml: {group}"
+        return f"conf/{group}/*.yaml" if choices.conf_names(group) else "params.yaml or conf/config.yaml"
+
+    return file
+
+
+def _plain(config: DictConfig) -> dict[str, Any]:
+    try:
+        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        raise InputError(f"{error.full_key or '?'}: {error.msg or error}") from error

@@ -1,0 +1,79 @@
+"""Stage `resolve`: compose and check every job's settings, and write one plain YAML file a job.
+
+Nothing else runs before this has passed; all problems of all jobs are reported at once.
+"""
+
+import sys
+from pathlib import Path
+
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+
+from langladder.artefacts import atomic, write_text
+from langladder.errors import InputError
+from langladder.schema import Config
+from pipeline import ROOT, choices, jobs, schemas
+from pipeline.problems import explain, gather
+
+HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
+# What Hydra reads when this file is the primary config: no run folder, no log file.
+HYDRA = {
+    "defaults": ["_self_", {"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}],
+    "hydra": {"run": {"dir": "."}, "output_subdir": None},
+}
+
+
+def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
+    """Every job of the DAG: (stage, name of the job, Hydra overrides that select it)."""
+    sides = [(stage, side, [f"side={side}"]) for stage in ("corpus", "clean", "tokenize") for side in schemas.SIDES]
+    single = [(stage, stage, []) for stage in ("vocab", "cooccur", "report")]
+    stages = {"embed": "embedding", "evaluate_embedding": "embedding", "train_lm": "lm", "evaluate_lm": "lm"}
+    stages |= {"train_translator": "translator", "evaluate_translator": "translator"}
+    rungs = [(stage, rung, [f"{group}={rung}"]) for stage, group in stages.items() for rung in chosen.rungs(group)]
+    return sides + single + rungs
+
+
+def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
+    """Checked settings of every job, keyed `<stage>/<job>`.
+
+    Raises:
+        InputError: every problem of every job, one a line.
+    """
+    resolved: dict[str, dict[str, object]] = {}
+    problems: list[str] = []
+    for stage, name, selection in plan(chosen):
+        try:
+            config = compose("config", choices.overrides(chosen, selection) + selection)
+            values = jobs.job_values(stage, config, [])
+            with explain(file_of=jobs.file_of(config)):
+                settings: Config = schemas.schema(stage, values).model_validate(values)
+            if stage in ("corpus",):
+                schemas.check_paths(settings)
+            resolved[f"{stage}/{name}"] = values
+        except InputError as error:
+            problems.append(str(error))
+        except HydraException as error:
+            problems.append(f"{stage} {name}: " + " ".join(str(error).split()))
+    if problems:
+        raise gather(problems)
+    return resolved
+
+
+def main() -> None:
+    try:
+        chosen = choices.load_choices()
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            resolved = resolve(chosen)
+        with atomic(Path("resolved")) as folder:
+            for job, values in resolved.items():
+                text = yaml.safe_dump({"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True)
+                write_text(folder / f"{job}.yaml", HEADER + text)
+    except InputError as error:
+        print(f"resolve: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(f"resolve: {len(resolved)} jobs checked → resolved/")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What every stage shares: one entry point for DVC, single Hydra runs and Hydra sweeps.
+
+- `dvc repro` calls `python -m pipeline.<stage> -cp ../resolved/<stage> -cn <job>`: the config is the resolved file, complete
+  and checked, and outputs go to the repository root.
+- `python -m pipeline.<stage> [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go to Hydra's run
+  folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last `dvc repro`.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from langladder.errors import InputError
+from pipeline import ROOT, choices, jobs
+
+Run = Callable[[Any, Path], None]
+
+# No library of ours may call home.
+QUIET = {"HF_HUB_DISABLE_TELEMETRY": "1", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
+QUIET |= {"TOKENIZERS_PARALLELISM": "true", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+
+
+def stage(run: Run) -> Callable[[], None]:
+    """Make `run(job, out)` a stage: job = its checked settings, out = the folder that its outputs are relative to."""
+    name = run.__module__.rpartition(".")[2] if run.__module__ != "__main__" else Path(sys.argv[0]).stem
+
+    def job(config: DictConfig) -> None:
+        resolved = "_job_" in config
+        try:
+            settings = jobs.from_resolved(name, config) if resolved else jobs.from_composed(name, config, _task())
+            run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
+        except InputError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            sys.exit(2)
+
+    def main() -> None:
+        os.chdir(ROOT)
+        for key, value in QUIET.items():
+            os.environ.setdefault(key, value)
+        if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
+            try:
+                _insert(choices.overrides(choices.load_choices(), sys.argv[1:]))
+            except InputError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                sys.exit(2)
+        hydra.main(version_base="1.3", config_path="../conf", config_name="config")(job)()
+
+    return main
+
+
+def _task() -> list[str]:
+    return list(HydraConfig.get().overrides.task)
+
+
+def _insert(values: list[str]) -> None:
+    """Put overrides beside those that stand on the command line already (argparse wants them together)."""
+    places = [i for i, argument in enumerate(sys.argv) if "=" in argument and not argument.startswith("-")]
+    place = places[0] if places else len(sys.argv)
+    sys.argv[place:place] = values
