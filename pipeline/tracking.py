@@ -7,6 +7,7 @@ its code and its inputs), and so does the artefact's folder by construction; `pi
 import fcntl
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,7 +49,8 @@ class Tracked:
         """Log the numbers of a mapping in one call; what is no number is left out."""
         from mlflow.entities import Metric
 
-        batch = [Metric(key, float(v), 0, step) for key, v in values.items() if isinstance(v, int | float)]
+        now = int(time.time() * 1000)
+        batch = [Metric(key, float(v), now, step) for key, v in values.items() if isinstance(v, int | float)]
         self.client.log_batch(self.run_id, metrics=batch)
 
 
