@@ -1,0 +1,143 @@
+"""n-gram models in back-off form: whatever was estimated, a probability is one look-up and some additions.
+
+    log P(w | h) = log p(h w)                    where the n-gram h w was seen,
+                 = log b(h) + log P(w | h′)      else, h′ being h without its first word (b = 1 where h was not seen).
+
+Interpolated models fit the same form: p(h w) then already contains the lower orders' share. It is the form of ARPA
+files too. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS.
+
+Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numba import njit
+
+from langladder.counts.ngrams import extension
+from langladder.models.base import CountedLanguageModel, check_tokens
+from langladder.schema import Config
+from langladder.text.specials import BOS, PAD
+
+DTYPES = {
+    "levels": np.int64,
+    "words": np.int32,
+    "starts": np.int64,
+    "log_probs": np.float32,
+    "log_backoffs": np.float32,
+}
+
+
+class BackoffLanguageModel(CountedLanguageModel):
+    """Base of n-gram models: subclasses write `fit`, which ends in `_set_tables`."""
+
+    def __init__(self, config: Config, vocab_size: int) -> None:
+        self.config = config
+        self.vocab_size = vocab_size
+        self._tables: dict[str, np.ndarray] = {}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """levels (N + 1,), words (G,), starts (L + 1,), log_probs (G,), log_backoffs (L,)."""
+        if not self._tables:
+            raise RuntimeError(f"{type(self).__name__}: not fitted yet; call fit(stream) first")
+        return self._tables
+
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Put back what `arrays` gave. Raises ValueError when names, types or lengths do not fit."""
+        if set(arrays) != set(DTYPES):
+            raise ValueError(f"arrays {sorted(arrays)}; expected {sorted(DTYPES)}")
+        for name, dtype in DTYPES.items():
+            if arrays[name].dtype != dtype or arrays[name].ndim != 1:
+                raise ValueError(f"{name}: {arrays[name].dtype}, {arrays[name].ndim} axes; expected {dtype}, 1")
+        levels, lower = arrays["levels"], len(arrays["log_backoffs"])
+        if levels[1] != self.vocab_size:
+            raise ValueError(f"{levels[1]} single words, but the vocabulary has {self.vocab_size}")
+        total = len(arrays["words"])
+        if levels[-1] != total or levels[-2] != lower or len(arrays["starts"]) != lower + 1:
+            raise ValueError(f"{total} n-grams, {lower} of them below the highest order, contradict {levels.tolist()}")
+        if len(arrays["log_probs"]) != total:
+            raise ValueError(f"{len(arrays['log_probs'])} probabilities for {total} n-grams")
+        self._tables = dict(arrays)
+
+    @property
+    def order(self) -> int:
+        """N: a word is predicted from the N − 1 before it."""
+        return len(self.arrays()["levels"]) - 1
+
+    def ngrams_per_order(self) -> list[int]:
+        """How many n-grams of orders 1 … N the model knows."""
+        return [int(number) for number in np.diff(self.arrays()["levels"])]
+
+    def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel.log_probs`."""
+        check_tokens(tokens, self.vocab_size)
+        tables = self.arrays()
+        scores = _score(
+            tokens.numpy(), self.order, tables["words"], tables["starts"], tables["log_probs"], tables["log_backoffs"]
+        )
+        return torch.from_numpy(scores)  # (B, T)
+
+    def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel.next_log_probs`. BOS and PAD have log-probability −∞."""
+        check_tokens(prefix, self.vocab_size)
+        return torch.from_numpy(np.stack([self._next(row[row != PAD]) for row in prefix.numpy()]))  # (B, V)
+
+    def _next(self, prefix: np.ndarray) -> np.ndarray:
+        """(length,) → (V,): start from single words, then let each longer history correct what it has seen."""
+        tables = self.arrays()
+        words, starts, log_probs = tables["words"], tables["starts"], tables["log_probs"]
+        row = log_probs[: self.vocab_size].copy()  # (V,)
+        for length in range(1, self.order):
+            history = self._number(prefix[-length:]) if length <= len(prefix) else -1
+            if history < 0:
+                break
+            row += tables["log_backoffs"][history]
+            seen = slice(starts[history], starts[history + 1])
+            row[words[seen]] = log_probs[seen]
+            if prefix[-length] == BOS:
+                break
+        return row
+
+    def _number(self, ngram: np.ndarray) -> int:
+        tables = self.arrays()
+        found = int(ngram[0])
+        for word in ngram[1:]:
+            found = int(extension(tables["words"], tables["starts"], found, word)) if found >= 0 else -1
+        return found
+
+
+@njit(cache=True)
+def _score(
+    tokens: np.ndarray,
+    order: int,
+    words: np.ndarray,
+    starts: np.ndarray,
+    log_probs: np.ndarray,
+    log_backoffs: np.ndarray,
+) -> np.ndarray:
+    """log P of every token, (B, T) → (B, T) float32; 0 for BOS and PAD."""
+    rows, length = tokens.shape
+    scores = np.zeros((rows, length), dtype=np.float32)
+    before = np.empty(order, dtype=np.int64)  # the n-gram of each order (index n − 1) that ends at t − 1, or −1 …
+    here = np.empty(order, dtype=np.int64)  # … and at t
+    for b in range(rows):
+        before[:] = -1
+        for t in range(length):
+            word = tokens[b, t]
+            here[:] = -1
+            here[0] = word
+            if word not in (PAD, BOS):
+                longest = 0
+                for n in range(1, order):
+                    if before[n - 1] >= 0:
+                        here[n] = extension(words, starts, before[n - 1], word)
+                        if here[n] >= 0:
+                            longest = n
+                score = log_probs[here[longest]]
+                for n in range(longest, order - 1):  # the histories that were seen, but never before this word
+                    if before[n] >= 0:
+                        score += log_backoffs[before[n]]
+                scores[b, t] = score
+            before, here = here, before
+    return scores
