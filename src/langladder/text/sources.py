@@ -1,0 +1,130 @@
+"""Where a corpus' files are and how they are laid out: the settings of the readers, and the files they name."""
+
+import re
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from langladder.errors import InputError
+from langladder.schema import Config
+from langladder.text.lines import MAX_LINE_BYTES
+from langladder.text.tables import SPLITS
+
+FileFormat = Literal["auto", "txt", "jsonl", "parquet"]
+DocumentRule = Literal["line", "blank_line", "file", "record", "heading"]
+
+
+class FileSource(Config):
+    """Files of text, with the corpus' own splits or without."""
+
+    path: str  # a file, or the folder that the globs of `files` start from
+    # One glob for everything (`clean` then cuts the splits), or {train: glob, validation: glob, test: glob}.
+    files: str | dict[str, str] = "*"
+    format: FileFormat = "auto"  # by the name's ending: .jsonl, .parquet, else text; each also .gz
+    max_line_bytes: int = Field(default=MAX_LINE_BYTES, ge=1)
+
+    @model_validator(mode="after")
+    def _known_splits(self) -> Self:
+        check_splits("files", self.files)
+        return self
+
+
+class Documents(Config):
+    """What one document is; splits are cut between documents, never inside one."""
+
+    # line: each line; blank_line: blank lines part documents; file: each file; record: each jsonl or parquet row;
+    # heading: a line that `heading` matches opens one. A new file always opens one.
+    documents: DocumentRule = "line"
+    heading: str | None = None  # a regular expression over the whole line; WikiText: "= [^=].* ="
+
+    @model_validator(mode="after")
+    def _heading_goes_with_its_rule(self) -> Self:
+        if (self.documents == "heading") != (self.heading is not None):
+            raise ValueError(
+                f"documents: {self.documents!r} with heading: {self.heading!r}; give a regular expression exactly "
+                "when documents is 'heading'"
+            )
+        if self.heading is not None:
+            try:
+                re.compile(self.heading)
+            except re.error as error:
+                raise ValueError(f"heading: {self.heading!r} is not a regular expression ({error})") from error
+        return self
+
+
+class TextSource(FileSource, Documents):
+    """A monolingual corpus in files."""
+
+    field: str = "text"  # the jsonl field or parquet column
+
+
+class ParallelSource(FileSource):
+    """A parallel corpus in files, one pair a line."""
+
+    # columns: tab-separated columns of one file; two_files: line i of one file translates line i of another;
+    # fields: two fields of a jsonl row or two columns of a parquet file.
+    layout: Literal["columns", "two_files", "fields"] = "columns"
+    columns: list[int] = Field(default=[0, 1], min_length=2, max_length=2)
+    fields: list[str] = Field(default=["source", "target"], min_length=2, max_length=2)
+    target_files: str | dict[str, str] | None = None  # for two_files: globs of the target side, keys as in `files`
+    swap: bool = False  # translate the other way round
+
+    @model_validator(mode="after")
+    def _layout_is_complete(self) -> Self:
+        if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
+            raise ValueError(f"columns: {self.columns}; two different column numbers from 0 are wanted")
+        if (self.layout == "two_files") != (self.target_files is not None):
+            raise ValueError(
+                f"layout: {self.layout!r} with target_files: {self.target_files!r}; give target_files exactly when "
+                "layout is 'two_files'"
+            )
+        if self.target_files is not None:
+            check_splits("target_files", self.target_files)
+            if _keys(self.files) != _keys(self.target_files):
+                raise ValueError(f"target_files: splits {_keys(self.target_files)}, but files: {_keys(self.files)}")
+        return self
+
+
+def check_splits(key: str, files: str | dict[str, str]) -> None:
+    """Raise ValueError unless the splits have known names and training text is among them."""
+    if isinstance(files, dict) and not ({"train"} <= set(files) <= set(SPLITS)):
+        raise ValueError(f"{key}: splits {sorted(files)}; allowed: train (always), validation, test")
+
+
+def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[Path]]:
+    """The files of each split, sorted by name; the one split is `all` where the corpus has none of its own.
+
+    Raises:
+        InputError: the path does not exist, a glob matches nothing, or one file is in two splits.
+    """
+    root = Path(source.path)
+    if not root.exists():
+        raise InputError(f"path: {source.path!r} does not exist; give a file or a folder (corpus config)")
+    if root.is_file():
+        if isinstance(globs, dict):
+            raise InputError(f"path: {source.path!r} is one file, but `files` names splits; give the folder instead")
+        return {"all": [root]}
+    found: dict[str, list[Path]] = {}
+    for split, pattern in (globs if isinstance(globs, dict) else {"all": globs}).items():
+        found[split] = sorted(file for file in root.glob(pattern) if file.is_file() and not file.name.startswith("."))
+        if not found[split]:
+            raise InputError(f"files: {pattern!r} matches no file in {source.path!r}")
+    owner: dict[Path, str] = {}
+    for split, files in found.items():
+        for file in files:
+            if owner.setdefault(file, split) != split:
+                raise InputError(f"files: {file} is in both {owner[file]} and {split}; make the globs disjoint")
+    return found
+
+
+def format_of(path: Path, declared: FileFormat) -> FileFormat:
+    """The declared format, or the one that the file's name says (a trailing .gz aside)."""
+    if declared != "auto":
+        return declared
+    ending = path.name.removesuffix(".gz").rpartition(".")[2]
+    return {"jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}.get(ending, "txt")  # type: ignore[return-value]
+
+
+def _keys(files: str | dict[str, str]) -> list[str]:
+    return sorted(files) if isinstance(files, dict) else ["all"]

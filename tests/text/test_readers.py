@@ -1,0 +1,248 @@
+"""Readers: every layout gives the same lines; every bad input is named, and leaves nothing behind."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from langladder.errors import InputError
+from langladder.text import tables
+from langladder.text.hub import HubSource, read_hub
+from langladder.text.readers import read_parallel, read_text
+from langladder.text.sources import ParallelSource, TextSource
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def read(folder: Path, **settings: object) -> list[tuple[int, str]]:
+    out = folder.parent / "raw"
+    read_text(TextSource.model_validate({"path": str(folder), **settings}), out)
+    table = tables.read_table(out / "all.parquet", tables.TEXT)
+    return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
+
+
+def read_pairs(folder: Path, **settings: object) -> list[tuple[str, str]]:
+    out = folder.parent / "raw"
+    read_parallel(ParallelSource.model_validate({"path": str(folder), **settings}), out)
+    table = tables.read_table(out / "all.parquet", tables.PAIRS)
+    return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "texts").mkdir()
+    return tmp_path / "texts"
+
+
+def refuses(folder: Path, message: str, **settings: object) -> None:
+    """The reader says `message`, and nothing is written."""
+    with pytest.raises(InputError, match=message):
+        read(folder, **settings)
+    assert not (folder.parent / "raw").exists() and not list(folder.parent.glob(".raw*"))
+
+
+# ---- layouts
+
+
+def test_text_gzip_jsonl_and_parquet_give_the_same_lines(folder: Path) -> None:
+    lines = ["the cat", "猫が座る", "a <unk> b"]
+    (folder / "a.txt").write_text("\n".join(lines) + "\n")
+    (folder / "b.txt.gz").write_bytes(gzip.compress("\n\n".join(lines).encode()))
+    rows = [json.dumps({"body": {"text": line}}) for line in lines]
+    (folder / "c.jsonl").write_text("\n".join(rows))
+    (folder / "d.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    tables.write_table(folder / "e.parquet", pa.table({"text": lines}))
+    (folder / "f.parquet.gz").write_bytes(gzip.compress((folder / "e.parquet").read_bytes()))
+    for name, field in (
+        ("a*", "x"),
+        ("b*", "x"),
+        ("c*", "body.text"),
+        ("d*", "body.text"),
+        ("e*", "text"),
+        ("f*", "text"),
+    ):
+        assert read(folder, files=name, field=field) == list(enumerate(lines)), name
+
+
+@pytest.mark.parametrize(
+    ("rule", "numbers"),
+    [
+        ({"documents": "line"}, [0, 1, 2, 3, 4, 5]),
+        ({"documents": "blank_line"}, [0, 0, 1, 1, 2, 3]),
+        ({"documents": "file"}, [0, 0, 0, 0, 0, 1]),
+        ({"documents": "heading", "heading": "= [^=].* ="}, [0, 0, 1, 1, 1, 2]),
+    ],
+)
+def test_document_rules(folder: Path, rule: dict[str, str], numbers: list[int]) -> None:
+    (folder / "a.txt").write_text("= A =\none\n\n = B = \n= = part = =\n\n \ntwo\n")
+    (folder / "b.txt").write_text("three")
+    assert [number for number, _ in read(folder, **rule)] == numbers
+
+
+def test_a_record_is_a_document_with_its_lines(folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"text": "one\\r\\ntwo"}\n{"text": "three"}\n')
+    assert read(folder, documents="record") == [(0, "one"), (0, "two"), (1, "three")]
+
+
+def test_own_splits_and_report(folder: Path) -> None:
+    (folder / "train.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    (folder / "dev.txt").write_text("three\n")
+    source = TextSource(path=str(folder), files={"train": "train*", "validation": "dev*"})
+    report = read_text(source, folder.parent / "raw")
+    assert report["splits"] == {"train": {"documents": 2, "lines": 2}, "validation": {"documents": 1, "lines": 1}}
+    assert report["files"] == 2 and report["crlf_lines"] == 2 and report["byte_order_marks"] == 1
+    train = tables.read_table(folder.parent / "raw" / "train.parquet", tables.TEXT)
+    assert train["text"].to_pylist() == ["one", "two"] and train["log_prob"].to_pylist() == [None, None]
+
+
+def test_old_mac_line_ends_are_line_ends(folder: Path) -> None:
+    (folder / "a.txt").write_bytes(b"one\rtwo\rthree")
+    assert read(folder) == [(0, "one"), (1, "two"), (2, "three")]
+
+
+def test_same_files_same_bytes(folder: Path) -> None:
+    (folder / "a.txt").write_text("one\ntwo\n")
+    read(folder)
+    first = (folder.parent / "raw" / "all.parquet").read_bytes()
+    read(folder)
+    assert (folder.parent / "raw" / "all.parquet").read_bytes() == first
+
+
+# ---- bad inputs
+
+
+def test_missing_path_and_empty_glob(folder: Path) -> None:
+    refuses(folder / "nowhere", "does not exist")
+    refuses(folder, r"'\*\.txt' matches no file", files="*.txt")
+
+
+def test_one_file_in_two_splits(folder: Path) -> None:
+    (folder / "a.txt").write_text("one")
+    refuses(folder, "in both train and test", files={"train": "*", "test": "a*"})
+
+
+def test_unknown_split_names_and_half_heading_rules() -> None:
+    with pytest.raises(ValidationError, match="allowed: train"):
+        TextSource(path="x", files={"training": "*"})
+    with pytest.raises(ValidationError, match="heading"):
+        TextSource(path="x", documents="heading")
+    with pytest.raises(ValidationError, match="not a regular expression"):
+        TextSource(path="x", documents="heading", heading="(")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "a.txt: the file is empty"),
+        (b"good\n\x89PNG\x00\x01\n", "a.txt:2: a NUL byte: this is a binary file"),
+        (b"good\nfine\nbad \xff\xfe\n", "a.txt:3: invalid UTF-8 .byte 0xff at column 5"),
+        ("good".encode("utf-16"), "UTF-16, not UTF-8"),
+        (b"\n \n\t\r\n", "only blank lines"),
+        (gzip.compress(b"one\n" * 5000)[:-30], "broken gzip"),
+        (b"\x1f\x8bnot really", "broken gzip"),
+    ],
+)
+def test_bad_files_are_named(folder: Path, content: bytes, message: str) -> None:
+    (folder / "a.txt").write_bytes(content)
+    refuses(folder, message)
+
+
+def test_one_enormous_line_is_refused_without_being_read_whole(folder: Path) -> None:
+    with gzip.open(folder / "a.txt.gz", "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+    refuses(folder, "a.txt.gz:1: a line longer than 10,000,000 bytes")
+    (folder / "a.txt.gz").write_bytes(b"12345\r\n123456\n")
+    refuses(folder, ":2: a line longer than 5 bytes", max_line_bytes=5)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('{"body": "x"}', "a.jsonl:2: has no field 'text'; it has body"),
+        ('{"text": 7}', "a.jsonl:2: field 'text' is a int; text is wanted"),
+        ('{"text": ', "a.jsonl:2: not JSON"),
+        ('["text"]', "a.jsonl:2: has no field 'text'; it has no fields: it is a list"),
+    ],
+)
+def test_bad_jsonl_lines_are_named(folder: Path, row: str, message: str) -> None:
+    (folder / "a.jsonl").write_text('{"text": "fine"}\n' + row)
+    refuses(folder, message)
+
+
+def test_bad_parquet_is_named(folder: Path) -> None:
+    (folder / "a.parquet").write_bytes(b"PAR1 no")
+    refuses(folder, "not a Parquet file")
+    tables.write_table(folder / "a.parquet", pa.table({"body": ["x"]}))
+    refuses(folder, "has no field 'text'")
+
+
+def test_hub_without_network_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError("offline")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    with pytest.raises(InputError, match="without a network use corpus=microworld"):
+        read_hub(HubSource(name="Salesforce/wikitext", config="wikitext-2-v1"), tmp_path / "raw")
+    assert not (tmp_path / "raw").exists()
+
+
+def test_hub_rows_go_the_same_way_as_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    rows = [{"text": ""}, {"text": " = A = \n"}, {"text": " one \n"}, {"text": " = B = \n"}]
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows)
+    source = HubSource(name="x", splits="train", documents="heading", heading="= [^=].* =")
+    assert read_hub(source, tmp_path / "raw")["splits"] == {"all": {"documents": 2, "lines": 3}}
+
+
+# ---- parallel text
+
+
+def test_parallel_layouts_agree(folder: Path) -> None:
+    pairs = [("go .", "va !"), ("run !", "courez !")]
+    (folder / "a.tsv").write_text("".join(f"{one}\t{two}\tCC-BY\n" for one, two in pairs))
+    (folder / "b.en").write_text("".join(one + "\n" for one, _ in pairs))
+    (folder / "b.fr").write_text("".join(two + "\n" for _, two in pairs))
+    (folder / "c.jsonl").write_text("\n".join(json.dumps({"en": one, "fr": two}) for one, two in pairs))
+    assert read_pairs(folder, files="a.tsv") == pairs
+    assert read_pairs(folder, files="b.en", target_files="b.fr", layout="two_files") == pairs
+    assert read_pairs(folder, files="c*", layout="fields", fields=["en", "fr"]) == pairs
+    assert read_pairs(folder, files="a.tsv", swap=True) == [(two, one) for one, two in pairs]
+
+
+def test_parallel_files_of_different_length_give_both_counts(folder: Path) -> None:
+    (folder / "a.en").write_text("1\n2\n3\n")
+    (folder / "a.fr").write_text("1\n2\n3\n4\n5\n")
+    with pytest.raises(InputError, match=r"a\.en: 3 lines, but .*a\.fr: 5"):
+        read_pairs(folder, files="a.en", target_files="a.fr", layout="two_files")
+    assert not (folder.parent / "raw").exists()
+
+
+def test_bad_pairs_are_named(folder: Path) -> None:
+    (folder / "a.tsv").write_text("go\tva\nalone\n")
+    with pytest.raises(InputError, match=r"a\.tsv:2: 1 tab-separated column"):
+        read_pairs(folder)
+    (folder / "a.tsv").write_text("go\t \n")
+    with pytest.raises(InputError, match="no pair with text on both sides"):
+        read_pairs(folder)
+    with pytest.raises(ValidationError, match="target_files"):
+        ParallelSource(path="x", layout="two_files")
+
+
+@pytest.mark.real
+def test_real_corpora_are_read_whole(tmp_path: Path) -> None:
+    if not REAL.is_dir():
+        pytest.skip("the real corpora are not here")
+    files = {"train": "train.txt.gz", "validation": "valid.txt.gz", "test": "test.txt.gz"}
+    path = str(REAL / "wikitext-2")
+    source = TextSource(path=path, files=files, documents="heading", heading="= [^=].* =")
+    splits = read_text(source, tmp_path / "text")["splits"]
+    assert splits["validation"] == {"documents": 60, "lines": 2461} and splits["test"]["lines"] == 2891
+    pairs = read_parallel(ParallelSource(path=str(REAL / "tatoeba-en-fr"), files="fra.txt.gz"), tmp_path / "pairs")
+    assert pairs["splits"]["all"] == {"pairs": 142787, "blank_pairs": 0}
