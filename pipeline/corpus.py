@@ -1,0 +1,50 @@
+"""Stage `corpus`: make microworld, or read text files or a Hub data set, into data/raw/<side>/.
+
+The text side also gets `truth/`: what evaluation sets the corpus brings itself (microworld: analogies, similarities, …).
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import atomic, write_json
+from langladder.corpora import microworld
+from langladder.text import hub, readers
+from langladder.text.tables import write_table
+from pipeline.stage import stage
+
+
+def make_microworld(side: str, source: microworld.MicroworldConfig, folder: Path) -> dict[str, Any]:
+    """Generate one side of microworld, with its truth beside the text."""
+    tables = microworld.generate_text(source) if side == "text" else microworld.generate_parallel(source)
+    for split, table in tables.items():
+        write_table(folder / f"{split}.parquet", table)
+    if side == "text":
+        microworld.write_truth(source, folder / "truth")
+    return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
+
+
+READ = {
+    ("text", "files"): readers.read_text,
+    ("parallel", "files"): readers.read_parallel,
+    ("text", "hub"): hub.read_hub,
+    ("parallel", "hub"): hub.read_hub_parallel,
+}
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    folder = out / "data" / "raw" / job.side
+    with atomic(folder) as temporary:
+        temporary.mkdir()
+        if job.corpus.kind == "microworld":
+            facts = make_microworld(job.side, job.corpus.source, temporary)
+        else:
+            facts = READ[job.side, job.corpus.kind](job.corpus.source, temporary)
+        (temporary / "truth").mkdir(exist_ok=True)
+    write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
+    lines = sum(split["lines"] for split in facts["splits"].values())
+    print(f"corpus {job.side}: {lines:,} lines → {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""From an artefact to the MLflow run that made it, and back, by the job's fingerprint."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from langladder.artefacts import read_json
+from pipeline import ROOT, tracking
+
+
+def find_runs(fingerprint: str) -> list[Any]:
+    """Finished MLflow runs with a fingerprint, newest first."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=tracking.uri())
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    where = f"tags.fingerprint = '{fingerprint}' and attributes.status = 'FINISHED'"
+    return list(client.search_runs(experiments, where, order_by=["attributes.start_time DESC"])) if experiments else []
+
+
+def provenances(root: Path) -> dict[str, Path]:
+    """Fingerprint → artefact folder, of every artefact under models/, multirun/ and outputs/."""
+    folders = [root / "models", root / "multirun", root / "outputs"]
+    files = [file for folder in folders for file in sorted(folder.rglob("provenance.json"))]
+    return {read_json(file)["fingerprint"]: file.parent for file in reversed(files)}
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    """Entry point."""
+
+
+@main.command()
+def uri() -> None:
+    """Print the tracking store."""
+    click.echo(tracking.uri())
+
+
+@main.command()
+@click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def of(artefact: Path) -> None:
+    """Print the runs that made ARTEFACT, e.g. models/lm/lstm; the newest first."""
+    fingerprint = read_json(artefact / "provenance.json")["fingerprint"]
+    runs = find_runs(fingerprint)
+    for run in runs:
+        click.echo(f"{run.info.run_id}  {run.info.run_name}  #/experiments/{run.info.experiment_id}/runs/{run.info.run_id}")
+    if not runs:
+        raise click.ClickException(f"no run with fingerprint {fingerprint} in {tracking.uri()} (made on another machine?)")
+
+
+@main.command()
+@click.argument("run_id")
+def artefact(run_id: str) -> None:
+    """Print the folder of what run RUN_ID made."""
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    try:
+        run = MlflowClient(tracking_uri=tracking.uri()).get_run(run_id)
+    except MlflowException as error:
+        raise click.ClickException(f"no run {run_id!r} in {tracking.uri()}") from error
+    found = provenances(ROOT).get(run.data.tags.get("fingerprint", ""))
+    if found is None:
+        raise click.ClickException(f"what run {run_id} made is not here (overwritten or never made in this checkout)")
+    click.echo(found.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

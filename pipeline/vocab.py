@@ -1,0 +1,22 @@
+"""Stage `vocab`: the word vocabulary with its counts, and the training text as word ids, in data/words/."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import atomic, write_json
+from langladder.text.vocabulary import encode_words
+from pipeline.stage import stage
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    folder = out / "data" / "words"
+    with atomic(folder) as temporary:
+        temporary.mkdir()
+        figures = encode_words(Path("data/clean/text"), job.words, temporary)
+    write_json(out / "metrics" / "vocab.json", figures)
+    print(f"vocab: {figures['types']:,} words cover {figures['coverage']:.1%} of the training text → {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""A piece of work worth keeping track of: a training or an evaluation, with its name, its checkpoints and its MLflow run."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import FORMAT_VERSION, write_json
+from pipeline import tracking
+from pipeline.fingerprint import digest, fingerprint, home
+
+LADDER_TASKS = {"embedding": "word vectors", "lm": "language models", "translator": "translation"}  # MLflow experiments
+
+
+@dataclass(frozen=True)
+class Work:
+    """An open piece of work."""
+
+    fingerprint: str
+    provenance: dict[str, Any]
+    checkpoints: Path
+    run: tracking.Tracked
+
+    def write_provenance(self, folder: Path) -> None:
+        """Into an artefact's folder: what it was made from, and with which settings. No times, no run ids."""
+        write_json(folder / "provenance.json", self.provenance)
+
+
+@contextmanager
+def work(ladder: str, stage: str, job: Any, inputs: Mapping[str, Path]) -> Iterator[Work]:
+    """Open the MLflow run of a job on one rung; remove its checkpoints when it has succeeded."""
+    settings = job.model_dump(mode="json", by_alias=True)
+    hashes = {name: digest(path) for name, path in inputs.items()}
+    name = fingerprint(stage, settings, hashes)
+    provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes, "settings": settings}
+    checkpoints = home() / "checkpoints" / name
+    rung = getattr(job, ladder).name
+    with tracking.run(LADDER_TASKS[ladder], stage, rung, settings, name, hashes) as run:
+        yield Work(name, provenance, checkpoints, run)
+    shutil.rmtree(checkpoints, ignore_errors=True)
