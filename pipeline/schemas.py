@@ -34,7 +34,7 @@ class Evaluation(Config):
     length_alpha: float = Field(ge=0, le=2)
     max_length: int = Field(ge=1)
     restrict_vocabulary: int | None = Field(default=None, ge=1)
-    neighbours_of: list[str]
+    neighbours: int = Field(ge=1)
 
 
 class Sizes(Config):

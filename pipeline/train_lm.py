@@ -1,0 +1,69 @@
+"""Stage `train_lm`: train (by gradient) or count one language model; models/lm/<rung>/, metrics, learning curve."""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from langladder.artefacts import read_json, write_json
+from langladder.evaluation.perplexity import score
+from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.schema import locate
+from langladder.tasks.language_modelling import train_language_model
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.tokenizers import Tokenizer
+from pipeline.outputs import write_curve
+from pipeline.stage import stage
+from pipeline.work import Work, work
+
+TOKENS = Path("data/tokens/text")
+
+
+def fit(model: LanguageModel, job: Any, open_work: Work) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Fit the model in place; returns its learning curve and what the machine took for it."""
+    train = TokenStream.open(TOKENS / "train.arrow")
+    if isinstance(model, CountedLanguageModel):
+        started = time.perf_counter()
+        model.fit(train)
+        seconds = time.perf_counter() - started
+        return [], {"seconds": seconds, "tokens_per_second": len(train.ids) / seconds}
+    result = train_language_model(
+        model,
+        train,
+        TokenStream.open(TOKENS / "validation.arrow"),
+        job.lm.training,
+        seed=job.seed,
+        work=open_work.checkpoints,
+        logger=open_work.run.lightning_logger(),
+    )
+    cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
+    return result.curve, cost | {"peak_memory_bytes": result.peak_memory_bytes}
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    with work("lm", "train_lm", job, {"tokens": TOKENS}) as open_work:
+        torch.manual_seed(job.seed)
+        model = locate(job.lm.target)(job.lm.model, Tokenizer.load(TOKENS / "tokenizer.json").vocab_size)
+        curve, cost = fit(model, job, open_work)
+
+        folder = out / "models" / "lm" / job.lm.name
+        model.save(folder)
+        shutil.copy(TOKENS / "tokenizer.json", folder / "tokenizer.json")
+        open_work.write_provenance(folder)
+        write_curve(out / "curves" / "lm" / f"{job.lm.name}.csv", curve)
+
+        sizes = read_json(TOKENS / "sizes.json")["validation"]
+        scores = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
+        figures = {"parameters": model.number_of_parameters()}
+        figures |= {f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_byte")}
+        write_json(out / "metrics" / "train_lm" / f"{job.lm.name}.json", figures)
+        open_work.run.metrics(figures | cost)
+    perplexity = figures["validation_perplexity_per_word"]
+    print(f"train_lm {job.lm.name}: {cost['seconds']:.0f} s, validation perplexity {perplexity:.2f} a word → {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Stage `train_translator`: train one translator; models/translator/<rung>/, metrics, learning curve."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from langladder.artefacts import write_json
+from langladder.schema import locate
+from langladder.tasks.translation import train_translator
+from langladder.text.corpus_ids import PairStream
+from langladder.text.tokenizers import Tokenizer
+from pipeline.outputs import write_curve
+from pipeline.stage import stage
+from pipeline.work import work
+
+TOKENS = Path("data/tokens/parallel")
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    name = job.translator.name
+    with work("translator", "train_translator", job, {"tokens": TOKENS}) as open_work:
+        torch.manual_seed(job.seed)
+        sizes = [Tokenizer.load(TOKENS / f"{side}.json").vocab_size for side in ("source", "target")]
+        model = locate(job.translator.target)(job.translator.model, *sizes)
+        result = train_translator(
+            model,
+            PairStream.open(TOKENS / "train.arrow"),
+            PairStream.open(TOKENS / "validation.arrow"),
+            job.translator.training,
+            seed=job.seed,
+            work=open_work.checkpoints,
+            logger=open_work.run.lightning_logger(),
+        )
+        folder = out / "models" / "translator" / name
+        model.save(folder)
+        for side in ("source", "target"):
+            shutil.copy(TOKENS / f"{side}.json", folder / f"{side}.json")
+        open_work.write_provenance(folder)
+        write_curve(out / "curves" / "translator" / f"{name}.csv", result.curve)
+        figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss}
+        write_json(out / "metrics" / "train_translator" / f"{name}.json", figures)
+        cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
+        open_work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
+    print(f"train_translator {name}: {result.seconds:.0f} s, validation loss {result.best_validation_loss} → {folder}")
+
+
+if __name__ == "__main__":
+    main()
