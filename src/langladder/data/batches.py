@@ -1,0 +1,55 @@
+"""Batches that are pure functions of (seed, step), so that training resumes knowing nothing but the step.
+
+No sampler holds a position and no generator is carried along: the order of an epoch is a permutation drawn from
+(seed, epoch), and the place inside it follows from the step.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+
+Batch = TypeVar("Batch")
+
+
+class StepBatches(ABC, Generic[Batch]):
+    """What training asks of its data. A batch is a tensor, or a tuple or dict of tensors."""
+
+    @abstractmethod
+    def train(self, step: int) -> Batch:
+        """The batch of training step `step` (0, 1, 2, …): the same one whenever it is asked for."""
+
+    @abstractmethod
+    def validation(self) -> Sequence[Batch]:
+        """The validation batches, always the same and in the same order; empty if there is no validation."""
+
+    @abstractmethod
+    def size(self, batch: Batch) -> int:
+        """Number of predicted tokens in a training batch (the unit of tokens a second)."""
+
+
+def generator(*key: int) -> np.random.Generator:
+    """A random generator that depends on nothing but `key`, e.g. (seed, epoch)."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+
+
+@lru_cache(maxsize=4)
+def permutation(count: int, *key: int) -> np.ndarray:
+    """(count,) int64: 0 … count−1 in the order drawn for `key`. Read-only."""
+    order = generator(*key).permutation(count)
+    order.setflags(write=False)
+    return order
+
+
+def shuffled(count: int, batch_size: int, step: int, *key: int) -> np.ndarray:
+    """(batch_size,) int64: which of `count` examples step `step` sees.
+
+    The steps walk through one permutation after another (one an epoch, each drawn from `key` and the epoch), so every
+    example comes once an epoch; a batch at an epoch's end goes on into the next one.
+    """
+    picks = np.arange(step * batch_size, (step + 1) * batch_size)
+    return np.array(
+        [permutation(count, *key, epoch)[place] for epoch, place in zip(*divmod(picks, count), strict=True)]
+    )

@@ -1,0 +1,135 @@
+"""What watches a training run: the learning curve, the progress bar, the checkpoint to resume from."""
+# ruff: noqa: ARG002 - Lightning fixes the arguments of its hooks
+
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.callbacks import Checkpoint
+from tqdm import tqdm
+
+from langladder.errors import InputError
+from langladder.tasks.optimisation import TrainingConfig, learning_rate
+
+
+class Recorder(Callback):
+    """The learning curve: one row at every `log_every`-th step and at every validation.
+
+    A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr"}. The rows travel in
+    the checkpoint, so a resumed run has the whole curve; so do the seconds, which measure and are not deterministic.
+    """
+
+    def __init__(self, config: TrainingConfig, size: Any) -> None:
+        self.config, self.size = config, size
+        self.rows: list[dict[str, float | None]] = []
+        self.total, self.batches = torch.zeros(()), 0
+        self.tokens, self.seconds = 0, 0.0
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        """Start the clock."""
+        self.started = time.perf_counter()
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Add the step's loss; make a row when it is time."""
+        self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
+        self.batches += 1
+        self.tokens += self.size(batch)
+        step = pl_module.steps_done
+        if step % self.config.log_every == 0 or step % self.config.validate_every == 0 or step == self.config.max_steps:
+            self._add_row(trainer, step)
+        self.seconds += time.perf_counter() - self.started
+
+    def _add_row(self, trainer: Trainer, step: int) -> None:
+        loss = self.total.item() / self.batches
+        if not math.isfinite(loss):
+            raise InputError(
+                f"training diverged: the loss is {loss} at step {step}. "
+                f"Lower training.lr ({self.config.lr}) or training.clip_norm ({self.config.clip_norm})"
+            )
+        rate = learning_rate(self.config, step - 1)
+        self.rows.append({"step": step, "train_loss": loss, "validation_loss": None, "lr": rate})
+        self.total, self.batches = torch.zeros(()), 0
+        for logger in trainer.loggers:
+            logger.log_metrics({"train_loss": loss, "lr": rate}, step=step)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Put the validation loss into the step's row."""
+        if trainer.sanity_checking or not self.rows:
+            return
+        loss = float(trainer.callback_metrics["validation_loss"])
+        self.rows[-1]["validation_loss"] = loss
+        for logger in trainer.loggers:
+            logger.log_metrics({"validation_loss": loss}, step=pl_module.steps_done)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The curve and what has been added up since its last row."""
+        names = ("rows", "total", "batches", "tokens", "seconds")
+        return {name: getattr(self, name) for name in names}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        vars(self).update(state_dict)
+
+
+class ResumePoint(Checkpoint):
+    """Writes the checkpoint to resume from, always between two steps: after validation where a step has one."""
+
+    def __init__(self, path: Path, config: TrainingConfig) -> None:
+        self.path, self.config = path, config
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Write at every `checkpoint_every`-th step, unless validation is still to come at this step."""
+        step = pl_module.steps_done
+        last = step == self.config.max_steps
+        validates = bool(trainer.val_dataloaders) and (last or step % self.config.validate_every == 0)
+        if (last or step % self.config.checkpoint_every == 0) and not validates:
+            self._save(trainer)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Write after every validation (the callbacks with a say in stopping have run by now)."""
+        self._save(trainer)
+
+    def _save(self, trainer: Trainer) -> None:
+        if not self.config.fast_dev_run:
+            trainer.save_checkpoint(self.path)
+
+
+class StepBar(Callback):
+    """One progress bar for the whole run; where there is no terminal, one line a validation."""
+
+    def __init__(self, config: TrainingConfig, recorder: Recorder) -> None:
+        self.config, self.recorder = config, recorder
+        self.bar: Any = None
+
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Show the bar at the step that training starts from."""
+        self.bar = tqdm(
+            total=self.config.max_steps, initial=pl_module.steps_done, unit="step", mininterval=0.5, disable=None
+        )
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Move on by one step."""
+        if self.bar.disable:
+            return
+        self.bar.update(1)
+        if self.recorder.rows and self.recorder.rows[-1]["step"] == pl_module.steps_done:
+            self.bar.set_postfix_str(f"train {self.recorder.rows[-1]['train_loss']:.3f}", refresh=False)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Say how the step's validation went."""
+        row = self.recorder.rows[-1]
+        rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
+        tqdm.write(
+            f"step {row['step']:>7} of {self.config.max_steps}  train {row['train_loss']:.4f}  "
+            f"validation {row['validation_loss']:.4f}  {rate:,.0f} tokens/s",
+            file=sys.stderr,
+        )
+
+    def teardown(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
+        """Close the bar."""
+        if self.bar is not None:
+            self.bar.close()

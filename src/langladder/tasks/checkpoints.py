@@ -1,0 +1,105 @@
+"""Checkpoints without pickle: tensors as safetensors, everything else as JSON in the same file's header.
+
+One file, written under a temporary name and renamed: whatever moment the process dies at, the folder holds a whole
+checkpoint (the new one or the one before). Reading runs no code.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytorch_lightning.plugins.io import CheckpointIO
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from langladder.artefacts import FORMAT_VERSION, atomic
+from langladder.errors import InputError
+
+SUFFIX = ".safetensors"
+_TENSOR, _TUPLE, _ITEMS = "$tensor", "$tuple", "$items"
+
+
+def write_checkpoint(path: Path, checkpoint: Mapping[str, Any]) -> None:
+    """Write nested dicts, lists, tuples, tensors, numbers, strings, None. Raises TypeError for anything else."""
+    tensors: dict[str, torch.Tensor] = {}
+    tree = _encode(dict(checkpoint), tensors, {})
+    with atomic(Path(path)) as temporary:
+        save_file(tensors, temporary, metadata={"format": str(FORMAT_VERSION), "checkpoint": json.dumps(tree)})
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read what `write_checkpoint` wrote; tensors come back on the CPU.
+
+    Raises:
+        InputError: no such file, or not a checkpoint of this format.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != str(FORMAT_VERSION) or "checkpoint" not in metadata:
+                raise InputError(f"{path}: not a checkpoint of format {FORMAT_VERSION}; delete it to start afresh")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise InputError(f"{path}: damaged checkpoint ({error}); delete it to start afresh") from error
+    checkpoint: dict[str, Any] = _decode(json.loads(metadata["checkpoint"]), tensors)
+    return checkpoint
+
+
+def _encode(value: Any, tensors: dict[str, torch.Tensor], names: dict[Any, str]) -> Any:
+    """JSON form of `value`; its tensors go to `tensors`, one that is shared (tied weights) only once."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, torch.Tensor):
+        identity = (
+            (value.data_ptr(), value.shape, value.stride(), value.dtype, value.device) if value.numel() else value
+        )
+        if identity not in names:
+            names[identity] = f"{len(names)}"
+            tensors[names[identity]] = value.detach().clone(memory_format=torch.contiguous_format).cpu()
+        return {_TENSOR: names[identity]}
+    if isinstance(value, tuple):
+        return {_TUPLE: [_encode(item, tensors, names) for item in value]}
+    if isinstance(value, list):
+        return [_encode(item, tensors, names) for item in value]
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: _encode(item, tensors, names) for key, item in value.items()}
+        items = [[_encode(key, tensors, names), _encode(item, tensors, names)] for key, item in value.items()]
+        return {_ITEMS: items}
+    raise TypeError(f"a checkpoint holds numbers, strings, tensors and their collections, not {type(value)}")
+
+
+def _decode(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _TENSOR in value:
+        return tensors[value[_TENSOR]]
+    if _TUPLE in value:
+        return tuple(_decode(value[_TUPLE], tensors))
+    if _ITEMS in value:
+        return {_decode(key, tensors): _decode(item, tensors) for key, item in value[_ITEMS]}
+    return {key: _decode(item, tensors) for key, item in value.items()}
+
+
+class SafetensorsCheckpointIO(CheckpointIO):
+    """Lightning's door to these files."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        """Write one checkpoint; `storage_options` are of no use here."""
+        del storage_options
+        write_checkpoint(Path(path), checkpoint)
+
+    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+        """Read one checkpoint onto the CPU; Lightning moves it where it belongs."""
+        del map_location, weights_only
+        return read_checkpoint(Path(path))
+
+    def remove_checkpoint(self, path: Any) -> None:
+        """Delete one checkpoint."""
+        Path(path).unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""How a model is trained: the settings, the optimisers and the learning-rate schedules.
+
+Optimisers (θ parameters, g gradient, η learning rate): SGD θ ← θ − ηg; momentum v ← βv + g, θ ← θ − ηv; AdaGrad
+(Duchi et al. 2011); Adam (Kingma & Ba 2015, with its bias correction); AdamW (Loshchilov & Hutter 2019, weight decay
+apart from the gradient).
+
+Schedules, with s the updates made so far (0 at the first one), t = s + 1, w the warm-up steps:
+    constant       η
+    exponential    η · decay^(s / decay_steps)
+    step           η · decay^⌊s / decay_steps⌋
+    warmup_cosine  min_lr + ½ (η − min_lr)(1 + cos(π (s − w) / (max_steps − w)))
+    noam           η · √w · min(t^−½, t · w^−3/2)   (Vaswani et al. 2017, section 5.3: there η = (d_model · w)^−½)
+All but noam rise linearly, η t / w, during the warm-up; none falls below min_lr after it.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from pydantic import Field, field_validator, model_validator
+from torch import nn
+
+from langladder.schema import Config
+
+
+class TrainingConfig(Config):
+    """Settings of one training run. The seed is given beside it."""
+
+    optimizer: Literal["adamw", "adam", "sgd", "momentum", "adagrad"] = "adamw"
+    lr: float = Field(default=1e-3, gt=0, le=100)
+    betas: list[float] = Field(default=[0.9, 0.999], min_length=2, max_length=2)
+    """Adam's decay rates; the first is also the β of momentum."""
+    eps: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    """On matrices only; biases and normalisation gains are not decayed."""
+    schedule: Literal["constant", "exponential", "step", "warmup_cosine", "noam"] = "warmup_cosine"
+    warmup_steps: int = Field(default=0, ge=0)
+    min_lr: float = Field(default=0.0, ge=0)
+    decay: float = Field(default=0.9, gt=0, le=1)
+    decay_steps: int = Field(default=1000, ge=1)
+    max_steps: int = Field(default=1000, ge=1)
+    clip_norm: float | None = Field(default=1.0, gt=0)
+    """Largest norm of the whole gradient; null = never clipped."""
+    precision: Literal["fp32", "bf16", "auto"] = "auto"
+    """auto: bf16 where the GPU, or the CPU (AVX-512 BF16 or AMX), computes in it; else fp32."""
+    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    validate_every: int = Field(default=500, ge=1)
+    patience: int | None = Field(default=None, ge=1)
+    """Stop after this many validations in a row without a new best; null = train all steps."""
+    checkpoint_every: int = Field(default=500, ge=1)
+    log_every: int = Field(default=50, ge=1)
+    progress: bool = True
+    overfit_batches: int = Field(default=0, ge=0)
+    """Debug: train on this many batches over and over; 0 = off."""
+    profiler: Literal["simple", "advanced"] | None = None
+    fast_dev_run: bool = False
+    """Debug: one training step and one validation batch, nothing written."""
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _refuse_half(cls, value: object) -> object:
+        if value in ("fp16", "float16", "16", 16):
+            raise ValueError(
+                "fp16 needs loss scaling and is emulated, many times slower, on CPUs; use bf16, fp32 or auto"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrainingConfig":
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas={self.betas}: each must be in [0, 1)")
+        if self.warmup_steps > self.max_steps:
+            raise ValueError(f"warmup_steps={self.warmup_steps} exceeds max_steps={self.max_steps}")
+        if self.min_lr > self.lr:
+            raise ValueError(f"min_lr={self.min_lr} exceeds lr={self.lr}")
+        if self.schedule == "noam" and self.warmup_steps == 0:
+            raise ValueError("schedule=noam rises during the warm-up: warmup_steps must be 1 or more, got 0")
+        return self
+
+
+def learning_rate(config: TrainingConfig, step: int) -> float:
+    """The rate of the update after `step` updates; see the module's table."""
+    s, t, w = step, step + 1, config.warmup_steps
+    if config.schedule == "noam":
+        return config.lr * math.sqrt(w) * min(1 / math.sqrt(t), t / math.pow(w, 1.5))
+    if s < w:
+        return config.lr * t / w
+    if config.schedule == "exponential":
+        rate = config.lr * math.pow(config.decay, s / config.decay_steps)
+    elif config.schedule == "step":
+        rate = config.lr * math.pow(config.decay, s // config.decay_steps)
+    elif config.schedule == "warmup_cosine":
+        done = (s - w) / max(1, config.max_steps - w)
+        rate = config.min_lr + 0.5 * (config.lr - config.min_lr) * (1 + math.cos(math.pi * done))
+    else:
+        rate = config.lr
+    return max(rate, config.min_lr)
+
+
+def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+    """The optimiser over the module's trainable parameters, matrices decayed, vectors not."""
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    first, second = config.betas
+    if config.optimizer in ("adam", "adamw"):
+        kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+        return kind(groups, lr=config.lr, betas=(first, second), eps=config.eps, fused=True)
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(groups, lr=config.lr, eps=config.eps)
+    return torch.optim.SGD(groups, lr=config.lr, momentum=first if config.optimizer == "momentum" else 0.0)
+
+
+def resolve_precision(config: TrainingConfig) -> Literal["fp32", "bf16"]:
+    """What `auto` means on this machine."""
+    if config.precision != "auto":
+        return config.precision
+    if config.accelerator != "cpu" and torch.cuda.is_available():
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        capabilities = torch.cpu.get_capabilities()
+        native = bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+    return "bf16" if native else "fp32"

@@ -1,0 +1,84 @@
+"""What is being learnt, apart from how: a task holds a network and says its loss on a batch."""
+
+from abc import abstractmethod
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+
+from langladder.data.batches import generator
+from langladder.tasks.optimisation import TrainingConfig, learning_rate, make_optimizer
+
+MONITOR = "validation_loss"
+
+
+class Task(pl.LightningModule):
+    """What is being learnt. Subclasses hold the network and say its loss; the rest is the same for every task."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.seed = 0
+        self.steps_done = 0
+        self._sums = [0.0, 0]
+
+    @abstractmethod
+    def loss(self, batch: Any) -> torch.Tensor:
+        """Mean loss of a training batch: a scalar to differentiate."""
+
+    @abstractmethod
+    def evaluate(self, batch: Any) -> tuple[float, int]:
+        """(summed loss, number of terms) of a validation batch; the validation loss is the ratio of their sums."""
+
+    def carried(self) -> Any:
+        """What goes from step to step besides the weights (e.g. a hidden state): tensors and their collections."""
+        return None
+
+    def set_carried(self, carried: Any) -> None:
+        """Put back what `carried` gave."""
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """See `make_optimizer`."""
+        return make_optimizer(self, self.config)
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
+        """Make the step's randomness and learning rate functions of (seed, step)."""
+        torch.manual_seed(int(generator(self.seed, self.steps_done).integers(2**63)))
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = learning_rate(self.config, self.steps_done)
+
+    def training_step(self, batch: Any) -> torch.Tensor:
+        """One step: the loss."""
+        loss = self.loss(batch)
+        self.steps_done += 1
+        return loss
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        self._sums = [0.0, 0]
+
+    def validation_step(self, batch: Any) -> None:
+        """Add one validation batch."""
+        total, count = self.evaluate(batch)
+        self._sums = [self._sums[0] + total, self._sums[1] + count]
+
+    def on_validation_epoch_end(self) -> None:
+        """Publish the mean for early stopping and for keeping the best weights."""
+        self.log(MONITOR, torch.tensor(self._sums[0] / max(1, self._sums[1]), dtype=torch.float64), logger=False)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the step, and leave out Lightning's own counters: a resumed run counts on from the step."""
+        checkpoint.pop("loops", None)
+        checkpoint["run"] = self.run()
+        checkpoint["steps_done"] = self.steps_done
+        checkpoint["carried"] = self.carried()
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.steps_done = checkpoint["steps_done"]
+        self.set_carried(checkpoint["carried"])
+
+    def run(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be continued."""
+        shown = {"progress", "profiler", "log_every", "checkpoint_every"}
+        return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=shown)}

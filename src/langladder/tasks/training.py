@@ -1,0 +1,222 @@
+"""One training loop for every task: a `Task` says what the loss is, `fit` runs it under one Lightning Trainer.
+
+A run that is killed at any moment and started again ends with the same bits as one that was not, because everything a
+step depends on is either in the checkpoint (weights, optimiser, carried state, curve, early stopping) or a pure
+function of (seed, step): the batch, the learning rate, and the random numbers of dropout.
+"""
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+
+from langladder.data.batches import StepBatches
+from langladder.errors import InputError
+from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
+from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
+from langladder.tasks.memory import keep_freed_memory, peak_bytes
+from langladder.tasks.optimisation import TrainingConfig, resolve_precision
+from langladder.tasks.task import MONITOR, Task
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """How training went. The last three fields measure the machine and belong in no deterministic file.
+
+    Attributes:
+        steps: updates made.
+        best_validation_loss: lowest validation loss (nats a token); None without validation.
+        curve: rows {"step", "train_loss", "validation_loss", "lr"}.
+        seconds: time spent in training steps, over all resumed parts.
+        tokens_per_second: predicted tokens trained on, by `seconds`.
+        peak_memory_bytes: see `memory.peak_bytes`.
+    """
+
+    steps: int
+    best_validation_loss: float | None
+    curve: list[dict[str, float | None]]
+    seconds: float
+    tokens_per_second: float
+    peak_memory_bytes: int
+
+
+def fit(
+    module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, work: Path, logger: Any = None
+) -> TrainingResult:
+    """Train `module`; it ends with its best validation weights (its last ones without validation).
+
+    Args:
+        batches: training batch of each step, and the validation batches.
+        seed: of dropout; batches and initial weights have their own.
+        work: folder of the checkpoints. If it holds one of this very run, training goes on from there.
+        logger: a Lightning logger, or None.
+
+    Raises:
+        InputError: `work` belongs to another run, early stopping without validation data, training diverged.
+    """
+    work = Path(work)
+    last, best = work / f"last{SUFFIX}", work / f"best{SUFFIX}"
+    module.seed = seed
+    recorder = Recorder(config, batches.size)
+    validation = batches.validation()
+    if config.patience is not None and not len(validation):
+        raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
+    with _quiet(), _reproducible():
+        saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
+        if saved is None or not _finished(saved, config):
+            done = 0 if saved is None else int(saved["steps_done"])
+            trainer = _trainer(config, recorder, work, config.max_steps - done, bool(len(validation)), logger)
+            loader = _Steps(module, batches, config)
+            resume = None if saved is None else str(last)
+            trainer.fit(module, loader, _Sized(validation) if len(validation) else None, ckpt_path=resume)
+        else:
+            module.on_load_checkpoint(saved)
+            recorder.load_state_dict(saved["callbacks"]["Recorder"])
+            module.load_state_dict(saved["state_dict"])
+    if len(validation) and best.is_file() and not config.fast_dev_run:
+        module.load_state_dict(read_checkpoint(best)["state_dict"])
+    losses = [row["validation_loss"] for row in recorder.rows if row["validation_loss"] is not None]
+    return TrainingResult(
+        steps=module.steps_done,
+        best_validation_loss=min(losses, default=None),
+        curve=recorder.rows,
+        seconds=recorder.seconds,
+        tokens_per_second=recorder.tokens / max(recorder.seconds, 1e-9),
+        peak_memory_bytes=peak_bytes(),
+    )
+
+
+def _trainer(
+    config: TrainingConfig, recorder: Recorder, work: Path, steps: int, validates: bool, logger: Any
+) -> pl.Trainer:
+    """The one Trainer. An "epoch" is the stretch up to the next validation."""
+    callbacks: list[pl.Callback] = [recorder]
+    if config.progress:
+        callbacks.append(StepBar(config, recorder))
+    if config.patience is not None:
+        callbacks.append(EarlyStopping(MONITOR, patience=config.patience, mode="min"))
+    if validates:
+        callbacks.append(_best_weights(work))
+    callbacks.append(ResumePoint(work / f"last{SUFFIX}", config))
+    return pl.Trainer(
+        max_epochs=-1,
+        max_steps=steps,
+        accelerator=config.accelerator,
+        devices=1,
+        precision="bf16-mixed" if resolve_precision(config) == "bf16" else "32-true",
+        gradient_clip_val=config.clip_norm,
+        callbacks=callbacks,
+        plugins=[SafetensorsCheckpointIO(), LightningEnvironment()],
+        logger=logger or False,
+        log_every_n_steps=config.log_every,
+        num_sanity_val_steps=0,
+        deterministic="warn",
+        profiler=config.profiler,
+        fast_dev_run=config.fast_dev_run,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=True,
+        default_root_dir=work,
+    )
+
+
+def _best_weights(work: Path) -> ModelCheckpoint:
+    checkpoint = ModelCheckpoint(
+        work,
+        "best",
+        monitor=MONITOR,
+        mode="min",
+        save_weights_only=True,
+        auto_insert_metric_name=False,
+        enable_version_counter=False,
+        save_on_train_epoch_end=False,
+    )
+    checkpoint.FILE_EXTENSION = SUFFIX
+    return checkpoint
+
+
+class _Steps:
+    """The training batches up to the next validation, from the step that the task has reached."""
+
+    def __init__(self, module: Task, batches: StepBatches[Any], config: TrainingConfig) -> None:
+        self.module, self.config = module, config
+        self.batch: Callable[[int], Any] = batches.train
+
+    def __iter__(self) -> Iterator[Any]:
+        first, every = self.module.steps_done, self.config.validate_every
+        for step in range(first, min((first // every + 1) * every, self.config.max_steps)):
+            yield self.batch(step % self.config.overfit_batches if self.config.overfit_batches else step)
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """A list of batches that Lightning does not take for a list of loaders."""
+
+    batches: Sequence[Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.batches)
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+
+def _read_own(module: Task, path: Path) -> dict[str, Any]:
+    saved = read_checkpoint(path)
+    if saved.get("run") != module.run():
+        raise InputError(
+            f"{path}: a checkpoint of another run (other settings or seed); delete it or use another folder"
+        )
+    return saved
+
+
+def _finished(saved: dict[str, Any], config: TrainingConfig) -> bool:
+    """Whether the checkpoint is a run's end: all steps made, or early stopping's patience used up."""
+    if saved["steps_done"] >= config.max_steps:
+        return True
+    rows = saved["callbacks"]["Recorder"]["rows"]
+    losses = [row["validation_loss"] for row in rows if row["validation_loss"] is not None]
+    return (
+        config.patience is not None and bool(losses) and len(losses) - 1 - losses.index(min(losses)) >= config.patience
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Lightning from talking about itself (devices, tips, worker processes)."""
+    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning", "lightning_fabric")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            for module in ("pytorch_lightning", "lightning", "lightning_fabric"):
+                warnings.filterwarnings("ignore", module=module)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _reproducible() -> Iterator[None]:
+    """Deterministic kernels inside, and the global random state and switches as they were afterwards."""
+    keep_freed_memory()
+    deterministic: Any = torch.utils.deterministic
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    filling = deterministic.fill_uninitialized_memory
+    deterministic.fill_uninitialized_memory = False  # only guards against reading unset memory; costs time
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        deterministic.fill_uninitialized_memory = filling
