@@ -32,8 +32,10 @@ class SoftmaxOutput(nn.Module):
         bias: whether there is a b.
     """
 
-    def __init__(self, *, width: int, vocab_size: int, tied: nn.Parameter | None = None, bias: bool = True) -> None:
+    def __init__(self, *, width: int, vocab_size: int, tied: torch.Tensor | None = None, bias: bool = True) -> None:
         super().__init__()
+        if tied is not None and not isinstance(tied, nn.Parameter):
+            raise TypeError(f"tied: an embedding's weight is a Parameter, got {type(tied)}")
         self.weight = nn.Parameter(torch.empty(vocab_size, width)) if tied is None else tied
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
         if tied is None:

@@ -1,0 +1,148 @@
+"""How a token stream becomes batches for a language model.
+
+Recurrent models read B parallel streams from left to right, T tokens a step, and carry their state from step to step
+(truncated back-propagation through time, Williams & Peng 1990). Models with a bounded context read windows in shuffled
+order. Both are pure functions of (seed, step), see `batches`.
+
+Shape legend: B streams or windows, T tokens a step, N tokens in the stream.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.batches import StepBatches, generator, shuffled
+from langladder.errors import InputError
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, PAD
+
+SCORED_TOKENS = 16_384
+"""Tokens, padding included, in one batch of documents to score."""
+
+
+class LanguageBatch(NamedTuple):
+    """tokens (B, T + 1) int64, inputs [:, :-1] and targets [:, 1:]; fresh: whether the carried state ends here."""
+
+    tokens: torch.Tensor
+    fresh: bool
+
+
+class _TrainingBatches(StepBatches[torch.Tensor | LanguageBatch]):
+    """What both kinds share: the memory-mapped streams, and validation by whole documents."""
+
+    def __init__(
+        self,
+        train: TokenStream,
+        validation: TokenStream,
+        *,
+        batch_size: int,
+        sequence_length: int,
+        seed: int,
+        validation_tokens: int | None = None,
+    ) -> None:
+        self.stream, self.B, self.T, self.seed = train, batch_size, sequence_length, seed
+        self._validation = list(document_batches(validation, limit=validation_tokens))
+
+    def validation(self) -> Sequence[torch.Tensor]:
+        """(documents, longest) int64 batches, in which every token is scored as the test's are."""
+        return self._validation
+
+    def size(self, batch: torch.Tensor | LanguageBatch) -> int:  # noqa: ARG002 - all batches are of one size
+        """Targets in the batch."""
+        return self.B * self.T
+
+    def _gather(self, starts: np.ndarray) -> torch.Tensor:
+        """(B, T + 1) int64: T + 1 tokens from each start, round the stream's end to its beginning."""
+        places = (starts[:, None] + np.arange(self.T + 1)) % len(self.stream.ids)
+        return torch.from_numpy(self.stream.ids[places].astype(np.int64))
+
+
+class StreamBatches(_TrainingBatches):
+    """Batches for truncated back-propagation through time.
+
+    Each epoch cuts the stream, which is thought of as a ring, into B equal parts from an offset drawn from (seed,
+    epoch). A part begins where a line begins, so that the fresh state of an epoch's first step meets what it will
+    meet when documents are scored.
+    """
+
+    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Any) -> None:
+        super().__init__(train, validation, **settings)
+        self.steps = (len(train.ids) // self.B) // self.T
+        self._epoch, self._epoch_starts = -1, np.zeros(0, dtype=np.int64)
+        if self.steps < 1:
+            raise InputError(
+                f"the training corpus has {len(train.ids):,} tokens; {self.B} parallel streams of {self.T} tokens "
+                f"need {self.B * self.T:,}. Lower training.batch_size or training.sequence_length, or bring more text"
+            )
+
+    def train(self, step: int) -> LanguageBatch:
+        """See `StepBatches.train`."""
+        epoch, chunk = divmod(step, self.steps)
+        return LanguageBatch(self._gather(self._starts(epoch) + chunk * self.T), chunk == 0)
+
+    def _starts(self, epoch: int) -> np.ndarray:
+        """(B,) int64: where the epoch's streams begin."""
+        if epoch != self._epoch:
+            ids, part = self.stream.ids, len(self.stream.ids) // self.B
+            offset = int(generator(self.seed, epoch).integers(len(ids)))
+            starts = (offset + np.arange(self.B) * part) % len(ids)
+            # (ids == BOS).argmax() is the distance to the next line's start; 0 where none is near.
+            self._epoch_starts = np.array([start + (ids[start : start + part] == BOS).argmax() for start in starts])
+            self._epoch = epoch
+        return self._epoch_starts
+
+
+class WindowBatches(_TrainingBatches):
+    """Shuffled windows of T + 1 tokens, laid end to end from an offset drawn from (seed, epoch)."""
+
+    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Any) -> None:
+        super().__init__(train, validation, **settings)
+        self.windows = len(train.ids) // self.T
+        if self.windows < 1 or len(train.ids) <= self.T:
+            raise InputError(
+                f"the training corpus has {len(train.ids):,} tokens, fewer than one window of {self.T} and the token "
+                "after it. Lower training.sequence_length, or bring more text"
+            )
+
+    def train(self, step: int) -> LanguageBatch:
+        """See `StepBatches.train`."""
+        windows = shuffled(self.windows, self.B, step, self.seed)  # (B,)
+        epochs = np.arange(step * self.B, (step + 1) * self.B) // self.windows
+        offsets = {epoch: int(generator(self.seed, epoch, 1).integers(self.T)) for epoch in set(epochs.tolist())}
+        starts = windows * self.T + np.array([offsets[epoch] for epoch in epochs.tolist()])
+        return LanguageBatch(self._gather(starts), True)
+
+
+def document_batches(stream: TokenStream, *, limit: int | None = None) -> Iterator[torch.Tensor]:
+    """Documents as (documents, longest) int64 rows padded with PAD, those of similar length together.
+
+    Args:
+        limit: keep the first documents up to about this many tokens; None = all.
+    """
+    lengths = np.diff(stream.offsets)
+    if limit is not None:
+        lengths = lengths[: max(1, int(np.searchsorted(stream.offsets, limit)))]
+    group: list[int] = []
+    for index in np.argsort(-lengths, kind="stable").tolist():
+        if lengths[index] and group and (len(group) + 1) * lengths[group[0]] > SCORED_TOKENS:
+            yield pad_rows([stream.document(i) for i in group])
+            group = []
+        if lengths[index]:
+            group.append(index)
+    if group:
+        yield pad_rows([stream.document(i) for i in group])
+
+
+def pad_rows(rows: Sequence[np.ndarray]) -> torch.Tensor:
+    """(rows, longest) int64, right-padded with PAD."""
+    table = np.full((len(rows), max(len(row) for row in rows)), PAD, dtype=np.int64)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return torch.from_numpy(table)
+
+
+def predicted_tokens(stream: TokenStream) -> int:
+    """How many tokens of a stream are predicted: all but BOS."""
+    return int(len(stream.ids) - np.count_nonzero(stream.ids == BOS))

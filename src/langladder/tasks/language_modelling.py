@@ -1,0 +1,93 @@
+"""Training a language model on a token stream: next-token cross-entropy, the same for every network."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import Field
+
+from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
+from langladder.errors import InputError
+from langladder.models.base import predicted
+from langladder.models.neural import NeuralLanguageModel
+from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.task import Task
+from langladder.tasks.training import TrainingResult, fit
+from langladder.text.corpus_ids import TokenStream
+
+
+class LMTrainingConfig(TrainingConfig):
+    """Training settings of language models."""
+
+    batch_size: int = Field(default=32, ge=1)
+    """Parallel streams (recurrent) or windows (bounded context) a step."""
+    sequence_length: int = Field(default=64, ge=1)
+    """Tokens a step in each of them."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    validation_tokens: int | None = Field(default=None, ge=1)
+    """Validate during training on about this many tokens; null = on all."""
+
+
+class LanguageModelling(Task):
+    """Next-token prediction. A recurrent network's state goes from step to step, cut off from the gradient."""
+
+    def __init__(self, model: NeuralLanguageModel, config: LMTrainingConfig) -> None:
+        super().__init__(config)
+        self.model = model
+        self.smoothing = config.label_smoothing
+        self.state: tuple[torch.Tensor, ...] | None = None
+
+    def loss(self, batch: LanguageBatch) -> torch.Tensor:
+        """Mean cross-entropy (nats a token) of tokens (B, T + 1)."""
+        if batch.fresh:
+            self.state = None
+        hidden, state = self.model(batch.tokens[:, :-1], self.state)  # (B, T, D)
+        self.state = None if state is None else tuple(part.detach() for part in state)
+        return self.model.loss(hidden, batch.tokens[:, 1:], self.smoothing)
+
+    def evaluate(self, batch: torch.Tensor) -> tuple[float, int]:
+        """Negative log-likelihood of documents (B, T) in nats, exactly as the test is scored, and the token count."""
+        scores = self.model.log_probs(batch)
+        return -float(scores.sum(dtype=torch.float64)), int(predicted(batch).sum())
+
+    def carried(self) -> Any:
+        """The recurrent state."""
+        return self.state
+
+    def set_carried(self, carried: Any) -> None:
+        """Put the recurrent state back."""
+        self.state = None if carried is None else tuple(part.to(self.device) for part in carried)
+
+
+def train_language_model(
+    model: NeuralLanguageModel,
+    train: TokenStream,
+    validation: TokenStream,
+    config: LMTrainingConfig,
+    *,
+    seed: int,
+    work: Path,
+    logger: Any = None,
+) -> TrainingResult:
+    """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: the corpus is smaller than one batch, the windows exceed the model's context, see also `fit`.
+    """
+    if model.context is not None and config.sequence_length > model.context:
+        raise InputError(
+            f"training.sequence_length={config.sequence_length} exceeds the model's context of {model.context} tokens: "
+            f"choose 1 to {model.context}, or raise model.context"
+        )
+    kind = StreamBatches if model.context is None else WindowBatches
+    batches = kind(
+        train,
+        validation,
+        batch_size=config.batch_size,
+        sequence_length=config.sequence_length,
+        seed=seed,
+        validation_tokens=config.validation_tokens,
+    )
+    result = fit(LanguageModelling(model, config), batches, config, seed=seed, work=work, logger=logger)
+    model.cpu().eval()
+    return result
