@@ -160,6 +160,11 @@ def text_field(row: Any, field: str, where: str) -> str:
         value = value[name]
     if not isinstance(value, str):
         raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is wanted")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{where}: field {field!r} is not valid Unicode ({error.reason})") from error
     return value
 
 

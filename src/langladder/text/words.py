@@ -3,7 +3,8 @@
 Three readings of a line. `whitespace` takes the spaces at their word (right for text whose tokens are already
 separated). `unicode` finds words by Unicode properties: a run of letters, marks and digits (with inner apostrophes)
 is a word, every other visible character is one by itself, and so is every Han, Hiragana or Katakana character, since
-those scripts write no spaces. `auto` is `whitespace`, except that lines in such scripts are read as `unicode`.
+those scripts write no spaces. `auto` is `whitespace`, except that what holds characters of such scripts is read as
+`unicode`.
 """
 
 from typing import Literal
@@ -31,5 +32,7 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
     """
     if mode == "whitespace" or (mode == "auto" and not has_unspaced_script(line)):
         return line.split()
+    if mode == "auto":
+        return [part for word in line.split() for part in (_WORD.findall(word) if _UNSPACED.search(word) else [word])]
     words: list[str] = _WORD.findall(line)
     return words

@@ -1,0 +1,167 @@
+"""Cleaning a corpus: repaired lines, without duplicates, cut into train, validation and test, with a report.
+
+Two passes, neither of which holds the text in memory. The first cleans every line, drops what is outside the limits
+and what the corpus already had, and finds each document's place (a hash). The second sends whole documents to their
+splits. Splits that the corpus brings itself stay as they are; what it lacks is cut from train.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from langladder.artefacts import atomic
+from langladder.errors import InputError
+from langladder.schema import Config
+from langladder.text import leakage
+from langladder.text.drops import Book, LimitsConfig, outside
+from langladder.text.duplicates import DuplicatesConfig, Seen
+from langladder.text.splitting import SplitConfig, assign, place
+from langladder.text.statistics import TextStatistics
+from langladder.text.steps import StepsConfig, build_steps
+from langladder.text.tables import SPLITS, TEXT, present_splits, read_batches, read_column, write_batches
+
+ROWS = 16_384
+
+
+class CleanConfig(Config):
+    """How monolingual text is cleaned."""
+
+    steps: StepsConfig = StepsConfig()
+    limits: LimitsConfig = LimitsConfig()
+    duplicates: DuplicatesConfig = DuplicatesConfig()
+    split: SplitConfig = SplitConfig()
+    # Lines are independent samples of one source: a repeated one is data, so none is dropped, overlap is only counted.
+    iid: bool = False
+    leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
+
+
+class Document(NamedTuple):
+    """A document's cleaned lines, and their exact log-probabilities where the line is as it was."""
+
+    lines: list[str]
+    log_probs: list[float | None]
+
+
+def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
+    """Clean `raw_folder` into `out_folder`/{train,validation,test}.parquet, all of them or none.
+
+    Args:
+        raw_folder: train (and validation, test) or all.parquet, as the readers write them.
+        seed: salts the hash that cuts splits.
+
+    Returns:
+        The data report: what was changed and dropped and why, every split's statistics, leakage between splits.
+
+    Raises:
+        InputError: cleaning leaves a split empty, or too few documents to cut one.
+    """
+    names = present_splits(raw_folder)
+    book, seen = Book(), Seen(config.duplicates)
+    with atomic(out_folder) as folder:
+        folder.mkdir()
+        places: dict[str, list[float]] = {}
+        # Held-out text first: of two equal documents, the one in the training text goes.
+        for name in sorted(names, key=("test", "validation", "train", "all").index):
+            places[name] = []
+            documents = _clean(raw_folder / f"{name}.parquet", config, book, seen)
+            write_batches(folder / f"{name}.cleaned", TEXT, _tables(documents, places[name], seed))
+            if not places[name]:
+                reasons = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
+                raise InputError(f"{raw_folder}/{name}.parquet: cleaning leaves nothing ({reasons}); relax `clean`")
+        for name in names:
+            own = [other for other in names if other not in ("train", "all")]
+            _route(folder, name, np.array(places[name]), config.split, own)
+        counts = {split: _count(folder / f"{split}.parquet") for split in SPLITS}
+        held_out = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
+        overlap = leakage.measure(folder / "train.parquet", held_out, config.leakage_words)
+    cut = [split for split in SPLITS if split not in names]
+    return {"splits": counts, "cut_by_hash": cut, "cleaning": book.report(), "leakage": overlap}
+
+
+def _clean(path: Path, config: CleanConfig, book: Book, seen: Seen) -> Iterator[Document]:
+    """Cleaned documents of one table, without those that are left empty or that were seen before."""
+    steps = build_steps(config.steps)
+    rows = (row for batch in read_batches(path, TEXT, ROWS) for row in zip(*_columns(batch), strict=True))
+    for _, group in groupby(rows, key=itemgetter(0)):
+        document = Document([], [])
+        for _, text, log_prob in group:
+            book.read += 1
+            line = book.apply(steps, text)
+            reason = outside(line, config.limits)
+            if reason is None and not config.iid:
+                reason = seen.is_duplicate(line, "lines")
+            if reason is not None:
+                book.drop(reason, text)
+                continue
+            document.lines.append(line)
+            document.log_probs.append(log_prob if line == text else None)
+        if not document.lines:
+            continue
+        reason = None if config.iid else seen.is_duplicate("\n".join(document.lines), "documents")
+        if reason is not None:
+            book.drop(reason, document.lines[0])
+            continue
+        yield document
+
+
+def _columns(batch: pa.RecordBatch) -> list[list[Any]]:
+    return [column.to_pylist() for column in batch.columns]
+
+
+def _tables(documents: Iterator[Document], places: list[float], seed: int) -> Iterator[pa.Table]:
+    """Tables of about ROWS lines; notes each document's place."""
+    columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
+    for document in documents:
+        columns[0].extend([len(places)] * len(document.lines))
+        columns[1].extend(document.lines)
+        columns[2].extend(document.log_probs)
+        places.append(place(document.lines, seed))
+        if len(columns[0]) >= ROWS:
+            yield pa.table(list(columns), schema=TEXT)
+            columns = ([], [], [])
+    if columns[0]:
+        yield pa.table(list(columns), schema=TEXT)
+
+
+def _route(folder: Path, name: str, places: np.ndarray, config: SplitConfig, own: list[str]) -> None:
+    """Turn one cleaned table into the splits that it is, or that are cut from it, and remove it."""
+    cleaned = folder / f"{name}.cleaned"
+    wanted = [name] if name in own else [split for split in SPLITS if split not in own]
+    if len(wanted) == 1:
+        cleaned.replace(folder / f"{wanted[0]}.parquet")
+        return
+    splits = assign(places, config, own)  # (D,)
+    for split in wanted:
+        mine = splits == SPLITS.index(split)
+        numbers = np.cumsum(mine) - 1  # documents of each split are numbered from 0
+        write_batches(folder / f"{split}.parquet", TEXT, _selected(cleaned, mine, numbers))
+    cleaned.unlink()
+
+
+def _selected(path: Path, mine: np.ndarray, numbers: np.ndarray) -> Iterator[pa.Table]:
+    for batch in read_batches(path, TEXT, ROWS):
+        documents = batch.column("document").to_numpy()
+        kept = pa.Table.from_batches([batch.filter(pa.array(mine[documents]))])
+        if kept.num_rows:
+            yield kept.set_column(0, "document", pa.array(numbers[documents[mine[documents]]]))
+
+
+def _count(path: Path) -> dict[str, Any]:
+    statistics = TextStatistics()
+    documents = 0
+    for batch in read_batches(path, TEXT, ROWS):
+        statistics.add(batch.column("text").to_pylist())
+        documents = int(batch.column("document")[-1].as_py()) + 1
+    return {"documents": documents, **statistics.report()}
+
+
+def training_lines(clean_folder: Path) -> Iterator[str]:
+    """The lines of the training split, one after the other."""
+    for lines in read_column(clean_folder / "train.parquet", "text"):
+        yield from lines

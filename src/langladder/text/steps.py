@@ -1,0 +1,189 @@
+"""Cleaning steps: functions from a line to a line, each with its switch.
+
+They run in the order of the fields below, which matters: characters are repaired before anything is matched, markup
+goes before addresses (an address may stand inside a link), contractions are expanded while their apostrophes are
+still there, and white space comes last, tidying after the others. Nothing here assumes spaces between words.
+"""
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Literal
+
+import regex  # type: ignore[import-untyped]
+from pydantic import Field
+
+from langladder.schema import Config
+
+Step = Callable[[str], str]
+
+
+class StepsConfig(Config):
+    """Which steps run. The defaults repair and tidy, and leave the words of the text alone."""
+
+    fix_encoding: bool = True  # undo mojibake ("â€™" for "’") where ftfy is sure of it
+    unicode: Literal["none", "NFC", "NFKC"] = "NFC"  # NFKC also folds full-width letters, ligatures, superscripts
+    control_characters: bool = True  # take out control characters, byte-order marks and non-characters
+    html: bool = False  # strip tags, decode entities; "<unk>" and "a < b" are text, not tags
+    url: str | None = None  # null: keep; "": remove; else the token put in its place, e.g. "<url>"
+    email: str | None = None
+    handle: str | None = None  # @name
+    contractions: Literal["keep", "expand", "expand_slang"] = "keep"  # English: don't → do not; slang: u → you
+    lowercase: bool = False
+    digits: Literal["keep", "zero", "remove"] = "keep"  # zero: 1984 → 0000
+    punctuation: Literal["keep", "isolate", "remove"] = "keep"  # isolate: a token by itself
+    whitespace: bool = Field(default=True)  # one space between words, none at the ends
+
+
+def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
+    """The (name, function) of every step that is switched on, in order."""
+    return [(name, step) for name, make in _MAKERS.items() if (step := make(config)) is not None]
+
+
+def _fix_encoding(config: StepsConfig) -> Step | None:
+    if not config.fix_encoding:
+        return None
+    import ftfy
+
+    # Only what is broken: curly quotes, ligatures and full-width letters are the author's, or the `unicode` step's.
+    repair = ftfy.TextFixerConfig(
+        unescape_html=False,
+        remove_terminal_escapes=False,
+        fix_latin_ligatures=False,
+        fix_character_width=False,
+        uncurl_quotes=False,
+        fix_line_breaks=False,
+        remove_control_chars=False,
+        normalization=None,
+        explain=False,
+    )
+    return lambda line: line if line.isascii() else str(ftfy.fix_text(line, repair))
+
+
+def _unicode(config: StepsConfig) -> Step | None:
+    form = config.unicode
+    return None if form == "none" else lambda line: unicodedata.normalize(form, line)
+
+
+_SPACING = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85]")
+_CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}\uFEFF\uFFF9-\uFFFC]")
+
+
+def _control_characters(config: StepsConfig) -> Step | None:
+    def step(line: str) -> str:
+        return line if line.isprintable() else str(_CONTROL.sub("", _SPACING.sub(" ", line)))
+
+    return step if config.control_characters else None
+
+
+def has_control_characters(text: str) -> bool:
+    """True where the text has characters that `control_characters` takes out."""
+    return not text.isprintable() and _CONTROL.search(text) is not None
+
+
+_ELEMENTS = (
+    "a|abbr|acronym|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button|canvas|caption|"
+    "center|cite|code|col|colgroup|data|dd|del|details|dfn|div|dl|dt|em|embed|fieldset|figcaption|figure|font|"
+    "footer|form|frame|frameset|h1|h2|h3|h4|h5|h6|head|header|hr|html|i|iframe|img|input|ins|kbd|label|legend|li|"
+    "link|main|map|mark|meta|meter|nav|noscript|object|ol|option|p|param|pre|progress|q|rp|rt|ruby|s|samp|script|"
+    "section|select|small|source|span|strike|strong|style|sub|summary|sup|svg|table|tbody|td|textarea|tfoot|th|"
+    "thead|time|title|tr|track|tt|u|ul|var|video|wbr"
+)
+_NOT_A_TAG = re.compile(rf"<(?!/?(?:{_ELEMENTS})(?:\s[^<>]*)?/?>|!--)", re.IGNORECASE)
+_BREAKING = re.compile(r"</?(?:br|p|div|li|td|th|tr|h[1-6]|hr|blockquote|dd|dt|pre)\b", re.IGNORECASE)
+
+
+def _html(config: StepsConfig) -> Step | None:
+    if not config.html:
+        return None
+    import nh3
+
+    def step(line: str) -> str:
+        if "<" not in line and "&" not in line:
+            return line
+        marked = _BREAKING.sub(r" \g<0>", _NOT_A_TAG.sub("&lt;", line))  # a tag that breaks the line parts words
+        return html.unescape(nh3.clean(marked, tags=set()))
+
+    return step
+
+
+# Addresses are ASCII, so that one ends where Chinese text goes on without a space.
+_URL = re.compile(r"""(?<![A-Za-z0-9])(?:(?:https?|ftp)://|www\.)[!-~]*[A-Za-z0-9/#=&_~-]""", re.IGNORECASE)
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
+_HANDLE = re.compile(r"(?<![\w@.])@\w{2,}", re.ASCII)
+
+
+def _url(config: StepsConfig) -> Step | None:
+    token = config.url
+    if token is None:
+        return None
+    return lambda line: _URL.sub(lambda _: token, line) if "://" in line or "ww." in line.lower() else line
+
+
+def _email(config: StepsConfig) -> Step | None:
+    token = config.email
+    return None if token is None else lambda line: _EMAIL.sub(lambda _: token, line) if "@" in line else line
+
+
+def _handle(config: StepsConfig) -> Step | None:
+    token = config.handle
+    return None if token is None else lambda line: _HANDLE.sub(lambda _: token, line) if "@" in line else line
+
+
+def _contractions(config: StepsConfig) -> Step | None:
+    if config.contractions == "keep":
+        return None
+    import contractions
+
+    slang = config.contractions == "expand_slang"
+    return lambda line: str(contractions.fix(line, slang=slang)) if slang or "'" in line or "’" in line else line
+
+
+def _lowercase(config: StepsConfig) -> Step | None:
+    return str.lower if config.lowercase else None
+
+
+_DIGIT = re.compile(r"\d")
+
+
+def _digits(config: StepsConfig) -> Step | None:
+    if config.digits == "keep":
+        return None
+    by = "0" if config.digits == "zero" else ""
+    return lambda line: _DIGIT.sub(by, line)
+
+
+# Tokens in angle brackets ("<unk>", "<url>") stay whole; so do apostrophes inside words and marks inside numbers.
+_WHOLE = r"<\w+>(*SKIP)(*FAIL)"
+_APOSTROPHE = r"(?<=\p{L})['’](?=\p{L})"
+_ISOLATED = regex.compile(rf"{_WHOLE}|{_APOSTROPHE}(*SKIP)(*FAIL)|(?<=\d)[.,](?=\d)(*SKIP)(*FAIL)|[\p{{P}}\p{{S}}]")
+_REMOVED = regex.compile(rf"{_WHOLE}|({_APOSTROPHE})|[\p{{P}}\p{{S}}]")
+
+
+def _punctuation(config: StepsConfig) -> Step | None:
+    if config.punctuation == "keep":
+        return None
+    if config.punctuation == "isolate":
+        return lambda line: str(_ISOLATED.sub(r" \g<0> ", line))
+    return lambda line: str(_REMOVED.sub(lambda match: "" if match[1] else " ", line))
+
+
+def _whitespace(config: StepsConfig) -> Step | None:
+    return (lambda line: " ".join(line.split())) if config.whitespace else None
+
+
+_MAKERS: dict[str, Callable[[StepsConfig], Step | None]] = {
+    "fix_encoding": _fix_encoding,
+    "unicode": _unicode,
+    "control_characters": _control_characters,
+    "html": _html,
+    "url": _url,
+    "email": _email,
+    "handle": _handle,
+    "contractions": _contractions,
+    "lowercase": _lowercase,
+    "digits": _digits,
+    "punctuation": _punctuation,
+    "whitespace": _whitespace,
+}

@@ -1,0 +1,211 @@
+"""Cleaning whole corpora: splits, duplicates, leakage, reports, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from langladder.errors import InputError
+from langladder.text import tables
+from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
+from langladder.text.cleaning import CleanConfig, clean_text
+from langladder.text.duplicates import DuplicatesConfig, Seen, shingles
+from langladder.text.statistics import TextStatistics
+
+Lines = list[tuple[int, str]]
+
+
+def write_raw(folder: Path, **splits: Lines) -> Path:
+    for split, lines in splits.items():
+        documents, texts = zip(*lines, strict=True)
+        rows = [documents, texts, [-1.5] * len(lines)]
+        tables.write_table(folder / f"{split}.parquet", pa.table(rows, schema=tables.TEXT))
+    return folder
+
+
+def lines_of(folder: Path, split: str) -> Lines:
+    table = tables.read_table(folder / f"{split}.parquet", tables.TEXT)
+    return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
+
+
+def clean(tmp_path: Path, raw: dict[str, Lines], **settings: object) -> tuple[Path, dict[str, Any]]:
+    write_raw(tmp_path / "raw", **raw)
+    report = clean_text(tmp_path / "raw", tmp_path / "clean", CleanConfig.model_validate(settings), seed=1)
+    assert json.loads(json.dumps(report)) == report
+    return tmp_path / "clean", report
+
+
+def corpus(documents: int, lines: int = 3) -> Lines:
+    return [(d, f"line {line} of document {d} stands here") for d in range(documents) for line in range(lines)]
+
+
+def test_whole_documents_are_split_and_numbered_from_zero(tmp_path: Path) -> None:
+    raw = corpus(400)
+    folder, report = clean(tmp_path, {"all": raw})
+    found: Lines = []
+    for split in tables.SPLITS:
+        rows = lines_of(folder, split)
+        numbers = [number for number, _ in rows]
+        assert numbers == [n for n in range(len(rows) // 3) for _ in range(3)]  # consecutive, whole
+        assert report["splits"][split]["documents"] == len(rows) // 3
+        found += rows
+    assert sorted(text for _, text in found) == sorted(text for _, text in raw)
+    assert report["cut_by_hash"] == ["train", "validation", "test"]
+
+
+def test_same_input_same_bytes_and_seed_matters(tmp_path: Path) -> None:
+    write_raw(tmp_path / "raw", all=corpus(100))
+    for name, seed in (("one", 1), ("two", 1), ("three", 2)):
+        clean_text(tmp_path / "raw", tmp_path / name, CleanConfig(), seed)
+    contents = [(tmp_path / name / "test.parquet").read_bytes() for name in ("one", "two", "three")]
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_own_splits_stay_and_missing_ones_are_cut_from_train(tmp_path: Path) -> None:
+    folder, report = clean(tmp_path, {"train": corpus(60), "test": [(0, "a held out line")]})
+    assert lines_of(folder, "test") == [(0, "a held out line")]
+    assert report["cut_by_hash"] == ["validation"] and len(lines_of(folder, "validation")) > 0
+
+
+def test_log_probabilities_stay_only_with_unchanged_lines(tmp_path: Path) -> None:
+    own = {"train": [(0, "as it was"), (0, "two  spaces")], "validation": [(0, "b")], "test": [(0, "c")]}
+    folder, report = clean(tmp_path, own)
+    table = tables.read_table(folder / "train.parquet", tables.TEXT)
+    assert table["log_prob"].to_pylist() == [-1.5, None]
+    assert report["cleaning"]["changed_by_step"] == {"whitespace": 1}
+
+
+OWN = {
+    "train": [(0, "held out"), (1, "kept here"), (2, "kept here"), (3, "x")],
+    "validation": [(0, "held out")],
+    "test": [(0, "held out too")],
+}
+
+
+def test_duplicates_leave_the_training_text_not_the_test(tmp_path: Path) -> None:
+    folder, report = clean(tmp_path, OWN)
+    assert lines_of(folder, "train") == [(0, "kept here"), (1, "x")]
+    assert lines_of(folder, "validation") == [(0, "held out")]
+    assert report["cleaning"]["dropped"]["duplicate_document"]["count"] == 2
+
+
+def test_independent_samples_keep_their_duplicates_and_count_them(tmp_path: Path) -> None:
+    folder, report = clean(tmp_path, OWN, iid=True)
+    assert len(lines_of(folder, "train")) == 4 and report["cleaning"]["dropped"] == {}
+    assert report["leakage"]["validation"]["lines_in_train"] == 1.0
+    assert report["leakage"]["test"]["lines_in_train"] == 0.0
+
+
+def test_golden_leakage_by_ngrams(tmp_path: Path) -> None:
+    words = [str(number) for number in range(20)]
+    own = {
+        "train": [(0, " ".join(words)), (1, "short line")],
+        "validation": [(0, " ".join([*words[:15], "other"])), (1, "short line")],  # 4 + 1 n-grams of 13, 3 + 1 seen
+        "test": [(0, " ".join(words[:12])), (1, "nothing alike")],  # a shorter line counts whole: not seen
+    }
+    _, report = clean(tmp_path, own, duplicates={"exact": "keep"})
+    assert report["leakage"]["validation"]["ngrams"] == 5
+    assert report["leakage"]["validation"]["ngrams_in_train"] == 0.8
+    assert report["leakage"]["validation"]["lines_in_train"] == 0.5
+    assert report["leakage"]["test"]["ngrams_in_train"] == 0.0
+
+
+def test_limits_say_what_went_and_why(tmp_path: Path) -> None:
+    own = {"train": [(0, "one"), (0, "one two"), (0, "one two three"), (0, "\x07")]}
+    raw = own | {"validation": [(0, "one two")], "test": [(0, "two one")]}
+    folder, report = clean(tmp_path, raw, limits={"min_words": 2, "max_words": 2}, duplicates={"exact": "keep"})
+    assert lines_of(folder, "train") == [(0, "one two")]
+    dropped = report["cleaning"]["dropped"]
+    assert {reason: entry["count"] for reason, entry in dropped.items()} == {"empty": 1, "too_long": 1, "too_short": 1}
+    assert dropped["too_long"]["examples"] == ["one two three"]
+    with pytest.raises(ValidationError, match="max_words: 1 is below min_words: 2"):
+        CleanConfig.model_validate({"limits": {"min_words": 2, "max_words": 1}})
+
+
+def test_nothing_is_written_when_nothing_is_left_or_documents_are_too_few(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cleaning leaves nothing \(too_short 3"):
+        clean(tmp_path, {"all": corpus(1)}, limits={"min_words": 99})
+    with pytest.raises(InputError, match="has 1 different document"):
+        clean(tmp_path, {"all": corpus(1)})
+    with pytest.raises(InputError, match="has 2 different document"):
+        clean(tmp_path, {"all": corpus(2)})
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+LONG = "the quick brown fox jumps over the lazy dog while the old grey wolf watches from the distant snowy hill "
+
+
+def test_near_duplicates_by_words_and_by_characters() -> None:
+    seen = Seen(DuplicatesConfig(exact="keep", near="lines", near_threshold=0.6))
+    assert seen.is_duplicate(LONG * 1 + "today", "lines") is None
+    assert seen.is_duplicate(LONG + "tonight", "lines") == "near_duplicate_line"
+    assert seen.is_duplicate("something else entirely is written on this second line of text", "lines") is None
+    chinese = "围棋是一种策略性棋类游戏，使用方形格状棋盘及黑白二色圆形棋子进行对弈，起源于中国古代"
+    assert seen.is_duplicate(chinese, "lines") is None
+    assert seen.is_duplicate(chinese + "。", "lines") == "near_duplicate_line"
+    assert shingles("我爱北京", DuplicatesConfig(shingle_characters=3)) == {"我爱北", "爱北京"}
+
+
+def test_golden_statistics() -> None:
+    statistics = TextStatistics()
+    statistics.add(["The cat sat .", "我爱 猫", "naïve \x07"])
+    report = statistics.report()
+    assert (report["lines"], report["words"], report["characters"]) == (3, 4 + 3 + 2, 13 + 4 + 7)
+    assert report["bytes"] == 13 + 10 + 8 and report["lines_with_control_characters"] == 1
+    assert report["scripts"] == {"Latin": 0.823529, "Cjk": 0.176471}
+    assert report["words_a_line"]["histogram"] == {"2-3": 2, "4-7": 1}
+    assert report["words_a_line"]["percentiles"]["50"] == 3 and report["words_a_line"]["percentiles"]["100"] == 4
+
+
+# ---- pairs
+
+
+def clean_pairs(
+    tmp_path: Path, pairs: list[tuple[str, str]], **settings: object
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    sides = pa.table([[a for a, _ in pairs], [b for _, b in pairs]], schema=tables.PAIRS)
+    tables.write_table(tmp_path / "raw" / "all.parquet", sides)
+    report = clean_parallel(tmp_path / "raw", tmp_path / "clean", CleanPairsConfig.model_validate(settings), seed=1)
+    written = {split: tables.read_table(tmp_path / "clean" / f"{split}.parquet").to_pylist() for split in tables.SPLITS}
+    return report, written
+
+
+MANY = [(f"source {n // 2}", f"target {n % 200}") for n in range(600)]  # sources twice, targets thrice
+
+
+def test_no_side_of_a_held_out_pair_is_in_train(tmp_path: Path) -> None:
+    report, written = clean_pairs(tmp_path, MANY)
+    for side in ("source", "target"):
+        held_out = {row[side] for split in ("validation", "test") for row in written[split]}
+        assert not held_out & {row[side] for row in written["train"]}
+        assert report["leakage"][side]["test"]["lines_in_train"] == 0.0
+    total = sum(report["splits"][split]["pairs"] for split in tables.SPLITS)
+    assert total + sum(entry["count"] for entry in report["cleaning"]["dropped"].values()) == 600
+    _, loose = clean_pairs(tmp_path, MANY, held_out_never_in_train=False)
+    assert len(loose["train"]) > len(written["train"])
+
+
+def test_pairs_go_as_a_whole(tmp_path: Path) -> None:
+    bad = [("go  now", "va"), ("go now", "va"), ("\x07", "x"), ("a b c d e f", "a"), ("y" * 60, "z z")]
+    settings = {"max_length_ratio": 3.0, "limits": {"max_characters": 50}}
+    report, _ = clean_pairs(tmp_path, MANY + bad, **settings)
+    counts = {reason: entry["count"] for reason, entry in report["cleaning"]["dropped"].items()}
+    assert counts["empty"] == counts["length_ratio"] == counts["too_long"] == counts["duplicate_pair"] == 1
+    report, _ = clean_pairs(tmp_path, MANY + bad, iid=True)
+    assert set(report["cleaning"]["dropped"]) == {"empty"}
+
+
+def test_each_side_has_its_own_steps(tmp_path: Path) -> None:
+    _, written = clean_pairs(
+        tmp_path, [(f"Don't {n}", f"Non {n}") for n in range(60)], source={"contractions": "expand"}
+    )
+    assert all(row["source"].startswith("Do not") and row["target"].startswith("Non") for row in written["train"])
+
+
+def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="too few"):
+        clean_pairs(tmp_path, MANY[:2])
+    assert not (tmp_path / "clean").exists()
