@@ -1,0 +1,249 @@
+"""Weighted synchronous context-free grammar: two languages from one derivation, and exact sentence probabilities.
+
+A rule rewrites a nonterminal into a source side and a target side that hold the same nonterminals, the target in
+an order of its own (Lewis & Stearns 1968, "Syntax-directed transduction"; Chiang 2007, section 2). Rules carry
+weights; the weights of one nonterminal's rules, divided by their sum, are probabilities.
+
+The probability of a string is the sum over its derivations (the inside algorithm: Baker 1979; Manning & Schütze
+1999, section 11.3), computed here by a memoised top-down chart instead of CYK: it needs no normal form and
+expands only what the sentence calls for, which keeps lexicalised nonterminals such as ("VP", "eat") cheap.
+Hence two limits: no left recursion and no empty source sides.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, islice
+from random import Random
+from typing import Any, NamedTuple
+
+Symbol = tuple[Any, ...]
+"""A nonterminal: its name, then its features, e.g. ("NP", "dog", "plural")."""
+
+
+class Rule(NamedTuple):
+    """One way to rewrite a nonterminal.
+
+    weight: positive, relative to the other rules of the same nonterminal.
+    source: terminals (str) and nonterminals (tuple), not empty.
+    target: terminals (str) and indices (int) into the nonterminals of `source`, each exactly once.
+    anchor: a word that every source string of this rule contains, or "" if none is known. Only a filter that
+        makes `inside` fast; found without help where `source` holds a terminal.
+    """
+
+    weight: float
+    source: tuple[str | Symbol, ...]
+    target: tuple[str | int, ...]
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A derivation: the symbol, the rule that rewrote it, and one subtree for each nonterminal of the source side."""
+
+    symbol: Symbol
+    rule: Rule
+    children: tuple["Tree", ...]
+
+    def source(self) -> list[str]:
+        """Tokens of the source language."""
+        tokens: list[str] = []
+        self._collect_source(tokens)
+        return tokens
+
+    def _collect_source(self, tokens: list[str]) -> None:
+        children = iter(self.children)
+        for item in self.rule.source:
+            if isinstance(item, str):
+                tokens.append(item)
+            else:
+                next(children)._collect_source(tokens)
+
+    def target(self) -> list[str]:
+        """Tokens of the target language."""
+        tokens: list[str] = []
+        self._collect_target(tokens)
+        return tokens
+
+    def _collect_target(self, tokens: list[str]) -> None:
+        for item in self.rule.target:
+            if isinstance(item, str):
+                tokens.append(item)
+            else:
+                self.children[item]._collect_target(tokens)
+
+    def find(self, name: str) -> Iterator["Tree"]:
+        """Every node whose symbol has this name, from the top, left to right."""
+        if self.symbol[0] == name:
+            yield self
+        for child in self.children:
+            yield from child.find(name)
+
+
+class Derivation(NamedTuple):
+    """A tree and its natural-log probability: the sum of the logs of its rules' probabilities."""
+
+    tree: Tree
+    log_prob: float
+
+
+@dataclass(slots=True)
+class _Expansion:
+    """The rules of one nonterminal, ready for drawing (cumulative) and for parsing (by anchor word)."""
+
+    symbol: Symbol
+    rules: list[Rule]
+    cumulative: list[float]
+    probabilities: list[float]
+    log_probs: list[float]
+    parts: list[list["_Expansion"] | None]
+    by_anchor: dict[str, list[int]]
+
+
+@dataclass
+class Grammar:
+    """A synchronous grammar given by a start symbol and a function from a nonterminal to its rules.
+
+    `expand` is called once for each nonterminal that is met, and must be pure.
+    """
+
+    start: Symbol
+    expand: Callable[[Symbol], Sequence[Rule]]
+    _expansions: dict[Symbol, _Expansion] = field(default_factory=dict, repr=False)
+
+    def rules(self, symbol: Symbol) -> list[tuple[float, Rule]]:
+        """(probability, rule) of every rule of a nonterminal."""
+        expansion = self._expansion(symbol)
+        return list(zip(expansion.probabilities, expansion.rules, strict=True))
+
+    def _expansion(self, symbol: Symbol) -> _Expansion:
+        expansion = self._expansions.get(symbol)
+        if expansion is None:
+            expansion = self._expansions[symbol] = _expand(symbol, list(self.expand(symbol)))
+        return expansion
+
+    # -- drawing ---------------------------------------------------------------------------------------------
+
+    def sample(self, rng: Random, symbol: Symbol | None = None) -> Derivation:
+        """Draw one derivation of `symbol` (default: the start symbol)."""
+        logs: list[float] = []
+        tree = self._sample(self._expansion(self.start if symbol is None else symbol), rng, logs)
+        return Derivation(tree, math.fsum(logs))
+
+    def _sample(self, expansion: _Expansion, rng: Random, logs: list[float]) -> Tree:
+        cumulative = expansion.cumulative
+        # cumulative[-1] is the sum of the weights; `min` guards against rounding at the upper end.
+        index = min(bisect_right(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
+        logs.append(expansion.log_probs[index])
+        parts = expansion.parts[index]
+        if parts is None:
+            parts = [self._expansion(item) for item in expansion.rules[index].source if not isinstance(item, str)]
+            expansion.parts[index] = parts
+        children = tuple([self._sample(part, rng, logs) for part in parts])
+        return Tree(expansion.symbol, expansion.rules[index], children)
+
+    # -- inside probability ----------------------------------------------------------------------------------
+
+    def inside(self, tokens: Sequence[str], symbol: Symbol | None = None) -> float:
+        """Natural-log probability of the source string, summed over all its derivations; −inf if there is none."""
+        chart = _Chart(self, tokens)
+        probability = chart.spans(self.start if symbol is None else symbol, 0).get(len(tokens), 0.0)
+        return math.log(probability) if probability > 0.0 else -math.inf
+
+    # -- enumeration -----------------------------------------------------------------------------------------
+
+    def enumerate(self, symbol: Symbol | None = None) -> Iterator[Derivation]:
+        """Every derivation of a small grammar without recursion, each once."""
+        expansion = self._expansion(self.start if symbol is None else symbol)
+        for rule, log_prob in zip(expansion.rules, expansion.log_probs, strict=True):
+            parts = [item for item in rule.source if not isinstance(item, str)]
+            for children in self._enumerate_all(parts):
+                total = math.fsum([log_prob, *(child.log_prob for child in children)])
+                yield Derivation(Tree(expansion.symbol, rule, tuple(child.tree for child in children)), total)
+
+    def _enumerate_all(self, symbols: list[Symbol]) -> Iterator[tuple[Derivation, ...]]:
+        if not symbols:
+            yield ()
+            return
+        for first in self.enumerate(symbols[0]):
+            for rest in self._enumerate_all(symbols[1:]):
+                yield (first, *rest)
+
+
+def _expand(symbol: Symbol, rules: list[Rule]) -> _Expansion:
+    if not rules:
+        raise ValueError(f"nonterminal {symbol}: no rules")
+    by_anchor: dict[str, list[int]] = {}
+    for index, rule in enumerate(rules):
+        _check(symbol, rule)
+        terminal = rule.anchor or next((item for item in rule.source if isinstance(item, str)), "")
+        by_anchor.setdefault(terminal, []).append(index)
+    cumulative = list(accumulate(rule.weight for rule in rules))
+    probabilities = [rule.weight / cumulative[-1] for rule in rules]
+    log_probs = [math.log(probability) for probability in probabilities]
+    return _Expansion(symbol, rules, cumulative, probabilities, log_probs, [None] * len(rules), by_anchor)
+
+
+def _check(symbol: Symbol, rule: Rule) -> None:
+    count = sum(not isinstance(item, str) for item in rule.source)
+    linked = sorted(item for item in rule.target if isinstance(item, int))
+    if not rule.source or rule.weight <= 0.0 or linked != list(range(count)):
+        raise ValueError(
+            f"nonterminal {symbol}: rule {rule} needs a positive weight, a source side that is not empty, "
+            "and each of its nonterminals exactly once on the target side"
+        )
+
+
+@dataclass
+class _Chart:
+    """Inside probabilities of one sentence: for a nonterminal and a start, each possible end with its probability."""
+
+    grammar: Grammar
+    tokens: Sequence[str]
+    _cells: dict[tuple[Symbol, int], dict[int, float] | None] = field(default_factory=dict)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The distinct words, in order, and "" for the rules without an anchor."""
+        return list(dict.fromkeys(["", *self.tokens]))
+
+    def spans(self, symbol: Symbol, start: int) -> dict[int, float]:
+        """End position → probability that `symbol` yields tokens[start:end]."""
+        key = (symbol, start)
+        if key in self._cells:
+            cell = self._cells[key]
+            if cell is None:
+                raise ValueError(f"nonterminal {symbol} is left-recursive")
+            return cell
+        self._cells[key] = None
+        ends: dict[int, float] = {}
+        expansion = self.grammar._expansion(symbol)
+        for word in self.words:
+            for index in expansion.by_anchor.get(word, ()):
+                probability = expansion.probabilities[index]
+                for end, yielded in self._match(expansion.rules[index], start).items():
+                    # β(A, i, j) = Σ_rules P(rule) · P(right side yields tokens[i:j])
+                    ends[end] = ends.get(end, 0.0) + probability * yielded
+        self._cells[key] = ends
+        return ends
+
+    def _match(self, rule: Rule, start: int) -> dict[int, float]:
+        """End position → probability that the rule's source side yields tokens[start:end]."""
+        if rule.anchor and rule.anchor not in islice(self.tokens, start, None):
+            return {}
+        ends = {start: 1.0}
+        for item in rule.source:
+            following: dict[int, float] = {}
+            for position, probability in ends.items():
+                if isinstance(item, str):
+                    if position < len(self.tokens) and self.tokens[position] == item:
+                        following[position + 1] = following.get(position + 1, 0.0) + probability
+                else:
+                    for end, yielded in self.spans(item, position).items():
+                        following[end] = following.get(end, 0.0) + probability * yielded
+            if not following:
+                return {}
+            ends = following
+        return ends

@@ -1,0 +1,131 @@
+"""microworld: the embedded corpus, drawn from a grammar, so that each sentence's exact probability is known.
+
+Sentences are independent draws. The grammar is unambiguous, so the probability of a sentence is that of its one
+derivation, and the mean negative log probability of a text estimates the entropy of the source: the perplexity
+that no model can beat. The same derivation gives the Esperanto side. Same settings, same bytes, on any machine.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+import pyarrow as pa
+from pydantic import Field
+
+from langladder.corpora import rules, truth
+from langladder.corpora.grammar import Grammar
+from langladder.corpora.world import world
+from langladder.schema import Config
+
+__all__ = ["MicroworldConfig", "floor", "generate_parallel", "generate_text", "rules", "write_truth"]
+
+LINES_PER_DOCUMENT = 20
+SENTENCES = {"tiny": 3_000, "small": 60_000, "base": 600_000}
+PAIRS = {"tiny": 1_500, "small": 30_000, "base": 150_000}
+SPLITS = {"train": 0.9, "validation": 0.05, "test": 0.05}
+
+TEXT_SCHEMA = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
+PARALLEL_SCHEMA = pa.schema([("source", pa.string()), ("target", pa.string())])
+
+
+class MicroworldConfig(Config):
+    """What to draw. `size` sets the lexicon and, unless they are given, the numbers of sentences and pairs."""
+
+    size: Literal["tiny", "small", "base"] = "small"
+    seed: int = Field(default=1, ge=0)
+    sentences: int | None = Field(default=None, ge=3 * LINES_PER_DOCUMENT)
+    pairs: int | None = Field(default=None, ge=20)
+
+    @property
+    def sentence_count(self) -> int:
+        """Sentences over all splits."""
+        return SENTENCES[self.size] if self.sentences is None else self.sentences
+
+    @property
+    def pair_count(self) -> int:
+        """Pairs over all splits, before test and validation lose what also occurs in train."""
+        return PAIRS[self.size] if self.pairs is None else self.pairs
+
+
+def grammar(size: Literal["tiny", "small", "base"]) -> Grammar:
+    """The grammar of a size."""
+    return world(size).grammar
+
+
+def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
+    """Draw the corpus: train, validation and test, in documents of 20 lines.
+
+    Returns:
+        split → table with the columns document (int64), text (one tokenised sentence) and log_prob (float64: exact
+        natural log of the sentence's probability, its end included).
+    """
+    source, rng = grammar(config.size), Random(f"{config.seed} text")
+    tables, document = {}, 0
+    for split, count in _counts(config.sentence_count, LINES_PER_DOCUMENT).items():
+        drawn = [source.sample(rng) for _ in range(count)]
+        columns = {
+            "document": [document + line // LINES_PER_DOCUMENT for line in range(count)],
+            "text": [" ".join(derivation.tree.source()) for derivation in drawn],
+            # 9 decimals: the last bits of a logarithm differ between mathematical libraries.
+            "log_prob": [round(derivation.log_prob, 9) for derivation in drawn],
+        }
+        document += math.ceil(count / LINES_PER_DOCUMENT)
+        tables[split] = pa.table(columns, schema=TEXT_SCHEMA)
+    return tables
+
+
+def generate_parallel(config: MicroworldConfig) -> dict[str, pa.Table]:
+    """Draw English–Esperanto pairs, independent of the text: train, validation and test.
+
+    Validation and test hold no source sentence of train, and test none of validation, so they are a little smaller
+    than their share.
+
+    Returns:
+        split → table with the columns source (English) and target (Esperanto).
+    """
+    grammar_, rng = grammar(config.size), Random(f"{config.seed} parallel")
+    tables: dict[str, pa.Table] = {}
+    seen: set[str] = set()
+    for split, count in _counts(config.pair_count, 1).items():
+        trees = [grammar_.sample(rng).tree for _ in range(count)]
+        pairs = [(" ".join(tree.source()), " ".join(tree.target())) for tree in trees]
+        kept = [pair for pair in pairs if pair[0] not in seen]
+        seen.update([english for english, _ in kept])
+        columns = {"source": [pair[0] for pair in kept], "target": [pair[1] for pair in kept]}
+        tables[split] = pa.table(columns, schema=PARALLEL_SCHEMA)
+    return tables
+
+
+def _counts(total: int, unit: int) -> dict[str, int]:
+    """Items of each split, in whole units (documents), at least one unit each; train takes the remainder."""
+    held_out = {
+        split: max(1, round(total * share / unit)) * unit for split, share in SPLITS.items() if split != "train"
+    }
+    return {"train": total - sum(held_out.values()), **held_out}
+
+
+def floor(log_probs: Iterable[float], words: int) -> float:
+    """The entropy floor of a text: perplexity a word, exp(−Σ log P(sentence) / words), that no model can beat.
+
+    Args:
+        log_probs: natural-log probabilities of the sentences, their ends included.
+        words: what to count as words, e.g. tokens and one end a sentence.
+    """
+    return math.exp(-math.fsum(log_probs) / words)
+
+
+def write_truth(config: MicroworldConfig, folder: Path) -> None:
+    """Write the truth sets of the world into a folder, each file atomically; see `langladder.corpora.truth`."""
+    counts = count_words(generate_text(config)["train"]["text"].to_pylist())
+    truth.write(world(config.size), counts, config.seed, folder)
+
+
+def count_words(lines: Sequence[str]) -> dict[str, int]:
+    """Word → how often it occurs."""
+    counts: dict[str, int] = {}
+    for line in lines:
+        for word in line.split():
+            counts[word] = counts.get(word, 0) + 1
+    return counts

@@ -1,0 +1,12 @@
+"""The kinds of sentence and their shares."""
+
+from langladder.corpora.grammar import Rule
+from langladder.corpora.world import World, production
+
+SHARES = {"Action": 0.5, "Geography": 0.13, "Comparison": 0.13, "Review": 0.1, "Pair": 0.14}
+
+
+@production("Sentence")
+def sentence(world: World) -> list[Rule]:
+    """Sentence → one of the kinds, and a full stop."""
+    return [Rule(share, ((kind,), "."), (0, ".")) for kind, share in SHARES.items()]

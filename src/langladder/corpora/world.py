@@ -1,0 +1,159 @@
+"""What microworld's grammar draws from: who can do what to whom, and how likely.
+
+Two levels make a distribution. The group level follows semantic classes (food is eaten, places are visited) with
+Zipf weights inside each group. On top of it, half of the mass goes to a few *favourites* of the word that governs
+the choice: each verb has objects, each noun has adjectives, verbs and places that it likes. Favourites belong to
+the lemma, not to the form, so that dog and dogs, or sing and sang, share a signature that tells them from other
+lemmas; that is what makes analogies learnable from distribution alone.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+from zlib import crc32
+
+from langladder.corpora.grammar import Grammar, Rule, Symbol
+from langladder.corpora.lexicon import Adjective, Lexicon, Noun, Size, Verb
+
+T = TypeVar("T")
+Side = tuple[str | Symbol, ...]
+Target = tuple[str | int, ...]
+Weighted = list[tuple[T, float]]
+
+ZIPF_OFFSET = 1.5  # weight of rank r (from 0) in its row: 1 / (r + offset)
+FAVOURITE_SHARES = (0.28, 0.14, 0.08)  # of the mass, for each favourite; the rest follows the class
+PLURAL = 0.4  # share of plurals
+
+PRODUCTIONS: dict[str, Callable[..., list[Rule]]] = {}
+
+
+def production(name: str) -> Callable[[Callable[..., list[Rule]]], Callable[..., list[Rule]]]:
+    """Register the function that gives the rules of nonterminals called `name`: function(world, *features)."""
+
+    def register(function: Callable[..., list[Rule]]) -> Callable[..., list[Rule]]:
+        PRODUCTIONS[name] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Being:
+    """Someone or something that sentences speak of: a noun, a name or a pronoun.
+
+    gender: "m", "f" or "". lemma: whose favourites it has ("" for none; a couple shares one).
+    """
+
+    key: str
+    kind: str
+    group: str
+    gender: str
+    lemma: str
+
+
+class World:
+    """The words of a size, the weights between them, and the grammar over both."""
+
+    def __init__(self, size: Size) -> None:
+        self.lexicon = Lexicon(size)
+        self.grammar = Grammar(("Sentence",), self._expand)
+        self._nouns_of: dict[tuple[str, ...], Weighted[Noun]] = {}
+        self._verbs_of: dict[tuple[str, ...], Weighted[Verb]] = {}
+
+    def _expand(self, symbol: Symbol) -> list[Rule]:
+        return PRODUCTIONS[symbol[0]](self, *symbol[1:])
+
+    @cached_property
+    def beings(self) -> dict[str, Being]:
+        """Key → being: singular nouns, names, and the pronouns he, she, they."""
+        beings = {}
+        for key, noun in self.lexicon.nouns.items():
+            lemma = min(key, noun.partner) if noun.partner else key
+            beings[key] = Being(key, noun.kind, noun.group, noun.gender, lemma)
+        for key, name in self.lexicon.names.items():
+            beings[key] = Being(key, "person", "name", name.gender, "")
+        for key, gender in (("he", "m"), ("she", "f"), ("they", "")):
+            beings[key] = Being(key, "person", "pronoun", gender, "")
+        return beings
+
+    # -- choices ---------------------------------------------------------------------------------------------
+
+    def nouns(self, kinds: Sequence[str]) -> Weighted[Noun]:
+        """Nouns of these kinds or groups, with their class weights."""
+        key = tuple(kinds)
+        if key not in self._nouns_of:
+            chosen = [noun for noun in self.lexicon.nouns.values() if noun.kind in key or noun.group in key]
+            self._nouns_of[key] = zipf(chosen)
+        return self._nouns_of[key]
+
+    def names(self, gender: str = "") -> Weighted[str]:
+        """Given names, of one gender or both."""
+        ranked = [(name.name, weight) for name, weight in zipf(self.lexicon.names.values())]
+        return [(name, weight) for name, weight in ranked if gender in ("", self.lexicon.names[name].gender)]
+
+    def verbs(self, being: Being, objects: Sequence[str] = ()) -> Weighted[Verb]:
+        """Verbs that `being` can be the subject of (with an object of one of these kinds, if any), by its favourites."""
+        cell = (being.kind, being.group, *objects)
+        if cell not in self._verbs_of:
+            chosen = [verb for verb in self.lexicon.verbs.values() if _suits(verb, being, objects)]
+            self._verbs_of[cell] = zipf(chosen)
+        return favour(self._verbs_of[cell], being.lemma and f"verb of {being.lemma}")
+
+    def adjectives(self, noun: Noun, graded: bool = False) -> Weighted[Adjective]:
+        """Adjectives that suit a noun, by its favourites; `graded`: only those with -er and -est."""
+        chosen = [
+            adjective
+            for adjective in self.lexicon.adjectives.values()
+            if (noun.kind in adjective.kinds or noun.group in adjective.kinds) and (adjective.pole or not graded)
+        ]
+        return favour(zipf(chosen), f"adjective of {self.beings[noun.singular].lemma}")
+
+    def objects(self, verb: Verb) -> Weighted[Noun]:
+        """Nouns that can be the object (or the goal) of a verb, by its favourites."""
+        return favour(self.nouns(verb.objects), f"object of {verb.base}")
+
+
+DIRECT = ("act", "use")  # frames with a direct object and nothing more
+
+
+def _suits(verb: Verb, being: Being, objects: Sequence[str]) -> bool:
+    if being.kind not in verb.subjects and being.group not in verb.subjects:
+        return False
+    return not objects or (verb.frame in DIRECT and bool(set(objects) & set(verb.objects)))
+
+
+def zipf(items: Iterable[Any]) -> Weighted[Any]:
+    """Items that have a `rank`, each with the weight 1 / (rank + offset)."""
+    return [(item, 1.0 / (item.rank + ZIPF_OFFSET)) for item in items]
+
+
+def favour(items: Weighted[T], key: str) -> Weighted[T]:
+    """Mix class weights with the favourites of `key`: P = (1 − Σ shares) · class + share of each favourite.
+
+    The favourites are picked by a checksum of the key, the same on every machine and for every seed: they are
+    facts of the world. No key, no favourites.
+    """
+    total = sum(weight for _, weight in items)
+    count = min(len(FAVOURITE_SHARES), len(items) - 1)
+    if not key or count < 1:
+        return [(item, weight / total) for item, weight in items]
+    shares = [0.0] * len(items)
+    first, step = divmod(crc32(key.encode()), 1009)
+    for rank, share in enumerate(FAVOURITE_SHARES[:count]):
+        shares[(first + rank * (1 + step % max(1, (len(items) - 1) // 3))) % len(items)] += share
+    rest = (1.0 - sum(shares)) / total
+    return [(item, rest * weight + share) for (item, weight), share in zip(items, shares, strict=True)]
+
+
+def numbered(items: Weighted[T]) -> list[tuple[T, str, float]]:
+    """Each item in the singular ("s") and the plural ("p")."""
+    return [
+        (item, number, weight * share) for item, weight in items for number, share in (("s", 1 - PLURAL), ("p", PLURAL))
+    ]
+
+
+@lru_cache(maxsize=3)
+def world(size: Size) -> World:
+    """The world of a size; made once."""
+    return World(size)
