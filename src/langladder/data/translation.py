@@ -1,0 +1,140 @@
+"""Batches of sentence pairs: about the same number of tokens each, of about the same length.
+
+A batch costs as much as its longest pair, so pairs of like length go together: an epoch is shuffled, cut into windows
+of many batches, sorted by length inside each window, packed into batches, and the batches are shuffled again. All of
+it is drawn from (seed, epoch); which batch a step sees is a pure function of (seed, step).
+
+Shapes: B rows, S and T the longest source and target of the batch.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.batches import StepBatches, generator
+from langladder.errors import InputError
+from langladder.text.corpus_ids import PairStream, Rows
+from langladder.text.specials import PAD
+
+WINDOW_BATCHES = 64
+"""Batches sorted together: enough for little padding, few enough that an epoch's batches stay mixed."""
+
+
+class PairBatch(NamedTuple):
+    """source (B, S) ids … EOS and target (B, T) BOS ids … EOS, int64, right-padded with PAD."""
+
+    source: torch.Tensor
+    target: torch.Tensor
+
+
+class TranslationBatches(StepBatches[PairBatch]):
+    """Training and validation batches of sentence pairs.
+
+    Args:
+        train_pairs: the pairs to learn from.
+        validation_pairs: the pairs to watch, or None.
+        batch_tokens: the most cells (rows × longest side) of a batch.
+        max_length: pairs with a longer side (specials included) are left out of training; never of validation.
+        seed: of the order.
+
+    Raises:
+        InputError: no training pair is left.
+    """
+
+    def __init__(
+        self,
+        train_pairs: PairStream,
+        validation_pairs: PairStream | None,
+        *,
+        batch_tokens: int,
+        max_length: int,
+        seed: int,
+    ) -> None:
+        self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
+        self.batch_tokens, self.seed = batch_tokens, seed
+        self.lengths = _lengths(train_pairs)
+        self.kept = np.flatnonzero(self.lengths[:, 0] <= max_length)
+        if not len(self.kept):
+            raise InputError(
+                f"training.max_length={max_length}: none of the {len(train_pairs):,} training pairs is that short"
+            )
+        self._plan = lru_cache(maxsize=2)(self._plan_epoch)
+        self._starts = [0]  # first step of each epoch planned so far
+
+    def train(self, step: int) -> PairBatch:
+        """See `StepBatches.train`."""
+        epoch = int(np.searchsorted(self._starts, step, side="right")) - 1
+        while step >= self._starts[epoch] + len(self._plan(epoch)):
+            if epoch + 1 == len(self._starts):
+                self._starts.append(self._starts[epoch] + len(self._plan(epoch)))
+            epoch += 1
+        return collate(self.train_pairs, self._plan(epoch)[step - self._starts[epoch]])
+
+    def validation(self) -> Sequence[PairBatch]:
+        """See `StepBatches.validation`."""
+        if self.validation_pairs is None:
+            return []
+        lengths = _lengths(self.validation_pairs)
+        order = np.lexsort((lengths[:, 1], lengths[:, 0]))
+        return [collate(self.validation_pairs, rows) for rows in pack(order, lengths[:, 0], self.batch_tokens)]
+
+    def size(self, batch: PairBatch) -> int:
+        """Predicted target tokens."""
+        return int((batch.target[:, 1:] != PAD).sum())
+
+    def batches_per_epoch(self) -> int:
+        """Batches in the first epoch (later ones may differ by a few)."""
+        return len(self._plan(0))
+
+    def _plan_epoch(self, epoch: int) -> list[np.ndarray]:
+        """The rows of each batch of one epoch."""
+        random = generator(self.seed, epoch)
+        shuffled = random.permutation(self.kept)
+        lengths = self.lengths
+        window = max(1, WINDOW_BATCHES * self.batch_tokens // max(1, int(lengths[self.kept, 0].mean())))
+        batches: list[np.ndarray] = []
+        for start in range(0, len(shuffled), window):
+            part = shuffled[start : start + window]
+            part = part[np.lexsort((lengths[part, 1], lengths[part, 0]))]
+            batches += pack(part, lengths[:, 0], self.batch_tokens)
+        return [batches[index] for index in random.permutation(len(batches))]
+
+
+def _lengths(pairs: PairStream) -> np.ndarray:
+    """(R, 2) int64: the longer side of each pair, then its source (ties are broken by it)."""
+    sides = np.stack([pairs.source.lengths, pairs.target.lengths - 1])
+    return np.stack([sides.max(axis=0), sides[0]], axis=1)
+
+
+def pack(rows: np.ndarray, lengths: np.ndarray, batch_tokens: int) -> list[np.ndarray]:
+    """Cut `rows`, sorted by length, into batches of at most `batch_tokens` cells (and at least one row).
+
+    Args:
+        rows: (R,) indices into `lengths`, shortest first.
+    """
+    batches, start = [], 0
+    for end in range(1, len(rows) + 1):
+        if end == len(rows) or (end + 1 - start) * int(lengths[rows[end]]) > batch_tokens:
+            batches.append(rows[start:end])
+            start = end
+    return batches
+
+
+def collate(pairs: PairStream, rows: np.ndarray) -> PairBatch:
+    """The pairs of `rows` as one padded batch."""
+    return PairBatch(pad([_row(pairs.source, row) for row in rows]), pad([_row(pairs.target, row) for row in rows]))
+
+
+def _row(column: Rows, row: int) -> np.ndarray:
+    return column.row(int(row))
+
+
+def pad(rows: Sequence[np.ndarray]) -> torch.Tensor:
+    """Rows of ids → (B, longest) int64, right-padded with PAD."""
+    padded = np.full((len(rows), max(len(row) for row in rows)), PAD, dtype=np.int64)
+    for index, row in enumerate(rows):
+        padded[index, : len(row)] = row
+    return torch.from_numpy(padded)

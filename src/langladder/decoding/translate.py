@@ -1,0 +1,56 @@
+"""Translate many sentences: sorted by length, searched in batches, given back in the order they came in."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from langladder.data.translation import pack, pad
+from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
+from langladder.errors import InputError
+from langladder.models.translator import Translator
+from langladder.text.specials import EOS
+
+
+def translate(
+    model: Translator,
+    sources: Sequence[np.ndarray],
+    config: BeamConfig,
+    *,
+    batch_tokens: int = 1024,
+    progress: bool = False,
+) -> list[list[Hypothesis]]:
+    """The best translations of each sentence.
+
+    Args:
+        sources: for each sentence its ids, EOS last.
+        batch_tokens: the most source cells (sentences × longest) of a batch; each is searched `config.width` times.
+        progress: whether to show a bar.
+
+    Raises:
+        InputError: a sentence lacks its EOS or has an id outside the source vocabulary (names the sentence).
+    """
+    for index, source in enumerate(sources):
+        if not len(source) or source[-1] != EOS:
+            raise InputError(f"sentence {index}: a source ends with EOS ({EOS}), got {list(source[-3:])}")
+        if source.min() < 0 or source.max() >= model.source_vocab_size:
+            raise InputError(f"sentence {index}: ids must be in 0..{model.source_vocab_size - 1}, got {source.max()}")
+    lengths = np.array([len(source) for source in sources], dtype=np.int64)
+    order = np.argsort(lengths, kind="stable")
+    results: list[list[Hypothesis]] = [[] for _ in sources]
+    device = next(model.parameters()).device
+    training = model.training
+    model.eval()
+    try:
+        with tqdm(total=len(sources), unit=" sentences", disable=not progress) as bar:
+            for rows in pack(order, lengths, batch_tokens):
+                batch = pad([sources[row] for row in rows]).to(device)
+                with torch.autocast(device.type, enabled=False):
+                    found = beam_search(model, batch, config)
+                for row, hypotheses in zip(rows, found, strict=True):
+                    results[row] = hypotheses
+                bar.update(len(rows))
+    finally:
+        model.train(training)
+    return results

@@ -1,0 +1,141 @@
+"""BLEU, chrF and exact matches of translations, through sacreBLEU, on detokenised text.
+
+    BLEU = BP · exp(1/4 Σ_{n=1..4} log P_n),   BP = 1 if c > r else exp(1 − r/c)
+
+P_n is the clipped n-gram precision: each n-gram of a translation counts at most as often as in one of its references
+(Papineni et al. 2002, sections 2.1–2.3); c is the translations' length and r the references' (each time the nearest in
+length), both summed over the corpus. `clipped_precision` and `brevity_penalty` are these definitions, for reading and
+for looking at single sentences; the figures come from sacreBLEU (Post 2018), whose signature says all that was chosen.
+The interval is the 95 % bootstrap interval over sentences (Koehn 2004), with sacreBLEU's seed.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from langladder.errors import InputError
+from langladder.schema import Config
+
+
+class BleuConfig(Config):
+    """How translations are scored."""
+
+    tokenize: Literal["13a", "intl", "zh", "char", "none"] = "13a"
+    """sacreBLEU's tokenizer: 13a for most languages, zh for Chinese, none for text that is tokenised already."""
+    lowercase: bool = False
+    bootstrap: int = Field(default=1000, ge=0)
+    """Resamples for the interval; 0 = no interval."""
+
+
+@dataclass(frozen=True)
+class TranslationScore:
+    """Scores of a set of translations. BLEU and chrF from 0 to 100, the rest from 0 to 1 or in tokens.
+
+    Attributes:
+        bleu, bleu_low, bleu_high: BLEU and its 95 % interval (None without bootstrap).
+        precisions: P_1 … P_4, from 0 to 1.
+        brevity_penalty, hypothesis_length, reference_length: BP, c and r.
+        chrf: chrF2.
+        exact_match: share of translations equal to one of their references.
+        signature, chrf_signature: sacreBLEU's.
+    """
+
+    sentences: int
+    bleu: float
+    bleu_low: float | None
+    bleu_high: float | None
+    precisions: list[float]
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    chrf: float
+    exact_match: float
+    signature: str
+    chrf_signature: str
+
+
+def score_translations(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], config: BleuConfig | None = None
+) -> TranslationScore:
+    """Score translations against their references.
+
+    Args:
+        hypotheses: one detokenised translation a sentence.
+        references: for each sentence its references, at least one, the same number for all.
+
+    Raises:
+        InputError: nothing to score, or the numbers of sentences or references differ.
+    """
+    config = config or BleuConfig()
+    if not hypotheses or len(hypotheses) != len(references):
+        raise InputError(f"BLEU: {len(hypotheses)} translations, {len(references)} sentences with references")
+    if len({len(group) for group in references}) != 1 or not references[0]:
+        raise InputError("BLEU: every sentence needs the same number of references, one or more")
+    streams = [list(stream) for stream in zip(*references, strict=True)]
+    metric = BLEU(tokenize=config.tokenize, lowercase=config.lowercase)
+    bleu = metric.corpus_score(list(hypotheses), streams)
+    low, high = _interval(list(hypotheses), streams, config)
+    chrf_metric = CHRF(lowercase=config.lowercase)
+    chrf = chrf_metric.corpus_score(list(hypotheses), streams)
+    matches = sum(hypothesis in group for hypothesis, group in zip(hypotheses, references, strict=True))
+    return TranslationScore(
+        sentences=len(hypotheses),
+        bleu=bleu.score,
+        bleu_low=low,
+        bleu_high=high,
+        precisions=[precision / 100 for precision in bleu.precisions],
+        brevity_penalty=bleu.bp,
+        hypothesis_length=bleu.sys_len,
+        reference_length=bleu.ref_len,
+        chrf=chrf.score,
+        exact_match=matches / len(hypotheses),
+        signature=str(metric.get_signature()),
+        chrf_signature=str(chrf_metric.get_signature()),
+    )
+
+
+def _interval(hypotheses: list[str], streams: list[list[str]], config: BleuConfig) -> tuple[float | None, float | None]:
+    if not config.bootstrap:
+        return None, None
+    metric = BLEU(tokenize=config.tokenize, lowercase=config.lowercase)
+    result = metric.corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
+    mean, half_width = result._mean, result._ci  # sacreBLEU shows these in its text and JSON output only
+    return float(mean - half_width), float(mean + half_width)
+
+
+def ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+    """How often each n-gram occurs in a sentence."""
+    return Counter(tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1))
+
+
+def clipped_precision(hypothesis: Sequence[str], references: Sequence[Sequence[str]], n: int) -> tuple[int, int]:
+    """P_n of one sentence as (Σ clipped counts, Σ counts): each n-gram clipped to its largest count in a reference."""
+    counts = ngrams(hypothesis, n)
+    largest: Counter[tuple[str, ...]] = Counter()
+    for reference in references:
+        largest |= ngrams(reference, n)
+    return (counts & largest).total(), counts.total()
+
+
+def brevity_penalty(length: int, reference_length: int) -> float:
+    """BP of c = `length` tokens against r = `reference_length`; 0 for an empty translation."""
+    if length > reference_length:
+        return 1.0
+    return math.exp(1 - reference_length / length) if length else 0.0
+
+
+def sentence_bleu(hypothesis: Sequence[str], references: Sequence[Sequence[str]], order: int = 4) -> float:
+    """BLEU of one tokenised sentence, from 0 to 1, without smoothing: 0 as soon as one P_n is 0."""
+    precisions = [clipped_precision(hypothesis, references, n) for n in range(1, order + 1)]
+    if any(matched == 0 for matched, _ in precisions):
+        return 0.0
+    c = len(hypothesis)
+    r = min((abs(len(reference) - c), len(reference)) for reference in references)[1]  # nearest; the shorter of two
+    return brevity_penalty(c, r) * float(np.exp(np.mean([math.log(matched / total) for matched, total in precisions])))

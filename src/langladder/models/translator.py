@@ -1,0 +1,159 @@
+"""The one door of every translator: P(y | x) = ∏_t P(y_t | y_<t, x), from the fixed vector to the Transformer.
+
+A network says how a source becomes a `State` (`encode`), how a state gives the next token (`step`), and how a whole
+target is read at once for training (`hidden`). Beam search, training, scoring and saving are the same for all.
+
+Conventions: source rows are ids … EOS; target rows BOS ids … EOS; both right-padded with PAD. `target_in` is the target
+without its last column, the tokens that it predicts are the target without its first.
+
+Shape legend: B rows, S source positions, T target positions, V target vocabulary, D width of the hidden state.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder import artefacts, schema
+from langladder.errors import InputError
+from langladder.nn.output import SoftmaxOutput
+from langladder.text.specials import PAD
+
+
+@dataclass(frozen=True)
+class State:
+    """What decoding carries from step to step: tensors by name, rows first (B, …).
+
+    Attributes:
+        source: what is the same for all hypotheses of a sentence (annotations, keys, mask).
+        decoder: what differs between hypotheses (hidden state, cache).
+    """
+
+    source: dict[str, torch.Tensor]
+    decoder: dict[str, torch.Tensor]
+
+
+class Translator(nn.Module, ABC):
+    """Everything that translates. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
+
+    Config: ClassVar[type[schema.Config]] = schema.Config
+    head: SoftmaxOutput
+
+    def __init__(self, config: schema.Config, source_vocab_size: int, target_vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.source_vocab_size, self.target_vocab_size = source_vocab_size, target_vocab_size
+
+    @abstractmethod
+    def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
+        """Read the source: ids (B, S) int64, mask (B, S) bool, true where there is a token → the state before y_1."""
+
+    @abstractmethod
+    def step(self, prefix: torch.Tensor, state: State) -> tuple[torch.Tensor, State, torch.Tensor | None]:
+        """One step of decoding.
+
+        Args:
+            prefix: (B, T) int64, BOS first, no padding. A model whose state holds the past reads its last column only.
+            state: what `encode` or the last `step` returned.
+
+        Returns:
+            log P(next = v | prefix, source) (B, V) float32, the next state, and the weights (B, S) with which the
+            source was read (None for a model without attention).
+        """
+
+    @abstractmethod
+    def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """Teacher forcing: source (B, S), target_in (B, T) → hidden (B, T, D) that `head` turns into logits.
+
+        Position t sees target_in[:, : t + 1] and the whole source. Rows may be padded; what stands at a PAD position of
+        the result means nothing.
+        """
+
+    def forward(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """Logits (B, T, V) of the token after each position of `target_in`."""
+        logits: torch.Tensor = self.head(self.hidden(source, target_in))
+        return logits
+
+    def loss(self, source: torch.Tensor, target: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """−Σ log P(y_t | y_<t, x) in nats, summed over the batch's target tokens (EOS counts, BOS and PAD do not).
+
+        Args:
+            source: (B, S); target: (B, T + 1), BOS … EOS.
+            smoothing: ε of label smoothing (Szegedy et al. 2016).
+        """
+        following = target[:, 1:]  # (B, T)
+        keep = following != PAD
+        return self.head.loss(self.hidden(source, target[:, :-1])[keep], following[keep], smoothing)
+
+    @torch.no_grad()
+    def log_probs(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """log P(y_t | y_<t, x) of given translations: (B, S), (B, T + 1) → (B, T) float32, exactly 0 at PAD."""
+        following = target[:, 1:]
+        keep = following != PAD
+        scores = torch.zeros(following.shape, dtype=torch.float32, device=target.device)  # (B, T)
+        scores[keep] = self.head.target_log_probs(self.hidden(source, target[:, :-1])[keep], following[keep])
+        return scores
+
+    def reorder(self, state: State, index: torch.Tensor, *, same_source: bool = False) -> State:
+        """The state whose row i is the old row index[i]; `index` (B') int64 may repeat or leave out rows.
+
+        With `same_source`, rows only move among hypotheses of one sentence, so the source side stays as it is.
+        """
+        source = state.source if same_source else {name: old[index] for name, old in state.source.items()}
+        return State(source, {name: old[index] for name, old in state.decoder.items()})
+
+    def number_of_parameters(self) -> int:
+        """Trained numbers, shared ones counted once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def save(self, folder: Path) -> None:
+        """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
+        description = {
+            "format": artefacts.FORMAT_VERSION,
+            "_target_": f"{type(self).__module__}.{type(self).__qualname__}",
+            "source_vocab_size": self.source_vocab_size,
+            "target_vocab_size": self.target_vocab_size,
+            "config": self.config.model_dump(mode="json"),
+        }
+        arrays = {name: parameter.detach().cpu().numpy() for name, parameter in self.named_parameters()}
+        with artefacts.atomic(Path(folder)) as temporary:
+            temporary.mkdir()
+            artefacts.write_arrays(temporary / "model.safetensors", arrays)
+            artefacts.write_json(temporary / "config.json", description)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved model, in evaluation mode; `Translator.load` reads any kind, a subclass only its own.
+
+        Raises:
+            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
+        """
+        path = Path(folder) / "config.json"
+        description = artefacts.read_json(path)
+        missing = {"format", "_target_", "source_vocab_size", "target_vocab_size", "config"} - set(description)
+        if missing:
+            raise InputError(f"{path}: not a saved translator (lacks {', '.join(sorted(missing))})")
+        if description["format"] != artefacts.FORMAT_VERSION:
+            raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
+        target = schema.locate(description["_target_"])
+        if not (isinstance(target, type) and issubclass(target, cls)):
+            raise InputError(f"{path}: holds a {description['_target_']}, not a {cls.__name__}")
+        config = target.Config.model_validate(description["config"])
+        model = target(config, description["source_vocab_size"], description["target_vocab_size"])
+        model._copy(artefacts.read_arrays(Path(folder) / "model.safetensors"), folder)
+        return model.eval()
+
+    @torch.no_grad()
+    def _copy(self, arrays: dict[str, np.ndarray], folder: Path) -> None:
+        own = dict(self.named_parameters())
+        wrong = sorted(own.keys() ^ arrays.keys()) or [
+            name for name, parameter in own.items() if tuple(parameter.shape) != arrays[name].shape
+        ]
+        if wrong:
+            raise InputError(f"{folder}: the arrays do not fit the configuration ({', '.join(wrong)})")
+        for name, parameter in own.items():
+            parameter.copy_(torch.from_numpy(arrays[name]))

@@ -1,0 +1,114 @@
+"""BLEU: the worked example, the definition against sacreBLEU, and public system outputs with known scores."""
+
+import gzip
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from langladder.errors import InputError
+from langladder.evaluation.bleu import (
+    BleuConfig,
+    brevity_penalty,
+    clipped_precision,
+    score_translations,
+    sentence_bleu,
+)
+
+HYPOTHESIS = "the cat the cat on the mat".split()
+REFERENCES = ["the cat is on the mat".split(), "there is a cat on the mat".split()]
+
+
+def test_golden_clipped_precisions() -> None:
+    assert [clipped_precision(HYPOTHESIS, REFERENCES, n) for n in (1, 2, 3, 4)] == [(5, 7), (4, 6), (2, 5), (1, 4)]
+    alone = [clipped_precision(HYPOTHESIS, REFERENCES[:1], n) for n in (1, 2, 3, 4)]
+    assert alone == [(5, 7), (3, 6), (1, 5), (0, 4)]
+
+
+def test_golden_clipping_stops_a_repeated_word() -> None:
+    the = ["the"] * 7
+    assert sum(word in REFERENCES[0] for word in the) / len(the) == 7 / 7  # plain precision is fooled
+    assert clipped_precision(the, REFERENCES, 1) == (2, 7)
+
+
+def test_golden_bleu_of_the_example() -> None:
+    assert sentence_bleu(HYPOTHESIS, REFERENCES) == pytest.approx(0.46713798, abs=1e-8)
+    assert sentence_bleu(HYPOTHESIS, REFERENCES, order=2) == pytest.approx(0.69006556, abs=1e-8)
+    assert sentence_bleu(HYPOTHESIS, REFERENCES[:1]) == 0.0
+    assert sentence_bleu(REFERENCES[0], REFERENCES) == 1.0
+
+
+def test_golden_brevity_penalty() -> None:
+    assert brevity_penalty(8, 7) == 1
+    assert brevity_penalty(7, 7) == 1
+    assert brevity_penalty(5, 7) == pytest.approx(0.67032005, abs=1e-8)
+    assert brevity_penalty(6, 12) == pytest.approx(0.36787944, abs=1e-8)
+    assert brevity_penalty(0, 5) == 0
+
+
+def test_parity_the_definition_equals_sacrebleu() -> None:
+    score = score_translations(
+        [" ".join(HYPOTHESIS)], [[" ".join(r) for r in REFERENCES]], BleuConfig(tokenize="none", bootstrap=0)
+    )
+    assert score.bleu == pytest.approx(46.713798, abs=1e-6)
+    assert score.precisions == pytest.approx([5 / 7, 4 / 6, 2 / 5, 1 / 4])
+    assert score.brevity_penalty == 1
+    assert (score.hypothesis_length, score.reference_length) == (7, 7)
+    assert score.bleu_low is score.bleu_high is None
+    assert score.exact_match == 0
+
+
+def test_parity_corpus_with_brevity_penalty() -> None:
+    pairs = [("the cat sat on a mat", "the cat sat on the mat today"), ("a dog barks at night", "a dog barks at night")]
+    score = score_translations([h for h, _ in pairs], [[r] for _, r in pairs], BleuConfig(tokenize="none"))
+    logs = []
+    for n in (1, 2, 3, 4):
+        counts = [clipped_precision(h.split(), [r.split()], n) for h, r in pairs]
+        logs.append(math.log(sum(m for m, _ in counts) / sum(t for _, t in counts)))
+    assert score.bleu == pytest.approx(100 * brevity_penalty(11, 12) * math.exp(sum(logs) / 4))
+    assert score.exact_match == 0.5
+    assert score.bleu_low is not None
+    assert score.bleu_high is not None
+    assert score.bleu_low < score.bleu_high
+    assert "tok:none" in score.signature
+    assert "version:" in score.signature
+    assert score.chrf_signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6")
+
+
+def test_perfect_translation_scores_100_and_scores_repeat() -> None:
+    lines = ["Le chat est sur le tapis.", "Il fait très beau aujourd'hui !"]
+    score = score_translations(lines, [[line] for line in lines])
+    assert score.bleu == pytest.approx(100)
+    assert score.chrf == pytest.approx(100)
+    assert score.exact_match == 1
+    assert score == score_translations(lines, [[line] for line in lines])
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InputError, match="2 translations, 1 sentences"):
+        score_translations(["a", "b"], [["a"]])
+    with pytest.raises(InputError, match="0 translations"):
+        score_translations([], [])
+    with pytest.raises(InputError, match="same number of references"):
+        score_translations(["a", "b"], [["a"], ["a", "b"]])
+
+
+@pytest.mark.real
+def test_parity_wmt17_outputs() -> None:
+    folder = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ref-bleu"
+    if not folder.is_dir():
+        pytest.skip("the WMT17 system outputs are not here")
+    systems = dict(json.loads(gzip.decompress((folder / "wmt17_en_de_systems.json.gz").read_bytes())))
+    lines = (folder / "multi_bleu_perl_scores.tsv").read_text().splitlines()
+    listed = dict(line.split("\t") for line in lines if not line.startswith("#"))
+    config = BleuConfig(tokenize="none", bootstrap=0)  # the listed scores are of whitespace tokens, cased
+    for name in ("uedin-nmt.4722", "C-3MA.4959", "online-F.0"):
+        key = next(key for key in listed if name in key)
+        score = score_translations(systems[key], [[line] for line in systems["reference"]], config)
+        numbers = [float(number) for number in re.findall(r"\d+\.?\d*", listed[key])]
+        assert score.bleu == pytest.approx(numbers[0], abs=0.006)
+        assert [100 * p for p in score.precisions] == pytest.approx(numbers[1:5], abs=0.06)
+        assert score.brevity_penalty == pytest.approx(numbers[5], abs=0.0006)
+        assert (score.hypothesis_length, score.reference_length) == (numbers[7], numbers[8])
