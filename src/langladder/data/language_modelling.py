@@ -115,10 +115,13 @@ class WindowBatches(_TrainingBatches):
         return LanguageBatch(self._gather(starts), True)
 
 
-def document_batches(stream: TokenStream, *, limit: int | None = None) -> Iterator[torch.Tensor]:
+def document_batches(
+    stream: TokenStream, *, limit: int | None = None, batch_tokens: int = SCORED_TOKENS
+) -> Iterator[torch.Tensor]:
     """Documents as (documents, longest) int64 rows padded with PAD, those of similar length together.
 
     Args:
+        batch_tokens: the most tokens, padding included, in one batch of several documents.
         limit: keep the first documents up to about this many tokens; None = all.
     """
     lengths = np.diff(stream.offsets)
@@ -126,7 +129,7 @@ def document_batches(stream: TokenStream, *, limit: int | None = None) -> Iterat
         lengths = lengths[: max(1, int(np.searchsorted(stream.offsets, limit)))]
     group: list[int] = []
     for index in np.argsort(-lengths, kind="stable").tolist():
-        if lengths[index] and group and (len(group) + 1) * lengths[group[0]] > SCORED_TOKENS:
+        if lengths[index] and group and (len(group) + 1) * lengths[group[0]] > batch_tokens:
             yield pad_rows([stream.document(i) for i in group])
             group = []
         if lengths[index]:
@@ -141,8 +144,3 @@ def pad_rows(rows: Sequence[np.ndarray]) -> torch.Tensor:
     for line, row in zip(table, rows, strict=True):
         line[: len(row)] = row
     return torch.from_numpy(table)
-
-
-def predicted_tokens(stream: TokenStream) -> int:
-    """How many tokens of a stream are predicted: all but BOS."""
-    return int(len(stream.ids) - np.count_nonzero(stream.ids == BOS))

@@ -86,6 +86,15 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
             last = hidden[torch.arange(len(prefix), device=prefix.device), lengths - 1]  # (B, D)
             return torch.log_softmax(self.head(last).float(), dim=-1)  # (B, V)
 
+    @torch.no_grad()
+    def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        """See `LanguageModel.advance`: a recurrent network reads on from its hidden state, a token at a time."""
+        if self.context is not None:
+            return super().advance(tokens, state)
+        with _scoring(self, tokens.device.type):
+            hidden, state = self(tokens, state)  # (B, n, D)
+            return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), state
+
     def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
         scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)
         state = None

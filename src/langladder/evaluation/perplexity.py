@@ -1,0 +1,92 @@
+"""One scorer for every language model, in units that do not depend on its tokenizer.
+
+With L = −Σ log P(w_t | w_<t) the negative log-likelihood of the test text in nats, EOS counted and BOS not:
+
+    perplexity a token  exp(L / tokens)       comparable only between models with the same tokenizer
+    perplexity a word   exp(L / words)        words: whitespace-separated, and one end a line
+    bits a byte         L / (ln 2 · bytes)    bytes: UTF-8, and one newline a line
+
+Every character of the text is scored once: the ids of a line spell it, EOS stands for its end. Where the text's true
+probability is known, exp(−log P / words) is the entropy floor, which no model beats but by luck of the sample.
+"""
+
+import math
+from typing import Any
+
+import torch
+
+from langladder.data.language_modelling import SCORED_TOKENS, document_batches
+from langladder.errors import InputError
+from langladder.models.base import LanguageModel, predicted
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import UNK
+
+
+def score(
+    model: LanguageModel,
+    stream: TokenStream,
+    *,
+    words: int,
+    bytes: int,
+    log_prob: float | None = None,
+    batch_tokens: int = SCORED_TOKENS,
+) -> dict[str, Any]:
+    """Score a text that `stream` holds tokenised.
+
+    Args:
+        words: whitespace words of the text plus one end a line.
+        bytes: UTF-8 bytes of the text plus one newline a line.
+        log_prob: the text's true natural-log probability, where known.
+        batch_tokens: tokens read at a time; changes the speed, not the result.
+
+    Returns:
+        tokens, words, bytes, nll_nats, perplexity_per_token, perplexity_per_word, bits_per_byte, unknown_rate (share
+        of UNK among the predicted tokens); with `log_prob` also floor_perplexity_per_word and above_floor_percent; a
+        note where figures need one. If the model rules a token out (probability 0), `impossible_tokens` counts these
+        and the figures that would be infinite are None.
+
+    Raises:
+        InputError: there is nothing to score, or an id outside the model's vocabulary.
+    """
+    device = next(model.parameters()).device if isinstance(model, torch.nn.Module) else torch.device("cpu")
+    total, tokens, unknown, impossible = 0.0, 0, 0, 0
+    for batch in document_batches(stream, batch_tokens=batch_tokens):
+        keep = predicted(batch)  # (B, T)
+        scores = model.log_probs(batch.to(device)).cpu()[keep].double()  # (N,)
+        impossible += int(torch.isneginf(scores).sum())
+        total -= float(scores.sum())
+        tokens += len(scores)
+        unknown += int((batch == UNK).sum())
+    if not tokens or words < 1 or bytes < 1:
+        raise InputError(f"nothing to score: {tokens} tokens, {words} words, {bytes} bytes")
+    result: dict[str, Any] = {"tokens": tokens, "words": words, "bytes": bytes}
+    result |= _units(total, tokens, words, bytes)
+    if log_prob is not None:
+        floor = math.exp(-log_prob / words)
+        result["floor_perplexity_per_word"] = floor
+        perplexity = result["perplexity_per_word"]
+        result["above_floor_percent"] = None if perplexity is None else 100 * (perplexity / floor - 1)
+    result["unknown_rate"] = unknown / tokens
+    if unknown:
+        result["note"] = "UNK stands for several words at once: not comparable with models that spell every word"
+    if impossible:
+        result["impossible_tokens"] = impossible
+    return result
+
+
+def _units(nll: float, tokens: int, words: int, n_bytes: int) -> dict[str, float | None]:
+    """The three units of a negative log-likelihood in nats; None for what is infinite."""
+    return {
+        "nll_nats": _finite(nll),
+        "perplexity_per_token": _finite_exp(nll / tokens),
+        "perplexity_per_word": _finite_exp(nll / words),
+        "bits_per_byte": _finite(nll / math.log(2) / n_bytes),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _finite_exp(exponent: float) -> float | None:
+    return math.exp(exponent) if exponent < math.log(float.fromhex("0x1p1023")) else None
