@@ -1,0 +1,188 @@
+"""What every method that yields word vectors ends as: words, a matrix, and the questions one can ask of it.
+
+Similarity is the cosine; an analogy a : b :: c : ? is answered by 3CosAdd (Mikolov et al. 2013, "Linguistic
+Regularities in Continuous Space Word Representations", section 4): the word nearest to b − a + c, all vectors scaled
+to length 1, the three words of the question left out.
+
+Shape legend: V words, D dimensions, Q questions, K answers.
+"""
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder import artefacts
+from langladder.embeddings import word2vec_format
+from langladder.errors import InputError
+
+QUESTIONS_AT_ONCE = 512  # bounds the (Q, V) table of cosines that one product makes
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """V words, most frequent first, and their vectors.
+
+    Attributes:
+        words: V different words.
+        matrix: (V, D) float32.
+        counts: (V,) int64 occurrences in the training text, or None where unknown.
+        about: how the vectors came to be (resolved settings, hashes of inputs); kept with them, JSON.
+    """
+
+    words: list[str]
+    matrix: np.ndarray
+    counts: np.ndarray | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or len(self.words) != len(self.matrix):
+            raise InputError(f"word vectors: {len(self.words)} words, but a matrix of shape {self.matrix.shape}")
+        if self.counts is not None and len(self.counts) != len(self.words):
+            raise InputError(f"word vectors: {len(self.words)} words, but {len(self.counts)} counts")
+        if len(self.index) != len(self.words):
+            seen: set[str] = set()
+            twice = next(word for word in self.words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            raise InputError(f"word vectors: the word {twice!r} occurs twice")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Word → row of the matrix."""
+        return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def unit(self) -> np.ndarray:
+        """(V, D) float32: the vectors scaled to length 1; a zero vector stays zero."""
+        lengths = np.linalg.norm(self.matrix, axis=1, keepdims=True)
+        unit: np.ndarray = self.matrix / np.where(lengths == 0, 1, lengths)
+        return unit
+
+    def row(self, word: str) -> int:
+        """The row of a word.
+
+        Raises:
+            InputError: the word has no vector; names the nearest spellings.
+        """
+        if word not in self.index:
+            close = get_close_matches(word, self.words, n=3)
+            hint = f"; did you mean {', '.join(close)}?" if close else ""
+            raise InputError(f"{word!r} is not among the {len(self):,} words that have a vector{hint}")
+        return self.index[word]
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        """The vector of a word, (D,)."""
+        vector: np.ndarray = self.matrix[self.row(word)]
+        return vector
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.index
+
+    def similarity(self, first: str, second: str) -> float:
+        """cos(v, w) = v · w / (‖v‖ ‖w‖), from −1 to 1."""
+        return float(self.unit[self.row(first)] @ self.unit[self.row(second)])
+
+    def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k words nearest to a word, with their cosines, nearest first."""
+        row = self.row(word)
+        cosines = self.unit @ self.unit[row]  # (V,)
+        cosines[row] = -np.inf
+        return [
+            (self.words[other], float(cosines[other])) for other in _largest(cosines[None], min(k, len(self) - 1))[0]
+        ]
+
+    def analogy(self, a: str, b: str, c: str, k: int = 1) -> list[tuple[str, float]]:
+        """a is to b as c is to …: the k best answers with their cosines, best first."""
+        answers, cosines = self.analogies(np.array([[self.row(a), self.row(b), self.row(c)]]), k)
+        pairs = zip(answers[0], cosines[0], strict=True)
+        return [(self.words[row], float(cosine)) for row, cosine in pairs if cosine > -np.inf]
+
+    def analogies(
+        self, questions: np.ndarray, k: int = 1, *, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Many analogies at once: argmax_w cos(w, b − a + c), w none of a, b, c.
+
+        Args:
+            questions: (Q, 3) rows of the words a, b, c.
+            among: rows that may be answers, ascending; None: all.
+
+        Returns:
+            answers (Q, K) rows of the matrix, and their cosines (Q, K) float32; best first. Where K exceeds
+            the possible answers, the question's own words come last, with −∞.
+        """
+        among = np.arange(len(self)) if among is None else among
+        candidates = self.unit if len(among) == len(self) else self.unit[among]  # (A, D)
+        answers = np.empty((len(questions), min(k, len(among))), dtype=np.int64)
+        cosines = np.empty(answers.shape, dtype=np.float32)
+        for first in range(0, len(questions), QUESTIONS_AT_ONCE):
+            part = questions[first : first + QUESTIONS_AT_ONCE]
+            a, b, c = (self.unit[part[:, column]] for column in range(3))  # (Q, D) each
+            target = b - a + c
+            target /= np.maximum(np.linalg.norm(target, axis=1, keepdims=True), 1e-12)
+            table = target @ candidates.T  # (Q, A)
+            places = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
+            asked, column = np.nonzero(among[places] == part)
+            table[asked, places[asked, column]] = -np.inf
+            best = _largest(table, k)
+            answers[first : first + len(part)] = among[best]
+            cosines[first : first + len(part)] = np.take_along_axis(table, best, axis=1)
+        return answers, cosines
+
+    def save(self, folder: Path) -> None:
+        """Write `vectors.safetensors` (the matrix) and `words.json` (words, counts, about), atomically."""
+        counts = None if self.counts is None else self.counts.tolist()
+        description = {"format": artefacts.FORMAT_VERSION, "about": self.about, "words": self.words, "counts": counts}
+        with artefacts.atomic(Path(folder)) as temporary:
+            temporary.mkdir()
+            artefacts.write_arrays(temporary / "vectors.safetensors", {"vectors": self.matrix.astype(np.float32)})
+            artefacts.write_json(temporary / "words.json", description)
+
+    @classmethod
+    def load(cls, folder: Path) -> "WordVectors":
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: missing or damaged files, another format version.
+        """
+        path = Path(folder) / "words.json"
+        description = artefacts.read_json(path)
+        if not isinstance(description, dict) or not {"format", "words", "counts"} <= set(description):
+            raise InputError(f"{path}: not the words of saved vectors (lacks format, words or counts)")
+        if description["format"] != artefacts.FORMAT_VERSION:
+            raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
+        arrays = artefacts.read_arrays(Path(folder) / "vectors.safetensors")
+        if set(arrays) != {"vectors"}:
+            raise InputError(f"{folder}/vectors.safetensors: no word vectors (its arrays are {sorted(arrays)})")
+        counts = description["counts"]
+        counts = None if counts is None else np.array(counts, dtype=np.int64)
+        return cls(description["words"], arrays["vectors"], counts, description.get("about", {}))
+
+    def write_word2vec(self, path: Path, *, binary: bool = False) -> None:
+        """Write the format of the word2vec tool, text or binary, that gensim and others read."""
+        word2vec_format.write(path, self.words, self.matrix, binary=binary)
+
+    @classmethod
+    def read_word2vec(cls, path: Path, *, binary: bool | None = None) -> "WordVectors":
+        """Read a file of the word2vec tool, plain or gzipped; whether it is binary is seen from the file if not said.
+
+        Raises:
+            InputError: the file is missing or malformed (says where).
+        """
+        return cls(*word2vec_format.read(path, binary=binary))
+
+
+def _largest(table: np.ndarray, k: int) -> np.ndarray:
+    """(Q, K): columns of the k largest values of each row, largest first, equal ones by column."""
+    k = min(k, table.shape[1])
+    if k == 1:
+        largest: np.ndarray = table.argmax(1)[:, None]
+        return largest
+    top = np.sort(np.argpartition(-table, k - 1, axis=1)[:, :k], axis=1)
+    order = np.argsort(-np.take_along_axis(table, top, axis=1), axis=1, kind="stable")
+    best: np.ndarray = np.take_along_axis(top, order, axis=1)
+    return best

@@ -1,0 +1,111 @@
+"""Skip-gram with negative sampling: a word's vector must tell its neighbours from words drawn at random.
+
+Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality", section 2.2, eq. 4:
+
+    J(c, o) = −log σ(u_o · v_c) − Σ_{k=1..K} log σ(−u_{n_k} · v_c),     n_k ~ noise(w) ∝ count(w)^¾
+
+with an input vector v and an output vector u for every word; the v are the word vectors.
+
+What differs: the text is cut into blocks of L successive centres, and the pairs of a block share S noise words, each
+weighing K/S. The expected loss is the same, while all products of a block become two matrix multiplications instead
+of one dot product a pair. As in the paper's equation (not its code), a noise word may happen to be a true neighbour.
+
+Shape legend: B blocks, L centres a block, M window, C = L + 2M contexts a block, S shared noise words, D dimensions.
+"""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+from torch.nn import functional
+
+from langladder.schema import Config
+
+SkipGramBatch = dict[str, torch.Tensor]
+
+
+class SkipGramConfig(Config):
+    """Settings of skip-gram with negative sampling."""
+
+    dim: int = Field(default=100, ge=1)
+    window: int = Field(default=5, ge=1, le=100)  # M, words on each side
+    dynamic_window: bool = True  # each centre draws its own window from 1 … M, so near words count more
+    negatives: int = Field(default=5, ge=1)  # K, noise words a pair
+    noise_exponent: float = Field(default=0.75, ge=0)
+    subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word
+    epochs: int = Field(default=5, ge=1)
+    batch_words: int = Field(default=16_384, ge=1)  # words of text a step, before subsampling
+    block: int = Field(default=32, ge=1)  # L
+    shared_negatives: int = Field(default=64, ge=1)  # S
+
+    @model_validator(mode="after")
+    def _enough_noise(self) -> "SkipGramConfig":
+        if self.shared_negatives < self.negatives:
+            raise ValueError(
+                f"shared_negatives={self.shared_negatives} is less than negatives={self.negatives}: a block must draw "
+                "at least as many noise words as each of its pairs weighs"
+            )
+        return self
+
+
+class SkipGram(nn.Module):
+    """The two vector tables and the loss."""
+
+    Config: ClassVar[type[Config]] = SkipGramConfig
+
+    def __init__(self, config: SkipGramConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocab_size = vocab_size
+        self.sparse = False  # True: gradients hold the batch's rows only; for optimisers that can use such gradients
+        self.input = nn.Embedding(vocab_size, config.dim)  # v
+        self.output = nn.Embedding(vocab_size, config.dim)  # u
+        bound = 0.5 / config.dim
+        nn.init.uniform_(self.input.weight, -bound, bound)
+        nn.init.zeros_(self.output.weight)
+
+    def forward(self, batch: SkipGramBatch) -> torch.Tensor:
+        """Mean of J over the batch's pairs, a scalar.
+
+        Args:
+            batch: centres (B, L), contexts (B, C), before and after (B, L): how many words of context each centre has
+                on each side, noise (B, S). Context j of a block stands j − M places after its first centre.
+        """
+        contexts = batch["contexts"].shape[1]
+        v = self._look_up(self.input, batch["centres"])  # (B, L, D)
+        u = self._look_up(self.output, torch.cat([batch["contexts"], batch["noise"]], dim=1))  # (B, C + S, D)
+        scores = v @ u.transpose(1, 2)  # (B, L, C + S)
+        true_scores, noise_scores = scores[..., :contexts], scores[..., contexts:]
+        is_pair = in_window(batch["before"], batch["after"], self.config.window)  # (B, L, C)
+        pairs = batch["before"] + batch["after"]  # (B, L)
+        share = self.config.negatives / batch["noise"].shape[1]  # K / S
+
+        # −log σ(x) = softplus(−x)
+        true_loss = (functional.softplus(-true_scores) * is_pair).sum()
+        noise_loss = (functional.softplus(noise_scores).sum(2) * pairs).sum() * share
+        mean: torch.Tensor = (true_loss + noise_loss) / pairs.sum().clamp(min=1)
+        return mean
+
+    def _look_up(self, table: nn.Embedding, words: torch.Tensor) -> torch.Tensor:
+        """(B, N) words → (B, N, D), by way of a small table of the batch's different words."""
+        if not self.sparse:
+            rows: torch.Tensor = table(words)
+            return rows
+        different, places = torch.unique(words, return_inverse=True)
+        return functional.embedding(places, functional.embedding(different, table.weight, sparse=True))
+
+
+def in_window(before: torch.Tensor, after: torch.Tensor, window: int) -> torch.Tensor:
+    """True where context j is in the window of centre i: −before_i ≤ j − M − i ≤ after_i, but not i itself.
+
+    Args:
+        before, after: (B, L).
+
+    Returns:
+        (B, L, L + 2M) bool.
+    """
+    length = before.shape[1]
+    places = torch.arange(length + 2 * window, device=before.device) - window
+    distance = places - torch.arange(length, device=before.device)[:, None]  # (L, C)
+    return (distance >= -before[:, :, None]) & (distance <= after[:, :, None]) & (distance != 0)

@@ -1,0 +1,126 @@
+"""Analogies: does b − a + c lie nearest to d?
+
+Question files have the form of the Google set (Mikolov et al. 2013, "Efficient Estimation of Word Representations in
+Vector Space", section 4.1): a section opens with `: name`, and each line below it has four words, a b c d. Sections
+whose names begin with `gram` ask about syntax, the others about meaning.
+
+A question counts only if all four of its words have vectors; coverage says how many do. As in word2vec's own script,
+answers may be restricted to the most frequent words, which also drops questions about rarer ones.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.evaluation.question_files import question_files, read_lines
+
+SYNTACTIC = "gram"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One kind of analogy: questions a b c d."""
+
+    name: str
+    questions: list[tuple[str, str, str, str]]
+
+
+def read_analogies(path: Path) -> list[Section]:
+    """The sections of one question file.
+
+    Raises:
+        InputError: the file is missing or a line is malformed (names it), or there is no question in it.
+    """
+    sections: list[Section] = []
+    for number, text in read_lines(Path(path)):
+        if text.startswith(":"):
+            name = text[1:].strip()
+            if not name:
+                raise InputError(f"{path}:{number}: a section needs a name after the colon")
+            sections.append(Section(name, []))
+            continue
+        if not sections:
+            raise InputError(f"{path}:{number}: {text[:60]!r} stands before the first section (a line `: name`)")
+        words = text.split()
+        if len(words) != 4:
+            raise InputError(f"{path}:{number}: {len(words)} words; a question has four: a b c d")
+        sections[-1].questions.append((words[0], words[1], words[2], words[3]))
+    if not any(section.questions for section in sections):
+        raise InputError(f"{path}: has no analogy questions")
+    return sections
+
+
+def evaluate_analogies(
+    vectors: WordVectors, path: Path, *, restrict_vocabulary: int | None = None, ignore_case: bool = True
+) -> dict[str, Any]:
+    """Answer the questions of a file, or of all question files in a folder, by 3CosAdd.
+
+    Args:
+        restrict_vocabulary: use the most frequent so many words only.
+        ignore_case: match words whatever their case; of words that differ in case only, the most frequent one stands.
+
+    Returns:
+        {"overall", "semantic", "syntactic", "sections": [{"name", …}], "restrict_vocabulary", "skipped_files"}, where
+        each figure has "accuracy" (share of the answered questions, null if none), "correct", "answered",
+        "questions", "coverage". "semantic" and "syntactic" are null unless the set has sections named `gram…`.
+
+    Raises:
+        InputError: see `read_analogies`; or `restrict_vocabulary` below 1.
+    """
+    if restrict_vocabulary is not None and restrict_vocabulary < 1:
+        raise InputError(f"restrict_vocabulary: {restrict_vocabulary}; allowed: 1 or more, or null for all words")
+    files, skipped = question_files(path, lambda line: line.startswith(":"), "analogy questions")
+    sections = [section for file in files for section in read_analogies(file)]
+    rows = _rows(vectors, restrict_vocabulary, ignore_case)
+    among = np.array(sorted(rows.values()), dtype=np.int64)
+
+    figures = [{"name": section.name} | _score(vectors, section, rows, among, ignore_case) for section in sections]
+    syntactic = [figure for figure in figures if figure["name"].startswith(SYNTACTIC)]
+    semantic = [figure for figure in figures if not figure["name"].startswith(SYNTACTIC)]
+    return {
+        "overall": _total(figures),
+        "semantic": _total(semantic) if syntactic and semantic else None,
+        "syntactic": _total(syntactic) if syntactic else None,
+        "sections": figures,
+        "restrict_vocabulary": restrict_vocabulary,
+        "skipped_files": skipped,
+    }
+
+
+def _rows(vectors: WordVectors, restrict_vocabulary: int | None, ignore_case: bool) -> dict[str, int]:
+    """Word as it is matched → row; of several spellings the first (most frequent) stands."""
+    rows: dict[str, int] = {}
+    for row, word in enumerate(vectors.words[:restrict_vocabulary]):
+        rows.setdefault(word.casefold() if ignore_case else word, row)
+    return rows
+
+
+def _score(
+    vectors: WordVectors, section: Section, rows: dict[str, int], among: np.ndarray, ignore_case: bool
+) -> dict[str, Any]:
+    known = []
+    for question in section.questions:
+        words = [word.casefold() for word in question] if ignore_case else question
+        if all(word in rows for word in words):
+            known.append([rows[word] for word in words])
+    asked = np.array(known, dtype=np.int64).reshape(-1, 4)
+    answers, _ = vectors.analogies(asked[:, :3], among=among)
+    return _figure(int((answers[:, 0] == asked[:, 3]).sum()) if len(asked) else 0, len(asked), len(section.questions))
+
+
+def _total(figures: list[dict[str, Any]]) -> dict[str, Any]:
+    return _figure(*(sum(figure[key] for figure in figures) for key in ("correct", "answered", "questions")))
+
+
+def _figure(correct: int, answered: int, questions: int) -> dict[str, Any]:
+    return {
+        "accuracy": round(correct / answered, 6) if answered else None,
+        "correct": correct,
+        "answered": answered,
+        "questions": questions,
+        "coverage": round(answered / questions, 6) if questions else 0.0,
+    }

@@ -1,0 +1,144 @@
+"""WordVectors: similarity, neighbours and analogies against plain arithmetic; files, ours and word2vec's."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+
+REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ref-gensim" / "euclidean_vectors.bin.gz"
+
+
+def random_vectors(seed: int = 0, size: int = 50, dim: int = 8) -> WordVectors:
+    rng = np.random.default_rng(seed)
+    words = ["naïve", "苹果", "re-do", *(f"w{number}" for number in range(3, size))]
+    counts = np.sort(rng.integers(1, 999, size))[::-1].copy()
+    return WordVectors(words, rng.normal(size=(size, dim)).astype(np.float32), counts, {"dim": dim})
+
+
+def royal() -> WordVectors:
+    words = ["man", "woman", "king", "queen", "apple"]
+    return WordVectors(words, np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [-1, 0, 0.5]], dtype=np.float32))
+
+
+def test_similarity_golden() -> None:
+    vectors = WordVectors(["v", "w", "o"], np.array([[3, 1, 2], [3, 0, 2], [0, 0, 0]], dtype=np.float32))
+    assert vectors.similarity("v", "w") == pytest.approx(0.963624, abs=1e-6)
+    assert vectors.similarity("v", "o") == 0  # a zero vector is like nothing
+
+
+def test_analogy_answers_and_leaves_the_question_out() -> None:
+    vectors = royal()
+    assert vectors.analogy("man", "woman", "king")[0][0] == "queen"
+    answers = vectors.analogy("man", "woman", "king", k=5)
+    assert {word for word, _ in answers[:2]} == {"queen", "apple"}
+    assert vectors.nearest("king", 2)[0][0] == "queen"
+    assert "king" not in dict(vectors.nearest("king", 9))
+
+
+def test_analogies_equal_brute_force() -> None:
+    vectors = random_vectors()
+    rng = np.random.default_rng(1)
+    questions = rng.integers(0, 50, (700, 3))
+    among = np.sort(rng.choice(50, 30, replace=False))
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    for allowed in (None, among):
+        answers, cosines = vectors.analogies(questions, k=3, among=allowed)
+        for (a, b, c), found, values in zip(questions, answers, cosines, strict=True):
+            target = unit[b] - unit[a] + unit[c]
+            scores = unit @ target / max(np.linalg.norm(target), 1e-12)
+            scores[[a, b, c]] = -np.inf
+            if allowed is not None:
+                scores[np.setdiff1d(np.arange(50), allowed)] = -np.inf
+            assert values.tolist() == pytest.approx(np.sort(scores)[::-1][:3].tolist(), abs=1e-5)
+            assert scores[found].tolist() == pytest.approx(values.tolist(), abs=1e-5)
+
+
+def test_nearest_parity_with_gensim() -> None:
+    vectors = random_vectors()
+    peer = KeyedVectors(8)
+    peer.add_vectors(vectors.words, vectors.matrix)
+    for word in ("苹果", "w7"):
+        theirs = peer.most_similar(word, topn=5)
+        ours = vectors.nearest(word, 5)
+        assert [w for w, _ in ours] == [w for w, _ in theirs]
+        assert [s for _, s in ours] == pytest.approx([s for _, s in theirs], abs=1e-5)
+
+
+def test_save_load_roundtrip(tmp_path: Path) -> None:
+    vectors = random_vectors()
+    vectors.save(tmp_path / "a")
+    loaded = WordVectors.load(tmp_path / "a")
+    assert loaded.words == vectors.words and loaded.about == {"dim": 8}
+    assert np.array_equal(loaded.matrix, vectors.matrix)
+    assert loaded.counts is not None and vectors.counts is not None and np.array_equal(loaded.counts, vectors.counts)
+    loaded.save(tmp_path / "b")
+    for name in ("vectors.safetensors", "words.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool) -> None:
+    vectors = random_vectors()
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    vectors.write_word2vec(ours, binary=binary)
+    peer = KeyedVectors.load_word2vec_format(str(ours), binary=binary)
+    assert list(peer.index_to_key) == vectors.words
+    assert np.array_equal(peer.vectors, vectors.matrix)
+
+    peer.save_word2vec_format(str(theirs), binary=binary)
+    for path in (ours, theirs):
+        for told in (binary, None):
+            again = WordVectors.read_word2vec(path, binary=told)
+            assert again.words == vectors.words and np.array_equal(again.matrix, vectors.matrix)
+
+
+@pytest.mark.real
+def test_reads_a_gzipped_binary_made_elsewhere(tmp_path: Path) -> None:
+    if not REFERENCE.is_file():
+        pytest.skip("needs shared/data/ref-gensim")
+    vectors = WordVectors.read_word2vec(REFERENCE)
+    plain = tmp_path / "vectors.bin"
+    plain.write_bytes(gzip.decompress(REFERENCE.read_bytes()))
+    peer = KeyedVectors.load_word2vec_format(str(plain), binary=True)
+    assert vectors.words == list(peer.index_to_key) and np.array_equal(vectors.matrix, peer.vectors)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a word2vec header"),
+        (b"hello world\n", "not a word2vec header"),
+        (b"0 3\n", "at least 1"),
+        (b"2 3\na 1 2 3\nb 1 2\n", ":3: 2 numbers"),
+        (b"2 3\na 1 2 3\nb 1 2 x\n", ":3: could not convert"),
+        (b"2 3\na 1 2 3\n", ":3: 0 numbers"),
+        (b"1 3\na 1 2 3\nb 1 2 3\n", ":3: more entries"),
+        (b"2 3\na 1 2 3\na 1 2 4\n", "'a' occurs twice"),
+        (b"2 2\na \x00\x00\x80?\x00\x00\x80?\nb \x00", "ends inside the vector"),
+    ],
+)
+def test_malformed_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "vectors"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        WordVectors.read_word2vec(path)
+
+
+def test_bad_use_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="did you mean queen"):
+        royal().nearest("quen")
+    with pytest.raises(InputError, match="no such file"):
+        WordVectors.read_word2vec(tmp_path / "missing.txt")
+    with pytest.raises(InputError, match="no such file"):
+        WordVectors.load(tmp_path)
+    spaced = WordVectors(["New York"], np.ones((1, 2), dtype=np.float32))
+    with pytest.raises(InputError, match="New York"):
+        spaced.write_word2vec(tmp_path / "out.txt")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match="2 words"):
+        WordVectors(["a", "b"], np.ones((1, 2), dtype=np.float32))
