@@ -1,0 +1,89 @@
+"""From clean tables to token streams."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from langladder.text import tables
+from langladder.text.cleaning import CleanConfig, clean_text
+from langladder.text.corpus_ids import PairStream, TokenStream
+from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.readers import read_text
+from langladder.text.sources import TextSource
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
+WORDS = TokenizerConfig(kind="word", vocab_size=None)
+
+
+def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langladder.text.encoding.ROWS", 2)  # documents run across batches
+    rows = {"document": [0, 0, 0, 1], "text": ["a b", "b", "c a", "a"], "log_prob": [None] * 4}
+    for split in tables.SPLITS:
+        tables.write_table(tmp_path / "clean" / f"{split}.parquet", pa.table(rows, schema=tables.TEXT))
+    tokenizer = train_tokenizer(training_text(tmp_path / "clean"), WORDS)
+    report = encode_corpus(tmp_path / "clean", tokenizer, tmp_path / "tokens")
+    stream = TokenStream.open(tmp_path / "tokens" / "train.arrow")
+    a, b, c = (tokenizer.encode(word)[0] for word in "abc")
+    assert stream.document(0).tolist() == [BOS, a, b, EOS, BOS, b, EOS, BOS, c, a, EOS]
+    assert stream.document(1).tolist() == [BOS, a, EOS]
+    assert report["train"] == {"documents": 2, "lines": 4, "tokens": 10} == report["test"]
+    assert Tokenizer.load(tmp_path / "tokens" / "tokenizer.json").vocab_size == 7
+
+
+def test_pairs_end_the_source_and_frame_the_target(tmp_path: Path) -> None:
+    clean = tmp_path / "clean"
+    for split in tables.SPLITS:
+        pairs = pa.table({"source": ["go", "run now"], "target": ["va", "cours"]}, schema=tables.PAIRS)
+        tables.write_table(clean / f"{split}.parquet", pairs)
+    source = train_tokenizer(training_sides(clean, ["source"]), WORDS)
+    target = train_tokenizer(training_sides(clean, ["target"]), WORDS)
+    report = encode_pairs(clean, source, target, tmp_path / "tokens")
+    one, two = PairStream.open(tmp_path / "tokens" / "test.arrow").pair(1)
+    assert one.tolist() == [*source.encode("run now"), EOS] and two.tolist() == [BOS, *target.encode("cours"), EOS]
+    assert report["train"] == {"pairs": 2, "source_tokens": 5, "target_tokens": 4}
+    shared = train_tokenizer(training_sides(clean, ["source", "target"]), WORDS)
+    encode_pairs(clean, shared, shared, tmp_path / "shared")
+    assert (tmp_path / "shared" / "source.json").read_bytes() == (tmp_path / "shared" / "target.json").read_bytes()
+    assert shared.vocab_size == 4 + 5
+
+
+FILES = {"train": "train.txt.gz", "validation": "valid.txt.gz", "test": "test.txt.gz"}
+
+
+def wikitext(out: Path, files: dict[str, str]) -> Path:
+    if not REAL.is_dir():
+        pytest.skip("the real corpora are not here")
+    path = str(REAL / "wikitext-2")
+    read_text(TextSource(path=path, files=files, documents="heading", heading="= [^=].* ="), out)
+    return out
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_golden_wikitext_counts(tmp_path: Path) -> None:
+    """2,088,628 training tokens of 33,278 types by the makers' count: one end of line a line, blank ones too."""
+    raw = wikitext(tmp_path / "raw", FILES)
+    tokenizer = train_tokenizer(training_text(raw), WORDS)
+    report = encode_corpus(raw, tokenizer, tmp_path / "tokens")
+    assert tokenizer.vocab_size == 33_277 + 4
+    blank = {"train": 36_718 - 23_767, "validation": 3_760 - 2_461, "test": 4_358 - 2_891}
+    makers = {"train": 2_088_628, "validation": 217_646, "test": 245_569}
+    assert {split: report[split]["tokens"] + blank[split] for split in blank} == makers
+    stream = TokenStream.open(tmp_path / "tokens" / "test.arrow")
+    assert int(np.sum(stream.ids == tokenizer.encode("<unk>")[0])) > 10_000
+
+
+@pytest.mark.real
+def test_prepared_text_can_pass_through_cleaning_as_it_is(tmp_path: Path) -> None:
+    raw = wikitext(tmp_path / "raw", {"train": FILES["validation"], "test": FILES["test"]})
+    as_it_is = CleanConfig.model_validate({"steps": {"control_characters": False}, "duplicates": {"exact": "keep"}})
+    report = clean_text(raw, tmp_path / "clean", as_it_is, seed=1)
+    assert report["cleaning"]["changed_by_step"] == {} == report["cleaning"]["dropped"]
+    test = tables.read_table(tmp_path / "clean" / "test.parquet")
+    assert test.column("text").equals(tables.read_table(raw / "test.parquet").column("text"))
+    assert sum(report["splits"][split]["documents"] for split in ("train", "validation")) == 60
