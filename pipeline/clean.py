@@ -4,19 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.text.cleaning import clean_parallel, clean_text
+from langladder.text.clean_pairs import clean_parallel
+from langladder.text.cleaning import clean_text
 from pipeline.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, out / "data" / "clean" / job.side
-    settings = job.clean.model_copy(update={"iid": job.clean.iid or job.iid})
     clean = clean_text if job.side == "text" else clean_parallel
-    report = clean(raw, folder, settings, job.split, seed=job.seed)
+    report = clean(raw, folder, job.clean, job.seed)
     write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
-    kept = ", ".join(f"{split} {counts['lines']:,}" for split, counts in report["splits"].items())
-    print(f"clean {job.side}: {kept} lines → {folder}")
+    unit = "lines" if job.side == "text" else "pairs"
+    kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
+    print(f"clean {job.side}: {kept} {unit} → {folder}")
 
 
 if __name__ == "__main__":

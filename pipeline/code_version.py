@@ -27,8 +27,9 @@ def code_version(stage: str, settings: dict[str, Any]) -> str:
             seen.add(module)
             pending += _imports(file)
     digest = hashlib.sha256()
-    for module in sorted(seen):
-        digest.update(f"{module} {_hash(_file(module) or Path())}\n".encode())
+    files = {file for module in seen if (file := _file(module))}
+    for file in sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)}):
+        digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -61,7 +62,16 @@ def _imports(file: Path) -> list[str]:
 
 
 @cache
+def _data(folder: Path) -> list[Path]:
+    """Resources that stand beside modules: tables, templates."""
+    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return [file for file in files if file.suffix != ".py"] if folder.is_relative_to(ROOT / "src") else []
+
+
+@cache
 def _hash(file: Path) -> str:
+    if file.suffix != ".py":
+        return hashlib.sha256(file.read_bytes()).hexdigest()
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -40,7 +40,10 @@ def main(job: Any, out: Path) -> None:
             facts = make_microworld(job.side, job.corpus.source, temporary)
         else:
             facts = READ[job.side, job.corpus.kind](job.corpus.source, temporary)
-        (temporary / "truth").mkdir(exist_ok=True)
+        if job.side == "text":  # a corpus that brings no questions has empty sets
+            (temporary / "truth").mkdir(exist_ok=True)
+            for name in ("analogies.txt", "similarity.tsv"):
+                (temporary / "truth" / name).touch()
     write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
     lines = sum(split["lines"] for split in facts["splits"].values())
     print(f"corpus {job.side}: {lines:,} lines → {folder}")

@@ -14,9 +14,9 @@ from pipeline.problems import explain
 
 # stage: the keys of the composed configuration that it reads, and nothing else: an edit re-runs just what it touches
 KEYS: dict[str, list[str]] = {
-    "corpus": ["side", "seed", "paths", "corpus", "parallel"],
-    "clean": ["side", "seed", "clean", "split", "corpus", "parallel"],
-    "tokenize": ["side", "tokenizer"],
+    "corpus": ["side", "corpus"],
+    "clean": ["side", "seed", "clean"],
+    "tokenize": ["side", "tokenizer", "shared_tokenizer"],
     "vocab": ["words"],
     "cooccur": ["cooccurrence"],
     "embed": ["seed", "embedding"],
@@ -25,7 +25,7 @@ KEYS: dict[str, list[str]] = {
     "evaluate_embedding": ["embedding", "evaluation", "paths"],
     "evaluate_lm": ["lm", "evaluation"],
     "evaluate_translator": ["translator", "evaluation"],
-    "report": ["seed", "size"],
+    "report": ["seed"],
 }
 
 
@@ -54,8 +54,12 @@ def job_values(stage: str, config: DictConfig, task_overrides: list[str]) -> dic
             for override in OverridesParser.create().parse_overrides(task_overrides):  # the command line wins
                 if override.key_or_group.startswith(f"{group}."):
                     OmegaConf.update(config, override.key_or_group, override.value())
-    values = _plain(OmegaConf.masked_copy(config, KEYS[stage]))
-    values = schemas.pick_side(values)
+    everything = _plain(config)
+    values = {key: everything[key] for key in KEYS[stage]}
+    if "clean" in values:
+        values["clean"] = everything["clean"][values["side"]]
+    if "corpus" in values and values["side"] == "parallel":
+        values["corpus"] = everything["parallel"]
     return values | {"code": code_version(stage, values)}
 
 

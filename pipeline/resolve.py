@@ -12,7 +12,6 @@ from hydra.errors import HydraException
 
 from langladder.artefacts import atomic, write_text
 from langladder.errors import InputError
-from langladder.schema import Config
 from pipeline import ROOT, choices, jobs, schemas
 from pipeline.problems import explain, gather
 
@@ -26,7 +25,7 @@ HYDRA = {
 
 def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
     """Every job of the DAG: (stage, name of the job, Hydra overrides that select it)."""
-    sides = [(stage, side, [f"side={side}"]) for stage in ("corpus", "clean", "tokenize") for side in schemas.SIDES]
+    sides = [(stage, side, [f"side={side}"]) for stage in ("corpus", "clean", "tokenize") for side in ("text", "parallel")]
     single = [(stage, stage, []) for stage in ("vocab", "cooccur", "report")]
     stages = {"embed": "embedding", "evaluate_embedding": "embedding", "train_lm": "lm", "evaluate_lm": "lm"}
     stages |= {"train_translator": "translator", "evaluate_translator": "translator"}
@@ -47,9 +46,7 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
             config = compose("config", choices.overrides(chosen, selection) + selection)
             values = jobs.job_values(stage, config, [])
             with explain(file_of=jobs.file_of(config)):
-                settings: Config = schemas.schema(stage, values).model_validate(values)
-            if stage in ("corpus",):
-                schemas.check_paths(settings)
+                schemas.schema(stage, values).model_validate(values)
             resolved[f"{stage}/{name}"] = values
         except InputError as error:
             problems.append(str(error))

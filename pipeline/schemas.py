@@ -1,99 +1,113 @@
 """The schema of every stage's settings. A rung's own part comes from its class (`_target_`): a new rung adds nothing here."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, create_model
+from pydantic import Field, create_model, model_validator
 
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.errors import InputError
 from langladder.schema import Config, locate
+from langladder.text.clean_pairs import CleanPairsConfig
 from langladder.text.cleaning import CleanConfig
-from langladder.text.readers import HubSource, TextSource
-from langladder.text.splitting import SplitConfig
+from langladder.text.hub import HubParallelSource, HubSource
+from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
+from pipeline.choices import Paths
 
-SIDES = ("text", "parallel")
-SOURCES: dict[str, type[Config]] = {"microworld": MicroworldConfig, "files": TextSource, "hub": HubSource}
+SOURCES: dict[tuple[str, str], type[Config]] = {
+    ("text", "microworld"): MicroworldConfig,
+    ("text", "files"): TextSource,
+    ("text", "hub"): HubSource,
+    ("parallel", "microworld"): MicroworldConfig,
+    ("parallel", "files"): ParallelSource,
+    ("parallel", "hub"): HubParallelSource,
+}
 TRAINING = {
-    "embedding": "langladder.tasks.settings.TrainingConfig",
-    "lm": "langladder.tasks.settings.LanguageModelTraining",
-    "translator": "langladder.tasks.settings.TranslationTraining",
+    "embedding": "langladder.tasks.optimisation.TrainingConfig",
+    "lm": "langladder.tasks.language_modelling.LMTrainingConfig",
+    "translator": "langladder.tasks.translation.TranslationTraining",
 }
 
 
 class Evaluation(Config):
     """How rungs are judged and shown."""
 
-    batch_tokens: int = Field(ge=64)
     prompts: list[str]
     sample_tokens: int = Field(ge=1)
     temperature: float = Field(gt=0)
     beam: int = Field(ge=1)
     length_alpha: float = Field(ge=0, le=2)
     max_length: int = Field(ge=1)
-    restrict_vocabulary: int | None = Field(default=None, ge=1)
+    restrict_vocabulary: int | None = Field(ge=1)
     neighbours: int = Field(ge=1)
 
 
-class Sizes(Config):
-    """The cost dial: conf/size/."""
+class Size(Config):
+    """The cost dial, conf/size/: its numbers reach the rungs by interpolation and are checked there."""
 
-    name: str
-    vocabulary: int
-    embedding_dim: int
-    embedding_epochs: int
-    lm_width: int
-    lm_steps: int
-    gpt_width: int
-    gpt_layers: int
-    gpt_steps: int
-    translator_width: int
-    translator_steps: int
-    context: int
+    name: Literal["tiny", "small", "base"]
 
 
 FIELDS: dict[str, Any] = {
     "side": Literal["text", "parallel"],
-    "seed": (int, Field(ge=0, lt=2**31)),
-    "path": str,
-    "clean": CleanConfig,
-    "split": SplitConfig,
+    "seed": int,
     "tokenizer": TokenizerConfig,
+    "shared_tokenizer": bool,
     "words": VocabularyConfig,
     "cooccurrence": CooccurrenceConfig,
     "evaluation": Evaluation,
-    "size": Sizes,
+    "paths": Paths,
     "code": str,
 }
 
 
+class Rung(Config):
+    """What every rung's file says."""
+
+    name: str
+    title: str
+    target: str = Field(alias="_target_")
+    model: Config
+
+    @model_validator(mode="after")
+    def _window_fits_context(self) -> Self:
+        context = getattr(self.model, "context", None)
+        length = getattr(getattr(self, "training", None), "sequence_length", None)
+        if context is not None and length is not None and length > context:
+            raise ValueError(f"training.sequence_length={length} exceeds model.context={context}")
+        return self
+
+
 def schema(stage: str, values: dict[str, Any]) -> type[Config]:
     """Schema of a stage's settings; the values say which corpus kind or rung class checks its own part."""
-    parts: dict[str, Any] = {}
-    for key, value in values.items():
-        if key == "corpus":
-            parts[key] = (_corpus(value), ...)
-        elif key in TRAINING:
-            parts[key] = (_rung(key, value), ...)
-        elif key in FIELDS:
-            parts[key] = FIELDS[key] if isinstance(FIELDS[key], tuple) else (FIELDS[key], ...)
+    parts: dict[str, Any] = {key: (FIELDS[key], ...) for key in values if key in FIELDS}
+    if "corpus" in values:
+        parts["corpus"] = (_corpus(values["side"], values["corpus"]), ...)
+    if "clean" in values:
+        parts["clean"] = (CleanConfig if values["side"] == "text" else CleanPairsConfig, ...)
+    for key in TRAINING:
+        if key in values:
+            parts[key] = (_rung(key, values[key]), ...)
     return create_model(f"{stage}_job", __base__=Config, **parts)
 
 
-def _corpus(value: dict[str, Any]) -> type[Config]:
-    kind = value.get("kind")
-    if kind not in SOURCES:
-        raise InputError(f"corpus.kind: {kind!r} is not allowed: one of {', '.join(SOURCES)}; change it in conf/corpus/")
-    return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, ...), source=(SOURCES[kind], ...))
+def _corpus(side: str, value: dict[str, Any]) -> type[Config]:
+    kinds = [kind for where, kind in SOURCES if where == side]
+    if value.get("kind") not in kinds:
+        raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {', '.join(kinds)}; see conf/{side}/")
+    source = SOURCES[side, value["kind"]]
+    return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, ...), source=(source, ...))
 
 
 def _rung(group: str, value: dict[str, Any]) -> type[Config]:
+    from torch import nn
+
     if "_target_" not in value:
         raise InputError(f"{group}._target_: missing; name the rung's class in conf/{group}/{value.get('name')}.yaml")
     rung = locate(value["_target_"])
-    parts: dict[str, Any] = {"name": (str, ...), "target": (str, Field(alias="_target_")), "model": (rung.Config, ...)}
-    if rung.TRAINED:  # by gradient
+    parts: dict[str, Any] = {"model": (rung.Config, ...)}
+    if issubclass(rung, nn.Module):  # trained by gradient
         parts["training"] = (locate(TRAINING[group]), ...)
-    return create_model(f"{group}_rung", __base__=Config, **parts)
+    return create_model(f"{group}_rung", __base__=Rung, **parts)

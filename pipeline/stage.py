@@ -1,6 +1,6 @@
 """What every stage shares: one entry point for DVC, single Hydra runs and Hydra sweeps.
 
-- `dvc repro` calls `python -m pipeline.<stage> -cp ../resolved/<stage> -cn <job>`: the config is the resolved file, complete
+- `dvc repro` calls `python -m pipeline.<stage> -cd resolved/<stage> -cn <job>`: the config is the resolved file, complete
   and checked, and outputs go to the repository root.
 - `python -m pipeline.<stage> [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go to Hydra's run
   folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last `dvc repro`.
@@ -49,7 +49,7 @@ def stage(run: Run) -> Callable[[], None]:
             except InputError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 sys.exit(2)
-        hydra.main(version_base="1.3", config_path="../conf", config_name="config")(job)()
+        hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
 
     return main
 

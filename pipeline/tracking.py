@@ -5,6 +5,7 @@ its code and its inputs), and so does the artefact's folder by construction; `pi
 """
 
 import fcntl
+import logging
 import os
 import subprocess
 import time
@@ -64,6 +65,7 @@ def run(task: str, stage: str, rung: str, settings: Mapping[str, Any], fingerpri
     from mlflow import MlflowClient
     from mlflow.entities import Param, RunTag
 
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
     client = MlflowClient(tracking_uri=uri())
     flat = _flatten(settings)
     tags = {"mlflow.runName": f"{stage} {rung}", "stage": stage, "rung": rung, "fingerprint": fingerprint, "git_commit": _commit()}

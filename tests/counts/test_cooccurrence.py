@@ -73,6 +73,14 @@ def test_singular_values_golden() -> None:
     assert values.tolist() == pytest.approx(expected, abs=1e-6)
 
 
+def test_counts_leave_read_only_ids_as_they_are() -> None:
+    ids, offsets = np.array([2, 0, 1, 0], dtype=np.int32), np.array([0, 4])
+    ids.setflags(write=False)
+    assert count_term_document(ids, offsets, 3).toarray().ravel().tolist() == [2, 1, 1]
+    assert count_cooccurrence(ids, offsets, 3).sum() > 0
+    assert ids.tolist() == [2, 0, 1, 0]
+
+
 def test_term_document_golden() -> None:
     counts = count_term_document(*encode(LINES), 8)
     expected = [[1, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]

@@ -155,7 +155,8 @@ def count_term_document(ids: np.ndarray, offsets: np.ndarray, vocab_size: int) -
         InputError: an id is not below `vocab_size`.
     """
     _check(ids, vocab_size)
-    counts = csc_matrix((np.ones(len(ids)), ids, offsets), shape=(vocab_size, len(offsets) - 1))
+    own = np.array(ids)  # SciPy sorts in place, and `ids` may be a read-only mapping of a file
+    counts = csc_matrix((np.ones(len(own)), own, offsets), shape=(vocab_size, len(offsets) - 1))
     counts.sum_duplicates()
     return csr_matrix(counts)
 

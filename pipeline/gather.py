@@ -1,0 +1,49 @@
+"""Everything the report is made of: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
+
+from typing import Any
+
+from langladder.artefacts import read_json
+from langladder.reporting.inputs import ReportInputs, load_report
+from pipeline import ROOT, choices
+from pipeline.runs import find_runs
+
+COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
+
+
+def gather() -> ReportInputs:
+    """Read what the last `dvc repro` left.
+
+    Raises:
+        InputError: a file of a chosen rung is missing.
+    """
+    chosen = choices.load_choices()
+    rungs = {ladder: chosen.rungs(ladder) for ladder in choices.LADDERS}
+    meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
+    return load_report(ROOT, rungs, _timings(rungs), _graph(), meta)
+
+
+def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """What training cost, from the MLflow run that made each artefact; nothing where it was made elsewhere."""
+    timings: dict[tuple[str, str], dict[str, Any]] = {}
+    for ladder, names in rungs.items():
+        for name in names:
+            file = ROOT / "models" / ladder / name / "provenance.json"
+            runs = find_runs(read_json(file)["fingerprint"]) if file.is_file() else []
+            if runs:
+                metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
+                memory = metrics.get("peak_memory_bytes")
+                run = {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
+                timings[ladder, name] = metrics | run
+    return timings
+
+
+def _graph() -> list[dict[str, Any]]:
+    """The DAG as DVC sees it, in the order of dvc.yaml."""
+    from dvc.repo import Repo
+
+    with Repo(str(ROOT)) as repo:
+        graph = repo.index.graph
+        return [
+            {"stage": job.addressing, "desc": job.desc or "", "depends": [up.addressing for up in graph.successors(job)]}
+            for job in graph.nodes
+        ]

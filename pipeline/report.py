@@ -1,0 +1,27 @@
+"""Stage `report`: one table (reports/ladder.json, tracked) and one self-contained page (reports/index.html).
+
+The page shows seconds and tokens a second, which differ from run to run, so DVC tracks the table only.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json, write_text
+from langladder.reporting.page import build_page
+from langladder.reporting.tables import ladder_rows, ladder_summary, to_markdown
+from pipeline.gather import gather
+from pipeline.stage import stage
+
+
+@stage
+def main(job: Any, out: Path) -> None:  # noqa: ARG001
+    inputs = gather()
+    folder = out / "reports"
+    write_text(folder / "index.html", build_page(inputs))
+    write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
+    write_json(folder / "ladder.json", ladder_summary(inputs))
+    print(f"report: → {folder}/index.html")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Stage `tokenize`: train the tokenizer on the training split, encode every split to memory-mapped Arrow; the tokenizer report."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import atomic, write_json
+from langladder.text.encoding import TableLines, encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.sizes import text_size
+from langladder.text.tables import SPLITS
+from langladder.text.tokenizer_report import report_on
+from langladder.text.tokenizer_training import train_tokenizer
+from pipeline.stage import stage
+
+
+def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
+    """One tokenizer; the report is made on the validation text, which it has not seen."""
+    tokenizer = train_tokenizer(training_text(clean), job.tokenizer)
+    splits = encode_corpus(clean, tokenizer, folder)
+    write_json(folder / "sizes.json", {split: text_size(clean / f"{split}.parquet") for split in SPLITS})
+    return {"splits": splits} | report_on(tokenizer, TableLines([(clean / "validation.parquet", "text")]))
+
+
+def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
+    """One tokenizer for both languages, or one each."""
+    sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
+    source = train_tokenizer(training_sides(clean, sides[0]), job.tokenizer)
+    target = source if job.shared_tokenizer else train_tokenizer(training_sides(clean, sides[1]), job.tokenizer)
+    splits = encode_pairs(clean, source, target, folder)
+    reports = {
+        side: report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]))
+        for side, tokenizer in (("source", source), ("target", target))
+    }
+    return {"splits": splits} | reports
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    folder = out / "data" / "tokens" / job.side
+    with atomic(folder) as temporary:
+        temporary.mkdir()
+        make = tokenize_text if job.side == "text" else tokenize_pairs
+        report = make(job, Path("data/clean") / job.side, temporary)
+    write_json(out / "metrics" / "tokenize" / f"{job.side}.json", report)
+    tokens = report["splits"]["train"]
+    print(f"tokenize {job.side}: " + ", ".join(f"{count:,} {what}" for what, count in tokens.items()) + f" → {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Shared by all tests: where the makers' real corpora are, when they are there at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = ROOT.parent / "shared" / "data"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may need a network
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of real corpora; the test skips where it is absent."""
+    if not REAL.is_dir():
+        pytest.skip("the makers' real corpora (../shared/data) are not here")
+    return REAL

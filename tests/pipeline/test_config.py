@@ -1,0 +1,128 @@
+"""Every choice in conf/ composes, checks and can be built; every bad value is refused with a message that helps."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+
+from langladder.errors import InputError
+from langladder.schema import locate
+from pipeline import ROOT, choices, jobs, resolve, schemas
+
+CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
+BASE = choices.load_choices()
+
+
+@pytest.fixture(autouse=True)
+def _hydra():
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        yield
+
+
+def chosen(**changes: object) -> choices.Choices:
+    return choices.Choices.model_validate(BASE.model_dump() | changes)
+
+
+def problems(**changes: object) -> str:
+    with pytest.raises(InputError) as error:
+        resolve.resolve(chosen(**changes))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("file", [file for file in CONF if len(file.parts) == 2], ids=str)
+def test_every_choice_composes_and_checks(file: Path) -> None:
+    group, name = file.parts[0], file.stem
+    if group in choices.LADDERS:
+        resolve.resolve(chosen(**{choices.LADDERS[group]: [name]}))
+    elif group in choices.GROUPS:
+        resolve.resolve(chosen(**{group: name}))
+    else:
+        compose("config", [*choices.overrides(BASE, [])])
+
+
+@pytest.mark.parametrize("group", choices.LADDERS)
+def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str) -> None:
+    for name in choices.conf_names(group):
+        value = yaml.safe_load((ROOT / "conf" / group / f"{name}.yaml").read_text())
+        assert value["name"] == name
+        assert hasattr(locate(value["_target_"]), "Config")
+
+
+def test_config_files_are_short() -> None:
+    for file in CONF:
+        assert (ROOT / "conf" / file).read_text().count("\n") <= 40, file
+    assert (ROOT / "params.yaml").read_text().count("\n") <= 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lm": {"gpt": {"model": {"heads": 5}}}}, ["heads=5", "not divisible", "conf/lm/gpt.yaml"]),
+        ({"lm": {"gpt": {"model": {"haeds": 4}}}}, ["lm.model.haeds", "unknown key", "params.yaml"]),
+        ({"lm": {"lstm": {"model": {"width": "wide"}}}}, ["lm.model.width", "'wide'", "integer", "conf/lm/lstm.yaml"]),
+        ({"lm": {"lstm": {"model": {"width": 0}}}}, ["lm.model.width", "0", "greater than or equal to 1"]),
+        ({"lm": {"lstm": {"training": {"lr": -1.0}}}}, ["lm.training.lr", "-1.0", "greater than 0"]),
+        ({"lm": {"lstm": {"training": {"schedule": "linear"}}}}, ["lm.training.schedule", "'linear'", "warmup_cosine"]),
+        ({"lm": {"lstm": {"training": {"warmup_steps": 10**6}}}}, ["warmup_steps", "max_steps"]),
+        ({"lm": {"gpt": {"training": {"sequence_length": 4096}}}}, ["sequence_length=4096", "context"]),
+        ({"lm": {"kneser_ney": {"model": {"order": 9}}}}, ["lm.model.order", "9", "6"]),
+        ({"embedding": {"skipgram": {"model": {"window": 0}}}}, ["embedding.model.window", "0", "1"]),
+        ({"precision": "fp16"}, ["precision", "fp16", "bf16"]),
+        ({"size": "enormous"}, ["size/enormous", "base"]),
+        ({"lms": ["lstm", "lstn"]}, ["lm/lstn", "lstm"]),
+        ({"lms": ["../size/tiny"]}, ["lm"]),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_bad_values_are_refused_with_key_value_allowed_and_file(changes: dict, said: list[str]) -> None:
+    message = problems(**changes)
+    for part in said:
+        assert part in message, message
+
+
+def test_all_problems_are_said_at_once() -> None:
+    message = problems(
+        lm={"gpt": {"model": {"heads": 5}}, "lstm": {"model": {"width": 0, "layers": 9}}},
+        embedding={"skipgram": {"model": {"window": 0}}},
+    )
+    assert message.startswith("4 problems")
+
+
+def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "tokenizer.vocab_size=3"))
+    assert "vocab_size" in problems()
+
+
+def _with(original, extra):
+    return lambda chosen, given: [*original(chosen, given), extra]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed: abc", ["seed", "'abc'", "integer", "params.yaml"]),
+        ("seed: -1", ["seed", "-1", "params.yaml"]),
+        ("sede: 1", ["sede", "unknown key", "params.yaml"]),
+        ("lms: lstm", ["lms", "list"]),
+        ("seed: [1", ["params.yaml"]),
+    ],
+)
+def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = yaml.safe_load((ROOT / "params.yaml").read_text())
+    key = text.partition(":")[0]
+    rest = yaml.safe_dump({k: v for k, v in values.items() if k != key})
+    (tmp_path / "params.yaml").write_text(f"{rest}\n{text}\n")
+    monkeypatch.setattr(choices, "ROOT", tmp_path)
+    with pytest.raises(InputError) as error:
+        choices.load_choices()
+    for part in said:
+        assert part in str(error.value)
+
+
+def test_stages_know_their_keys() -> None:
+    stages = {file.stem for file in (ROOT / "pipeline").glob("*.py")}
+    assert set(jobs.KEYS) <= stages
+    dag = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    assert set(dag) == set(jobs.KEYS) | {"resolve"}
+    assert set(schemas.TRAINING) == set(choices.LADDERS)
