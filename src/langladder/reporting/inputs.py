@@ -1,0 +1,155 @@
+"""What the report is made of, read from the files that the stages leave and checked.
+
+Files that every run leaves must exist; curves may be missing (counted rungs have none), and so may any timing.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from langladder.artefacts import read_json
+from langladder.errors import InputError
+from langladder.reporting.rungs import (
+    EmbeddingRung,
+    LanguageModelRung,
+    Meta,
+    Part,
+    Rung,
+    Stage,
+    Timing,
+    TranslatorRung,
+)
+
+Task = Literal["embedding", "lm", "translator"]
+Key = tuple[str, str]  # (task, rung)
+SIDES = ("text", "parallel")
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One row of a learning curve; losses in nats."""
+
+    step: int
+    train_loss: float | None
+    validation_loss: float | None
+    lr: float | None
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """Everything on the page. Rungs stand in the order of the ladder."""
+
+    meta: Meta
+    lms: list[LanguageModelRung]
+    embeddings: list[EmbeddingRung]
+    translators: list[TranslatorRung]
+    curves: dict[Key, list[CurvePoint]] = field(default_factory=dict)
+    timings: dict[Key, Timing] = field(default_factory=dict)
+    dag: list[Stage] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)  # side → data report
+    tokenizers: dict[str, Any] = field(default_factory=dict)  # side → tokenizer report
+
+    def rungs(self, task: Task) -> Sequence[Rung]:
+        """The rungs of one task."""
+        by_task: dict[Task, Sequence[Rung]] = {
+            "lm": self.lms,
+            "embedding": self.embeddings,
+            "translator": self.translators,
+        }
+        return by_task[task]
+
+    def timing(self, task: Task, rung: str) -> Timing:
+        """What a rung's training cost; all `None` where nobody measured it."""
+        return self.timings.get((task, rung), Timing())
+
+    @property
+    def floor(self) -> float | None:
+        """The perplexity a word that no model can beat, where the corpus knows it."""
+        floors = (rung.scores.floor_perplexity_per_word for rung in self.lms)
+        return next((floor for floor in floors if floor is not None), None)
+
+
+P = TypeVar("P", bound=Part)
+
+
+def load_report(
+    root: Path,
+    rungs: Mapping[str, Sequence[str]],
+    timings: Mapping[Key, Mapping[str, Any] | None],
+    dag: Iterable[Mapping[str, Any]],
+    meta: Mapping[str, Any],
+) -> ReportInputs:
+    """Read and check everything below `root`, the folder that the pipeline ran in.
+
+    Args:
+        rungs: the ladder: task (embedding, lm, translator) → names in order.
+        timings: (task, rung) → fields of `Timing`; any of it may be missing.
+        dag: jobs of the pipeline, each with the fields of `Stage`.
+        meta: fields of `Meta`.
+
+    Raises:
+        InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
+    """
+    reports = root / "reports" / "rungs"
+    curves = {
+        (task, name): read_curve(path)
+        for task, names in rungs.items()
+        for name in names
+        if (path := root / "curves" / task / f"{name}.csv").is_file()
+    }
+    return ReportInputs(
+        meta=_check(Meta, meta, "meta"),
+        lms=[_load(LanguageModelRung, reports, "lm", name) for name in rungs.get("lm", ())],
+        embeddings=[_load(EmbeddingRung, reports, "embedding", name) for name in rungs.get("embedding", ())],
+        translators=[_load(TranslatorRung, reports, "translator", name) for name in rungs.get("translator", ())],
+        curves=curves,
+        timings={key: _check(Timing, value or {}, f"timings {key}") for key, value in timings.items()},
+        dag=[_check(Stage, stage, "dag") for stage in dag],
+        data={side: _read(root / "metrics" / "clean" / f"{side}.json", f"clean@{side}") for side in SIDES},
+        tokenizers={side: _read(root / "metrics" / "tokenize" / f"{side}.json", f"tokenize@{side}") for side in SIDES},
+    )
+
+
+def read_curve(path: Path) -> list[CurvePoint]:
+    """Read a learning curve: `step` and any of `train_loss`, `validation_loss`, `lr`; an empty cell is not measured.
+
+    Raises:
+        InputError: a cell is no number (names file, line and column).
+    """
+    points = []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        for row in reader:
+            numbers: dict[str, float | None] = {}
+            for column in ("step", "train_loss", "validation_loss", "lr"):
+                try:
+                    numbers[column] = float(row[column]) if row.get(column) else None
+                except ValueError as error:
+                    raise InputError(f"{path}:{reader.line_num}: {column} is {row[column]!r}, not a number") from error
+            if (step := numbers["step"]) is None:
+                raise InputError(f"{path}:{reader.line_num}: no step; a curve's columns are step, train_loss, …")
+            points.append(CurvePoint(int(step), numbers["train_loss"], numbers["validation_loss"], numbers["lr"]))
+    return points
+
+
+def _load(model: type[P], folder: Path, task: str, name: str) -> P:
+    path = folder / task / f"{name}.json"
+    return _check(model, _read(path, f"evaluate_{task}@{name}"), str(path))
+
+
+def _read(path: Path, stage: str) -> Any:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; it is made by the stage {stage} (run `dvc repro {stage}`)")
+    return read_json(path)
+
+
+def _check(model: type[P], value: Any, where: str) -> P:
+    try:
+        return model.model_validate(dict(value) if isinstance(value, Mapping) else value)
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}" for item in error.errors())
+        raise InputError(f"{where}: {'; '.join(problems)}") from error

@@ -1,0 +1,285 @@
+"""The ladder as tables: the same rows for the page, for Markdown and for the terminal.
+
+A column states its unit in one sentence, how to read it from a rung, and which end is better. The best of a column is
+marked where at least two rungs were measured and they differ *as shown*: two equal-looking numbers are both best.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from langladder.reporting import numbers
+from langladder.reporting.inputs import ReportInputs, Task
+from langladder.reporting.rungs import (
+    AnalogyFigure,
+    EmbeddingRung,
+    LanguageModelRung,
+    Timing,
+    TranslatorRung,
+    TranslatorScores,
+)
+
+R = TypeVar("R", LanguageModelRung, EmbeddingRung, TranslatorRung)
+
+
+@dataclass(frozen=True)
+class Column(Generic[R]):
+    """One measure: `read(rung, timing)` gives the number or `None`."""
+
+    title: str
+    explanation: str
+    read: Callable[[R, Timing], float | None]
+    show: numbers.Style
+    better: Literal["lower", "higher"] | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as shown; `value` is what it sorts by, `None` where it was not measured."""
+
+    text: str
+    value: float | None
+    best: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rung and its cells, one a column."""
+
+    name: str
+    title: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class LadderTable:
+    """All rungs of one task in the order of the ladder; `columns` are (title, explanation, better)."""
+
+    task: Task
+    title: str
+    columns: list[tuple[str, str, str | None]]
+    rows: list[Row]
+
+
+def cost_columns(unit: str) -> tuple[Column[Any], ...]:
+    """What training cost, on the machine that trained; `unit` is what it reads: tokens or words."""
+    return (
+        Column(
+            f"{unit}/s",
+            f"training {unit} taken in a second",
+            lambda _, cost: cost.tokens_per_second,
+            numbers.compact,
+            "higher",
+        ),
+        Column("time", "wall-clock time of training", lambda _, cost: cost.seconds, numbers.seconds, "lower"),
+        Column(
+            "memory",
+            "peak memory of the training process",
+            lambda _, cost: cost.peak_memory_bytes,
+            numbers.memory,
+            "lower",
+        ),
+    )
+
+
+LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
+    Column(
+        "perplexity a word",
+        "e to the mean surprise a word: as unsure as a free choice among so many words; every character of the test "
+        "text counts once, so it compares models with different tokenizers",
+        lambda rung, _: rung.scores.perplexity_per_word,
+        numbers.perplexity,
+        "lower",
+    ),
+    Column(
+        "perplexity a token",
+        "the same for each token of the model's own tokenizer; compares only models that share one",
+        lambda rung, _: rung.scores.perplexity_per_token,
+        numbers.perplexity,
+        "lower",
+    ),
+    Column(
+        "bits a byte",
+        "the size to which the model would compress each byte of the test text; knows neither words nor tokens",
+        lambda rung, _: rung.scores.bits_per_byte,
+        numbers.decimals(3),
+        "lower",
+    ),
+    Column(
+        "above the floor",
+        "how far perplexity a word stands above the entropy floor, the true uncertainty of the text, which no model "
+        "can beat; only a corpus made by a known grammar can tell it",
+        lambda rung, _: rung.scores.above_floor_percent,
+        numbers.percent,
+        "lower",
+    ),
+    Column(
+        "parameters",
+        "numbers that the model stores: weights, or counts of an n-gram model",
+        lambda rung, _: rung.parameters,
+        numbers.compact,
+        "lower",
+    ),
+    *cost_columns("tokens"),
+)
+
+
+def _half_interval(scores: TranslatorScores) -> float | None:
+    if scores.bleu_low is None or scores.bleu_high is None:
+        return None
+    return (scores.bleu_high - scores.bleu_low) / 2
+
+
+TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
+    Column(
+        "BLEU",
+        "n-gram overlap with the reference, 0 to 100 (sacreBLEU, on detokenized text)",
+        lambda rung, _: rung.scores.bleu,
+        numbers.decimals(1),
+        "higher",
+    ),
+    Column(
+        "BLEU ±",
+        "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
+        lambda rung, _: _half_interval(rung.scores),
+        numbers.decimals(1),
+        None,
+    ),
+    Column(
+        "chrF",
+        "overlap of character n-grams, 0 to 100; kinder to languages with rich endings",
+        lambda rung, _: rung.scores.chrf,
+        numbers.decimals(1),
+        "higher",
+    ),
+    Column(
+        "exact",
+        "share of the test sentences whose translation equals the reference",
+        lambda rung, _: rung.scores.exact_match,
+        numbers.share,
+        "higher",
+    ),
+    Column("parameters", "weights of the model", lambda rung, _: rung.parameters, numbers.compact, "lower"),
+    *cost_columns("tokens"),
+)
+
+
+def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingRung], ...]:
+    """The word-vector columns: one a similarity set, in the order in which the rungs first name them."""
+    sets = dict.fromkeys(scored.name for rung in rungs for scored in rung.scores.similarity)
+    return (
+        Column(
+            "analogies",
+            "share of answered questions a : b = c : ? whose nearest word is the right one (3CosAdd, question words "
+            "left out)",
+            lambda rung, _: rung.scores.analogy.accuracy if rung.scores.analogy else None,
+            numbers.share,
+            "higher",
+        ),
+        Column(
+            "answered",
+            "share of the analogy questions whose four words all have a vector",
+            lambda rung, _: rung.scores.analogy.coverage if rung.scores.analogy else None,
+            numbers.share,
+            "higher",
+        ),
+        *(_half_column(half) for half in ("semantic", "syntactic") if any(_half(rung, half) for rung in rungs)),
+        *(_similarity_column(name) for name in sets),
+        Column("dimension", "numbers a word", lambda rung, _: rung.dimension, numbers.whole, None),
+        Column("words", "words with a vector", lambda rung, _: rung.vocabulary, numbers.whole, None),
+        *cost_columns("words"),
+    )
+
+
+def _half(rung: EmbeddingRung, name: str) -> AnalogyFigure | None:
+    half: AnalogyFigure | None = getattr(rung.scores.analogy, name, None)
+    return half
+
+
+def _half_column(name: str) -> Column[EmbeddingRung]:
+    def read(rung: EmbeddingRung, _: Timing) -> float | None:
+        figure = _half(rung, name)
+        return figure.accuracy if figure else None
+
+    return Column(name, f"analogies, the {name} questions only", read, numbers.share, "higher")
+
+
+def _similarity_column(name: str) -> Column[EmbeddingRung]:
+    def read(rung: EmbeddingRung, _: Timing) -> float | None:
+        return next((scored.spearman for scored in rung.scores.similarity if scored.name == name), None)
+
+    explanation = f"Spearman's rank correlation of cosines with the judgements of {name}, −1 to 1"
+    return Column(f"ρ {name}", explanation, read, numbers.decimals(3), "higher")
+
+
+def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
+    """The ladder: a table a task that has rungs (language models, word vectors, translators)."""
+    tables = (
+        _table("lm", "Language models", LM_COLUMNS, inputs.lms, inputs),
+        _table("embedding", "Word vectors", embedding_columns(inputs.embeddings), inputs.embeddings, inputs),
+        _table("translator", "Translators", TRANSLATOR_COLUMNS, inputs.translators, inputs),
+    )
+    return [table for table in tables if table.rows]
+
+
+def _table(task: Task, title: str, columns: Iterable[Column[R]], rungs: list[R], inputs: ReportInputs) -> LadderTable:
+    columns = list(columns)
+    cells = [
+        _cells(column, [column.read(rung, inputs.timing(task, rung.name)) for rung in rungs]) for column in columns
+    ]
+    rows = [Row(rung.name, rung.title, [column[i] for column in cells]) for i, rung in enumerate(rungs)]
+    return LadderTable(task, title, [(c.title, c.explanation, c.better) for c in columns], rows)
+
+
+def _cells(column: Column[R], values: list[float | None]) -> list[Cell]:
+    texts = [numbers.DASH if value is None else column.show(value) for value in values]
+    measured = [(value, text) for value, text in zip(values, texts, strict=True) if value is not None]
+    best = None
+    if column.better and len({text for _, text in measured}) > 1:
+        best = (min if column.better == "lower" else max)(measured)[1]
+    return [Cell(text, value, text == best) for value, text in zip(values, texts, strict=True)]
+
+
+def to_markdown(tables: Sequence[LadderTable]) -> str:
+    """The tables in Markdown, best values bold; ends with a newline."""
+    return "\n".join(f"**{table.title}**\n\n{_markdown(table)}" for table in tables)
+
+
+def _markdown(table: LadderTable) -> str:
+    head = ["rung", *(title for title, _, _ in table.columns)]
+    lines = [head, ["---", *("---:" for _ in table.columns)]]
+    lines += [
+        [row.title, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)] for row in table.rows
+    ]
+    return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
+
+
+def to_rich(tables: Sequence[LadderTable]) -> list[RichTable]:
+    """The tables for the terminal (print each with `rich.console.Console`), best values bold and green."""
+    return [_rich(table) for table in tables]
+
+
+def _rich(table: LadderTable) -> RichTable:
+    drawn = RichTable(title=table.title, title_justify="left")
+    drawn.add_column("rung")
+    for title, _, _ in table.columns:
+        drawn.add_column(title, justify="right")
+    for row in table.rows:
+        cells = (Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells)
+        drawn.add_row(Text(row.title), *cells)
+    return drawn
+
+
+def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
+    """What `reports/ladder.json` holds: choices, every rung's size and scores; no timings."""
+    detail = {"samples", "neighbours", "map", "examples", "by_length"}
+    return {
+        "chosen": inputs.meta.model_dump(),
+        "floor_perplexity_per_word": inputs.floor,
+        "lm": [rung.model_dump(exclude=detail) for rung in inputs.lms],
+        "embedding": [rung.model_dump(exclude=detail) for rung in inputs.embeddings],
+        "translator": [rung.model_dump(exclude=detail) for rung in inputs.translators],
+    }

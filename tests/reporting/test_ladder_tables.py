@@ -1,0 +1,104 @@
+"""The ladder's rows: marks, dashes, and the three forms they take."""
+
+import json
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from langladder.reporting import numbers
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.rungs import LanguageModelRung, Meta
+from langladder.reporting.tables import LadderTable, ladder_rows, ladder_summary, to_markdown, to_rich
+
+
+def column(table: LadderTable, title: str) -> list[tuple[str, bool]]:
+    place = [name for name, _, _ in table.columns].index(title)
+    return [(row.cells[place].text, row.cells[place].best) for row in table.rows]
+
+
+def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
+    models = ladder_rows(inputs)[0]
+    assert column(models, "perplexity a word") == [("44.21", False), ("35.20", False), ("34.10", True)]
+    assert column(models, "above the floor") == [("40.7 %", False), ("12.0 %", False), ("8.5 %", True)]
+    assert column(models, "parameters") == [("812 k", True), ("2.9 M", False), ("3.4 M", False)]
+    assert column(models, "tokens/s") == [("–", False), ("24.3 k", True), ("19.1 k", False)]
+    assert column(models, "time") == [("–", False), ("1 min 01 s", True), ("1 min 15 s", False)]
+
+
+def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs) -> None:
+    assert column(ladder_rows(inputs)[0], "memory") == [("–", False), ("812 MB", False), ("–", False)]
+    assert not any(cell.best for table in ladder_rows(inputs)[1:] for row in table.rows for cell in row.cells)
+
+
+def test_what_looks_equal_is_marked_alike() -> None:
+    rungs = [
+        LanguageModelRung.model_validate({"name": name, "scores": {"perplexity_per_word": value}})
+        for name, value in (("a", 20.001), ("b", 20.002), ("c", 30.0))
+    ]
+    table = ladder_rows(ReportInputs(Meta(), rungs, [], []))[0]
+    assert column(table, "perplexity a word") == [("20.00", True), ("20.00", True), ("30.00", False)]
+
+
+def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> None:
+    titles = [title for title, _, _ in ladder_rows(inputs)[1].columns]
+    assert "semantic" in titles
+    assert "syntactic" not in titles
+    assert "ρ ws353" in titles
+
+
+def test_tasks_without_rungs_have_no_table() -> None:
+    assert ladder_rows(ReportInputs(Meta(), [], [], [])) == []
+
+
+def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
+    text = to_markdown(ladder_rows(inputs))
+    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("| rung")]
+    assert len(tables) == 3
+    for lines in tables:
+        assert len({line.count("|") for line in lines}) == 1
+        assert set(lines[1]) <= set("| -:")
+    assert "| GPT | **34.10** |" in text
+    assert text.endswith("|\n")
+
+
+def test_markdown_escapes_bars() -> None:
+    rung = LanguageModelRung(name="a", title="P(w|h)")
+    assert "P(w\\|h)" in to_markdown(ladder_rows(ReportInputs(Meta(), [rung], [], [])))
+
+
+def test_the_terminal_shows_the_same(inputs: ReportInputs) -> None:
+    console = Console(file=StringIO(), width=160)
+    for table in to_rich(ladder_rows(inputs)):
+        console.print(table)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(text in shown for text in ("Kneser–Ney 3-gram", "34.10", "91.2", "68.8 %"))
+
+
+def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
+    summary = ladder_summary(inputs)
+    assert summary["floor_perplexity_per_word"] == 31.4159
+    assert summary["lm"][2]["scores"]["perplexity_per_word"] == 34.1
+    assert summary["chosen"]["corpus"] == "microworld"
+    text = json.dumps(summary, allow_nan=False)
+    assert not any(word in text for word in ("seconds", "samples", "3f2a", "neighbours"))
+
+
+@pytest.mark.parametrize(
+    ("style", "value", "text"),
+    [
+        (numbers.perplexity, 99.996, "100.0"),
+        (numbers.perplexity, 12345.6, "12,346"),
+        (numbers.significant, 0.012345, "0.01235"),
+        (numbers.significant, -0.5, "−0.5"),
+        (numbers.compact, 999_600, "1 M"),
+        (numbers.compact, 812, "812"),
+        (numbers.seconds, 0.04, "0.0 s"),
+        (numbers.seconds, 59.7, "1 min 00 s"),
+        (numbers.seconds, 7500, "2 h 05 min"),
+        (numbers.memory, 812_000_000, "812 MB"),
+        (numbers.memory, 1_340_000_000, "1.3 GB"),
+    ],
+)
+def test_numbers_golden(style: numbers.Style, value: float, text: str) -> None:
+    assert style(value) == text

@@ -1,0 +1,103 @@
+"""Reading what the stages leave: lenient to what is new or not measured, strict to what is missing or broken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langladder.errors import InputError
+from langladder.reporting.inputs import ReportInputs, Timing, load_report, read_curve
+
+
+def load(root: Path, **rungs: list[str]) -> ReportInputs:
+    return load_report(root, rungs, {}, [], {})
+
+
+def edit(path: Path, **changes: Any) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(value | changes), encoding="utf-8")
+
+
+def test_rungs_stand_in_the_order_of_the_ladder(inputs: ReportInputs) -> None:
+    assert [rung.name for rung in inputs.lms] == ["kneser_ney", "lstm", "gpt"]
+    assert inputs.floor == 31.4159
+
+
+def test_the_evaluators_own_shapes_are_read(inputs: ReportInputs) -> None:
+    scores = inputs.embeddings[0].scores
+    assert scores.analogy is not None
+    assert (scores.analogy.accuracy, scores.analogy.coverage) == (0.6875, 0.8)
+    assert [section.accuracy for section in scores.analogy.sections] == [55 / 80, None]
+    assert [(found.name, found.spearman) for found in scores.similarity] == [("ws353", 0.512)]
+    assert inputs.translators[0].scores.bleu_signature == "n:1"
+
+
+def test_the_flat_shapes_are_read_too(tree: Path) -> None:
+    path = tree / "reports" / "rungs" / "embedding" / "skipgram.json"
+    similarity = [{"name": "wordsim", "spearman": None}]
+    edit(path, scores={"analogy": {"accuracy": 0.5, "coverage": 1, "total": 8}, "similarity": similarity})
+    scores = load(tree, embedding=["skipgram"]).embeddings[0].scores
+    assert scores.analogy is not None
+    assert scores.analogy.accuracy == 0.5
+    assert scores.similarity[0].name == "wordsim"
+
+
+def test_a_rung_without_a_title_goes_by_its_name(inputs: ReportInputs) -> None:
+    assert inputs.translators[0].title == "attention"
+
+
+def test_optional_parts_may_be_missing(tree: Path) -> None:
+    for task in ("lm", "embedding", "translator"):
+        (tree / "reports" / "rungs" / task / "bare.json").write_text('{"name": "bare"}')
+    found = load(tree, lm=["bare"], embedding=["bare"], translator=["bare"])
+    assert found.lms[0].scores.perplexity_per_word is None
+    assert found.embeddings[0].scores.analogy is None
+    assert found.translators[0].examples == []
+    assert found.timing("lm", "bare") == Timing()
+    assert found.floor is None
+
+
+@pytest.mark.parametrize(
+    ("path", "stage"),
+    [
+        ("reports/rungs/lm/gpt.json", "evaluate_lm@gpt"),
+        ("metrics/clean/text.json", "clean@text"),
+        ("metrics/tokenize/parallel.json", "tokenize@parallel"),
+    ],
+)
+def test_a_missing_file_names_the_stage_that_makes_it(tree: Path, path: str, stage: str) -> None:
+    (tree / path).unlink()
+    with pytest.raises(InputError, match=rf"{Path(path).name}: no such file.*dvc repro {stage}"):
+        load(tree, lm=["gpt"])
+
+
+def test_a_wrong_value_is_named(tree: Path) -> None:
+    path = tree / "reports" / "rungs" / "lm" / "gpt.json"
+    edit(path, scores={"perplexity_per_word": "low"})
+    with pytest.raises(InputError, match=r"gpt\.json: scores\.perplexity_per_word: .*number"):
+        load(tree, lm=["gpt"])
+
+
+def test_attention_that_does_not_fit_its_tokens_is_refused(tree: Path) -> None:
+    path = tree / "reports" / "rungs" / "translator" / "attention.json"
+    example = {"source": "a", "reference": "b", "output": "b", "source_tokens": ["a"], "output_tokens": ["b"]}
+    edit(path, examples=[example | {"attention": [[0.5, 0.5]]}])
+    with pytest.raises(InputError, match=r"examples\.0: .*attention is \[\(1, 2\)\].*\(1, 1\)"):
+        load(tree, translator=["attention"])
+
+
+def test_curves_may_have_holes(tmp_path: Path) -> None:
+    path = tmp_path / "curve.csv"
+    path.write_text("step,train_loss,validation_loss,lr\n1,2.5,,0.1\n2,,3.0,\n")
+    first, second = read_curve(path)
+    assert (first.train_loss, first.validation_loss, first.lr) == (2.5, None, 0.1)
+    assert (second.step, second.train_loss, second.validation_loss) == (2, None, 3.0)
+
+
+@pytest.mark.parametrize(("row", "message"), [("x,1", r":2: step is 'x'"), (",1", r":2: no step")])
+def test_a_broken_curve_names_its_line(tmp_path: Path, row: str, message: str) -> None:
+    path = tmp_path / "curve.csv"
+    path.write_text(f"step,train_loss\n{row}\n")
+    with pytest.raises(InputError, match=rf"curve\.csv{message}"):
+        read_curve(path)

@@ -1,0 +1,138 @@
+"""The page as a whole: complete, well-formed, self-contained, harmless, the same for the same inputs."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.page import build_page, write_page
+from langladder.reporting.rungs import Meta
+
+VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
+SECTIONS = [
+    "ladder",
+    "curves",
+    "generations",
+    "translations",
+    "neighbours",
+    "map",
+    "pipeline",
+    "data",
+    "tokenizer",
+    "next",
+]
+
+
+class Outline(HTMLParser):
+    """Checks that tags nest, and collects what the tests ask about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[int] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def page(pages: dict[str, str], inputs: ReportInputs) -> str:
+    """Built once: the inputs are the same for each test."""
+    if "page" not in pages:
+        pages["page"] = build_page(inputs)
+    return pages["page"]
+
+
+def test_page_is_well_formed_and_has_every_section(page: str) -> None:
+    outline = Outline(page)
+    ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert [name for name in ids if name in SECTIONS] == SECTIONS
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(outline.headings, outline.headings[1:], strict=False))
+    targets = [str(attributes.get("href")) for tag, attributes in outline.tags if tag == "a"]
+    assert all(target[1:] in ids for target in targets if target.startswith("#"))
+
+
+def test_references_inside_svg_resolve(page: str) -> None:
+    ids = set(re.findall(r' id="([^"]+)"', page))
+    used = set(re.findall(r'xlink:href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page))
+    assert used
+    assert used <= ids
+
+
+def test_page_loads_nothing(page: str) -> None:
+    for tag, attributes in Outline(page).tags:
+        assert tag not in ("link", "iframe", "object", "embed", "base")
+        loads = [attributes.get(name) or "" for name in ("src", "srcset", "xlink:href", "poster", "data")]
+        assert all(value.startswith(("data:", "#")) or not value for value in loads), (tag, attributes)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+    assert "default-src 'none'" in page
+
+
+def test_page_escapes_what_models_write(page: str) -> None:
+    outline = Outline(page)
+    assert [tag for tag, _ in outline.tags].count("script") == 1
+    assert "&lt;script&gt;alert" in page
+    assert "<script>alert" not in page
+
+
+def test_page_links_only_to_web_addresses(inputs: ReportInputs) -> None:
+    timings = {("lm", "gpt"): inputs.timing("lm", "gpt").model_copy(update={"run": "javascript:alert(1)"})}
+    assert 'href="javascript' not in build_page(replace(inputs, timings=timings))
+
+
+def test_page_shows_missing_timings_as_dashes(page: str) -> None:
+    row = re.search(r"<tr[^>]*><th scope=\"row\">Kneser–Ney 3-gram</th>.*?</tr>", page, re.DOTALL)
+    assert row is not None
+    cells = re.findall(r'<td class="number[^"]*" data-value="([^"]*)">([^<]*)</td>', row[0])
+    assert len(cells) == 8
+    assert cells[-3:] == [("", "–")] * 3
+    assert cells[0] == ("44.21", "44.21")
+
+
+def test_page_is_the_same_for_the_same_inputs(page: str, inputs: ReportInputs, tmp_path: Path) -> None:
+    write_page(inputs, tmp_path / "index.html")
+    assert (tmp_path / "index.html").read_text(encoding="utf-8") == page
+    assert (tmp_path / "index.html").stat().st_size < 3_000_000
+    assert not re.search(r"\d{4}-\d\d-\d\dT|matplotlib\.org", page)
+
+
+def test_page_says_what_was_found(page: str) -> None:
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    assert "GPT, with 34.10 perplexity a word, 8.5 % above the floor" in text
+    assert "国王" in text
+    assert "queen 0.91, prince 0.83" in text
+    assert "68.8 % (80 of 100)" in text
+    assert "too long" in text
+
+
+def test_page_of_an_empty_ladder() -> None:
+    page = build_page(ReportInputs(Meta(), [], [], []))
+    Outline(page)
+    assert "No rung was trained." in page
