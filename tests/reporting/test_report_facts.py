@@ -4,13 +4,13 @@ from langladder.reporting.facts import MAX_ROWS, blocks
 
 
 def test_plain_values_become_facts() -> None:
-    (block,) = blocks({"bytes_a_token": 4.12345, "lines": 12345, "own": True, "gone": None, "tokens": ["a", "b"]})
+    (block,) = blocks({"bytes_a_token": 4.12345, "lines": 12345, "own": True, "gone": None, "tokens": [" a", "b"]})
     assert block.facts == [
         ("bytes a token", "4.123"),
         ("lines", "12,345"),
         ("own", "yes"),
         ("gone", "–"),
-        ("tokens", "a · b"),
+        ("tokens", "␣a · b"),
     ]
 
 
@@ -23,11 +23,18 @@ def test_like_mappings_stand_side_by_side() -> None:
     assert (second.title, second.rows) == ("splits: classes", [["letter", "0.75", "0.75"]])
 
 
+def test_nested_mappings_stand_side_by_side_however_few_their_keys() -> None:
+    split = {"pairs": 3, "source": {"words": 4}, "target": {"words": 5}}
+    found = blocks({"splits": {"train": split, "validation": split, "test": split}})
+    assert [block.title for block in found] == ["splits", "splits: source", "splits: target"]
+    assert found[1].rows == [["words", "4", "4", "4"]]
+
+
 def test_many_mappings_stand_below_each_other() -> None:
     dropped = {"too_long": {"count": 3, "examples": ["x y"]}, "empty": {"count": 1, "examples": []}}
     (block,) = blocks({"dropped": dropped})
     assert block.columns == ["", "count", "examples"]
-    assert block.rows == [["too long", "3", "x y"], ["empty", "1", "–"]]
+    assert block.rows == [["too long", "3", "x y"], ["empty", "1", "none"]]
     assert not block.numeric
 
 

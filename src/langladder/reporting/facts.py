@@ -86,9 +86,10 @@ def _keys(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _are_alike(value: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether there are several, each has at least half of all keys, and the keys outnumber them."""
+    """Whether there are several, each has at least half of all keys, and as rows they would be too wide or nested."""
     keys = len(_keys(value.values()))
-    return 1 < len(value) < keys and all(2 * len(row) >= keys for row in value.values())
+    nested = any(isinstance(cell, Mapping) and cell for row in value.values() for cell in row.values())
+    return len(value) > 1 and all(2 * len(row) >= keys for row in value.values()) and (nested or keys > len(value))
 
 
 def _is_plain(value: Any) -> bool:
@@ -104,8 +105,10 @@ def words(key: object) -> str:
 
 def show(value: Any) -> str:
     """One value in a cell."""
-    if value is None or value == {}:
+    if value is None:
         return DASH
+    if value in ({}, []):
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -114,7 +117,10 @@ def show(value: Any) -> str:
         return significant(value)
     if isinstance(value, list):
         shown = " · ".join(map(show, value[:MAX_ROWS]))
-        return (shown + (" …" if len(value) > MAX_ROWS else "")) or DASH
+        return shown + (" …" if len(value) > MAX_ROWS else "")
     if isinstance(value, Mapping):
         return ", ".join(f"{words(key)} {show(item)}" for key, item in value.items())
-    return str(value)
+    text = str(value)
+    core = text.strip(" ")  # a token may begin with a space: show it
+    start = len(text) - len(text.lstrip(" "))
+    return "␣" * start + core + "␣" * (len(text) - start - len(core))
