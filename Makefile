@@ -62,6 +62,10 @@ ui: $(VENV)/ready ## MLflow UI on http://127.0.0.1:5000 (PORT=… for another po
 sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seeds, compared in MLflow
 	@python -m pipeline.train_lm -m lm=lstm,gpt seed=1,2 $(ARGS)
 
+.PHONY: docs
+docs: $(VENV)/ready ## write the generated tables and pictures of README and docs/ from the last run
+	@python -m pipeline.document
+
 .PHONY: lock
 lock: ## resolve pyproject.toml afresh and write the lock files
 	@scripts/lock

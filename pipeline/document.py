@@ -1,0 +1,50 @@
+"""Write what README.md and docs/ take from elsewhere: the stage table, the ladder table, the ladder picture.
+
+python -m pipeline.document           after `dvc repro` at the default size (`make docs`)
+The tests check that the stage table is that of dvc.yaml.
+"""
+
+import re
+from typing import Any
+
+import yaml
+
+from langladder.artefacts import write_text
+from langladder.reporting.plots import ladder_plot
+from langladder.reporting.tables import ladder_rows, to_markdown
+from pipeline import ROOT
+
+
+def stage_table() -> str:
+    """The stages of dvc.yaml in Markdown."""
+    stages: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    rows = ["| stage | what it does | leaves |", "| --- | --- | --- |"]
+    for name, stage in stages.items():
+        body = stage.get("do", stage)
+        many = "@…" if body is not stage or "matrix" in stage else ""
+        outs = ", ".join(f"`{re.sub(r'[$][{][^}]*[}]', '…', out)}`" for out in body["outs"])
+        rows.append(f"| `{name}{many}` | {body['desc']} | {outs} |")
+    return "\n".join(rows) + "\n"
+
+
+def fill(text: str, section: str, content: str) -> str:
+    """Put content between `<!-- section -->` and `<!-- /section -->`."""
+    pattern = rf"(<!-- {section} -->\n).*?(<!-- /{section} -->)"
+    return re.sub(pattern, lambda match: f"{match[1]}{content}{match[2]}", text, flags=re.DOTALL)
+
+
+def main() -> None:
+    from pipeline.gather import gather
+
+    inputs = gather()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = fill(readme, "stages", stage_table())
+    readme = fill(readme, "ladder", to_markdown(ladder_rows(inputs)))
+    write_text(ROOT / "README.md", readme)
+    if picture := ladder_plot(inputs, standalone=True):
+        write_text(ROOT / "docs" / "ladder.svg", picture)
+    print("document: README.md, docs/ladder.svg")
+
+
+if __name__ == "__main__":
+    main()

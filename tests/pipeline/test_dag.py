@@ -1,0 +1,198 @@
+"""The whole DAG, driven through DVC and Hydra in a copy of the project, as users drive it.
+
+The tests of this module run in order and share one copy: each begins where the one before left off.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline import ROOT
+
+pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
+
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT.pop("MLFLOW_TRACKING_URI", None)
+
+
+def run(folder: Path, *command: str, check: bool = True) -> str:
+    """Output of a command in the project's copy."""
+    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    output = result.stdout + result.stderr
+    assert not check or result.returncode == 0, output
+    return output
+
+
+def ran(output: str) -> set[str]:
+    """Names of the stages that DVC ran."""
+    return set(re.findall(r"Running stage '([^']+)'", output))
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text, (file, old)
+    file.write_text(text.replace(old, new))
+
+
+def copy_project(folder: Path) -> Path:
+    """The working tree's files, those that git does not ignore, without a repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    files = listed.stdout.splitlines() or [
+        str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if file.is_file() and ".venv" not in file.parts
+    ]
+    for name in files:
+        if (ROOT / name).is_file() and name != "dvc.lock":
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def smallest(folder: Path) -> None:
+    """The tiny ladder: everything that a rung of each kind needs, a few steps each."""
+    params = yaml.safe_load((folder / "params.yaml").read_text())
+    params |= {"size": "tiny", "debug": "fast", "lms": ["kneser_ney", "lstm"]}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    smallest(folder)
+    for command in (
+        ["init", "-q"],
+        ["config", "user.email", "test@example.org"],
+        ["config", "user.name", "test"],
+        ["add", "-A"],
+        ["commit", "-qm", "copy"],
+    ):
+        run(folder, "git", *command)
+    return folder
+
+
+def test_repro_makes_everything(project: Path) -> None:
+    output = run(project, "dvc", "repro")
+    assert {"resolve", "corpus@text", "embed@skipgram", "train_lm@lstm", "evaluate_translator@attention", "report"} <= ran(output)
+    page = (project / "reports" / "index.html").read_text()
+    assert "LSTM" in page and "BLEU" in page
+    ladder = json.loads((project / "reports" / "ladder.json").read_text())
+    assert ladder
+    scores = json.loads((project / "metrics" / "lm" / "lstm.json").read_text())
+    assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
+    assert "lm/lstm.json" in run(project, "dvc", "metrics", "show")
+    assert "perplexity" in run(project, sys.executable, "-m", "pipeline.summary").lower()
+
+
+def test_nothing_runs_twice(project: Path) -> None:
+    output = run(project, "dvc", "repro")
+    assert ran(output) == set()
+    assert "up to date" in output
+
+
+def test_nothing_tracked_depends_on_the_moment_or_the_machine(project: Path) -> None:
+    lock = (project / "dvc.lock").read_text()
+    assert str(project) not in lock
+    for file in (project / "models").rglob("provenance.json"):
+        assert str(project) not in file.read_text()
+
+
+def test_an_edit_runs_only_what_it_touches(project: Path) -> None:
+    edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
+    assert ran(run(project, "dvc", "repro")) == {"resolve", "train_lm@lstm", "evaluate_lm@lstm", "report"}
+
+
+def test_a_new_rung_runs_alone(project: Path) -> None:
+    edit(project / "params.yaml", "- lstm", "- lstm\n- gpt")
+    assert ran(run(project, "dvc", "repro")) == {"resolve", "train_lm@gpt", "evaluate_lm@gpt", "report"}
+
+
+def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:
+    run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/gpt").split()[0]
+    assert run(project, sys.executable, "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/gpt")
+
+
+def test_every_entry_point_sees_the_same_values(project: Path) -> None:
+    """`dvc repro` after an edit, `dvc exp run -S`, `dvc exp run --queue`, and Hydra's sweep."""
+    file = project / "resolved" / "train_lm" / "lstm.yaml"
+    run(project, "git", "add", "-A")
+    run(project, "git", "commit", "-qm", "before")
+    run(project, "dvc", "exp", "run", "-S", "seed=7", "-S", "+lm.lstm.model.layers=2", "resolve")
+    by_experiment = yaml.safe_load(file.read_text())
+    assert (by_experiment["seed"], by_experiment["lm"]["model"]["layers"]) == (7, 2)
+
+    run(project, "dvc", "exp", "run", "--queue", "--name", "queued", "-S", "seed=7", "-S", "+lm.lstm.model.layers=2", "resolve")
+    run(project, "dvc", "exp", "run", "--run-all")
+    queued = run(project, "git", "show", "refs/exps:params.yaml", check=False)
+    del queued
+    shown = json.loads(run(project, "dvc", "exp", "show", "--json"))
+    assert "queued" in json.dumps(shown)
+
+    run(project, "git", "checkout", "-q", "params.yaml")
+    edit(project / "params.yaml", "seed: 1", "seed: 7")
+    edit(project / "params.yaml", "lm: {}", "lm: {lstm: {model: {layers: 2}}}")
+    run(project, "dvc", "repro", "resolve")
+    by_edit = yaml.safe_load(file.read_text())
+    assert by_edit == by_experiment
+
+    run(project, "git", "checkout", "-q", "params.yaml")
+    output = run(
+        project, sys.executable, "-m", "pipeline.train_lm", "-m", "lm=lstm", "seed=7,8", "+lm.model.layers=2", check=False
+    )
+    settings = [json.loads(path.read_text())["settings"] for path in sorted((project / "multirun").rglob("provenance.json"))]
+    assert len(settings) == 2, output
+    seven = next(value for value in settings if value["seed"] == 7)
+    assert seven == {key: by_edit[key] for key in seven}
+
+
+def test_killed_training_resumes_to_the_same_bits(project: Path) -> None:
+    params = project / "params.yaml"
+    edit(params, "lm: {}", "lm: {lstm: {training: {max_steps: 300, checkpoint_every: 20, validate_every: 100}}}")
+    model = project / "models" / "lm" / "lstm" / "model.safetensors"
+    run(project, "dvc", "repro", "train_lm@lstm")
+    whole = model.read_bytes()
+    metrics = (project / "metrics" / "train_lm" / "lstm.json").read_text()
+    model.unlink()
+
+    process = subprocess.Popen(
+        ["dvc", "repro", "-f", "-s", "train_lm@lstm"], cwd=project, env=ENVIRONMENT, start_new_session=True, stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 200
+    while not list((project / "checkpoints").glob("*/last.safetensors")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert list((project / "checkpoints").glob("*/last.safetensors"))
+    assert not model.exists()
+
+    run(project, "dvc", "repro", "train_lm@lstm")
+    assert model.read_bytes() == whole
+    assert (project / "metrics" / "train_lm" / "lstm.json").read_text() == metrics
+
+
+def test_bad_settings_stop_everything_before_it_starts(project: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in (project / "resolved").rglob("*.yaml")}
+    output = run(project, "dvc", "exp", "run", "-S", "seed=abc", check=False)
+    assert "seed" in output and "'abc'" in output and "params.yaml" in output
+    assert ran(output) <= {"resolve"}
+    run(project, "git", "checkout", "-q", "params.yaml")
+    assert before.keys() == {file for file in (project / "resolved").rglob("*.yaml")} or not before
+
+
+def test_it_works_without_git(tmp_path: Path) -> None:
+    """As from a source tarball."""
+    folder = copy_project(tmp_path)
+    smallest(folder)
+    run(folder, "dvc", "config", "--local", "core.no_scm", "true")
+    output = run(folder, "dvc", "repro", "vocab")
+    assert (folder / "data" / "words" / "vocabulary.json").is_file(), output
