@@ -14,8 +14,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate
 from random import Random
 from typing import Any, NamedTuple
 
@@ -29,14 +28,14 @@ class Rule(NamedTuple):
     weight: positive, relative to the other rules of the same nonterminal.
     source: terminals (str) and nonterminals (tuple), not empty.
     target: terminals (str) and indices (int) into the nonterminals of `source`, each exactly once.
-    anchor: a word that every source string of this rule contains, or "" if none is known. Only a filter that
-        makes `inside` fast; found without help where `source` holds a terminal.
+    anchors: words of which every source string of this rule contains at least one; none if nothing is known.
+        Only a filter that makes `inside` fast: it never looks at rules whose anchors are not in the sentence.
     """
 
     weight: float
     source: tuple[str | Symbol, ...]
     target: tuple[str | int, ...]
-    anchor: str = ""
+    anchors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +90,17 @@ class Derivation(NamedTuple):
 
 @dataclass(slots=True)
 class _Expansion:
-    """The rules of one nonterminal, ready for drawing (cumulative) and for parsing (by anchor word)."""
+    """The rules of one nonterminal with their cumulative weights; what only drawing or parsing needs is made at use."""
 
     symbol: Symbol
     rules: list[Rule]
     cumulative: list[float]
-    probabilities: list[float]
-    log_probs: list[float]
     parts: list[list["_Expansion"] | None]
-    by_anchor: dict[str, list[int]]
+    by_anchor: dict[str, list[int]] | None = None
+
+    def probability(self, index: int) -> float:
+        """Weight of one rule over the sum of all."""
+        return self.rules[index].weight / self.cumulative[-1]
 
 
 @dataclass
@@ -116,7 +117,7 @@ class Grammar:
     def rules(self, symbol: Symbol) -> list[tuple[float, Rule]]:
         """(probability, rule) of every rule of a nonterminal."""
         expansion = self._expansion(symbol)
-        return list(zip(expansion.probabilities, expansion.rules, strict=True))
+        return [(expansion.probability(index), rule) for index, rule in enumerate(expansion.rules)]
 
     def _expansion(self, symbol: Symbol) -> _Expansion:
         expansion = self._expansions.get(symbol)
@@ -136,13 +137,13 @@ class Grammar:
         cumulative = expansion.cumulative
         # cumulative[-1] is the sum of the weights; `min` guards against rounding at the upper end.
         index = min(bisect_right(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
-        logs.append(expansion.log_probs[index])
+        rule = expansion.rules[index]
+        logs.append(math.log(rule.weight / cumulative[-1]))
         parts = expansion.parts[index]
         if parts is None:
-            parts = [self._expansion(item) for item in expansion.rules[index].source if not isinstance(item, str)]
+            parts = [self._expansion(symbol) for symbol in _nonterminals(rule)]
             expansion.parts[index] = parts
-        children = tuple([self._sample(part, rng, logs) for part in parts])
-        return Tree(expansion.symbol, expansion.rules[index], children)
+        return Tree(expansion.symbol, rule, tuple([self._sample(part, rng, logs) for part in parts]))
 
     # -- inside probability ----------------------------------------------------------------------------------
 
@@ -157,9 +158,9 @@ class Grammar:
     def enumerate(self, symbol: Symbol | None = None) -> Iterator[Derivation]:
         """Every derivation of a small grammar without recursion, each once."""
         expansion = self._expansion(self.start if symbol is None else symbol)
-        for rule, log_prob in zip(expansion.rules, expansion.log_probs, strict=True):
-            parts = [item for item in rule.source if not isinstance(item, str)]
-            for children in self._enumerate_all(parts):
+        for index, rule in enumerate(expansion.rules):
+            log_prob = math.log(expansion.probability(index))
+            for children in self._enumerate_all(_nonterminals(rule)):
                 total = math.fsum([log_prob, *(child.log_prob for child in children)])
                 yield Derivation(Tree(expansion.symbol, rule, tuple(child.tree for child in children)), total)
 
@@ -173,27 +174,28 @@ class Grammar:
 
 
 def _expand(symbol: Symbol, rules: list[Rule]) -> _Expansion:
-    if not rules:
-        raise ValueError(f"nonterminal {symbol}: no rules")
-    by_anchor: dict[str, list[int]] = {}
-    for index, rule in enumerate(rules):
-        _check(symbol, rule)
-        terminal = rule.anchor or next((item for item in rule.source if isinstance(item, str)), "")
-        by_anchor.setdefault(terminal, []).append(index)
-    cumulative = list(accumulate(rule.weight for rule in rules))
-    probabilities = [rule.weight / cumulative[-1] for rule in rules]
-    log_probs = [math.log(probability) for probability in probabilities]
-    return _Expansion(symbol, rules, cumulative, probabilities, log_probs, [None] * len(rules), by_anchor)
+    if not rules or min(rule.weight for rule in rules) <= 0.0:
+        raise ValueError(f"nonterminal {symbol}: needs at least one rule, and weights above 0")
+    return _Expansion(symbol, rules, list(accumulate([rule.weight for rule in rules])), [None] * len(rules))
 
 
-def _check(symbol: Symbol, rule: Rule) -> None:
-    count = sum(not isinstance(item, str) for item in rule.source)
-    linked = sorted(item for item in rule.target if isinstance(item, int))
-    if not rule.source or rule.weight <= 0.0 or linked != list(range(count)):
-        raise ValueError(
-            f"nonterminal {symbol}: rule {rule} needs a positive weight, a source side that is not empty, "
-            "and each of its nonterminals exactly once on the target side"
-        )
+def _nonterminals(rule: Rule) -> list[Symbol]:
+    """The nonterminals of the source side, after a check that the target side links each of them once."""
+    symbols = [item for item in rule.source if not isinstance(item, str)]
+    links = [item for item in rule.target if isinstance(item, int)]
+    if not rule.source or sorted(links) != list(range(len(symbols))):
+        raise ValueError(f"{rule}: the target side must link each of the {len(symbols)} nonterminals exactly once")
+    return symbols
+
+
+def _by_anchor(expansion: _Expansion) -> dict[str, list[int]]:
+    """Anchor word → rules that have it among their anchors; a terminal of the source side is one, "" stands for none."""
+    if expansion.by_anchor is None:
+        expansion.by_anchor = {}
+        for index, rule in enumerate(expansion.rules):
+            for anchor in rule.anchors or next(((item,) for item in rule.source if isinstance(item, str)), ("",)):
+                expansion.by_anchor.setdefault(anchor, []).append(index)
+    return expansion.by_anchor
 
 
 @dataclass
@@ -203,11 +205,13 @@ class _Chart:
     grammar: Grammar
     tokens: Sequence[str]
     _cells: dict[tuple[Symbol, int], dict[int, float] | None] = field(default_factory=dict)
+    _words: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
-    @cached_property
-    def words(self) -> list[str]:
-        """The distinct words, in order, and "" for the rules without an anchor."""
-        return list(dict.fromkeys(["", *self.tokens]))
+    def words(self, start: int) -> tuple[str, ...]:
+        """The words from `start` on, and "" for the rules without an anchor."""
+        if start not in self._words:
+            self._words[start] = ("", *self.tokens[start:])
+        return self._words[start]
 
     def spans(self, symbol: Symbol, start: int) -> dict[int, float]:
         """End position → probability that `symbol` yields tokens[start:end]."""
@@ -220,19 +224,18 @@ class _Chart:
         self._cells[key] = None
         ends: dict[int, float] = {}
         expansion = self.grammar._expansion(symbol)
-        for word in self.words:
-            for index in expansion.by_anchor.get(word, ()):
-                probability = expansion.probabilities[index]
-                for end, yielded in self._match(expansion.rules[index], start).items():
-                    # β(A, i, j) = Σ_rules P(rule) · P(right side yields tokens[i:j])
-                    ends[end] = ends.get(end, 0.0) + probability * yielded
+        by_anchor = _by_anchor(expansion)
+        candidates = dict.fromkeys([index for word in self.words(start) for index in by_anchor.get(word, ())])
+        for index in candidates:
+            probability = expansion.probability(index)
+            for end, yielded in self._match(expansion.rules[index], start).items():
+                # β(A, i, j) = Σ_rules P(rule) · P(right side yields tokens[i:j])
+                ends[end] = ends.get(end, 0.0) + probability * yielded
         self._cells[key] = ends
         return ends
 
     def _match(self, rule: Rule, start: int) -> dict[int, float]:
         """End position → probability that the rule's source side yields tokens[start:end]."""
-        if rule.anchor and rule.anchor not in islice(self.tokens, start, None):
-            return {}
         ends = {start: 1.0}
         for item in rule.source:
             following: dict[int, float] = {}

@@ -18,14 +18,14 @@ Size = Literal["tiny", "small", "base"]
 
 SLICE: dict[str, dict[Size, float]] = {
     # Share of each row that a size takes.
-    "nouns": {"tiny": 0.2, "small": 0.62, "base": 1.0},
+    "nouns": {"tiny": 0.2, "small": 0.52, "base": 1.0},
     "couples": {"tiny": 0.3, "small": 0.75, "base": 1.0},
-    "verbs": {"tiny": 0.2, "small": 0.62, "base": 1.0},
-    "adjectives": {"tiny": 0.3, "small": 0.8, "base": 1.0},
+    "verbs": {"tiny": 0.2, "small": 0.5, "base": 1.0},
+    "adjectives": {"tiny": 0.3, "small": 0.62, "base": 1.0},
     "opinions": {"tiny": 0.3, "small": 0.7, "base": 1.0},
     "adverbs": {"tiny": 0.3, "small": 0.6, "base": 1.0},
-    "countries": {"tiny": 0.15, "small": 0.62, "base": 1.0},
-    "names": {"tiny": 0.12, "small": 0.5, "base": 1.0},
+    "countries": {"tiny": 0.15, "small": 0.6, "base": 1.0},
+    "names": {"tiny": 0.12, "small": 1.0, "base": 1.0},
 }
 MADE_NAMES = {"tiny": 0, "small": 0, "base": 1200}
 OPPOSITE = "mal"  # Esperanto: granda big, malgranda small
@@ -64,6 +64,11 @@ class Verb:
     objects: tuple[str, ...]
     rank: int
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Every English form."""
+        return self.base, self.third, self.past, self.progressive
+
 
 @dataclass(frozen=True)
 class Adjective:
@@ -92,6 +97,11 @@ class Country:
     nationality_root: str
     currency_root: str
     rank: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The four English words that belong to the country."""
+        return self.name, self.capital, self.nationality, self.currency
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,8 @@ class Lexicon:
     def classes(self) -> dict[str, Noun]:
         """Group → the noun for all of the group: fruit, vehicle, ..."""
         return {
-            group: Noun(word, inflection.plural(word), root, "class", group, 0) for group, word, root in _table("classes")
+            group: Noun(word, inflection.plural(word), root, "class", group, 0)
+            for group, word, root in _table("classes")
         }
 
     @cached_property

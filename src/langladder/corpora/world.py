@@ -7,9 +7,12 @@ the lemma, not to the form, so that dog and dogs, or sing and sang, share a sign
 lemmas; that is what makes analogies learnable from distribution alone.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
+from random import Random
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -21,8 +24,8 @@ Side = tuple[str | Symbol, ...]
 Target = tuple[str | int, ...]
 Weighted = list[tuple[T, float]]
 
-ZIPF_OFFSET = 1.5  # weight of rank r (from 0) in its row: 1 / (r + offset)
-FAVOURITE_SHARES = (0.28, 0.14, 0.08)  # of the mass, for each favourite; the rest follows the class
+ZIPF_OFFSET = 4.0  # weight of rank r (from 0) in its row: 1 / (r + offset)
+FAVOURITE_SHARES = (0.15, 0.13, 0.11, 0.09, 0.07, 0.05)  # of the mass, for each favourite; the rest follows the class
 PLURAL = 0.4  # share of plurals
 
 PRODUCTIONS: dict[str, Callable[..., list[Rule]]] = {}
@@ -141,9 +144,15 @@ def favour(items: Weighted[T], key: str) -> Weighted[T]:
     shares = [0.0] * len(items)
     first, step = divmod(crc32(key.encode()), 1009)
     for rank, share in enumerate(FAVOURITE_SHARES[:count]):
-        shares[(first + rank * (1 + step % max(1, (len(items) - 1) // 3))) % len(items)] += share
+        shares[(first + rank * (1 + step % max(1, (len(items) - 1) // 6))) % len(items)] += share
     rest = (1.0 - sum(shares)) / total
     return [(item, rest * weight + share) for (item, weight), share in zip(items, shares, strict=True)]
+
+
+def draw(items: Weighted[T], rng: Random) -> T:
+    """Draw an item by its weight."""
+    bounds = list(accumulate([weight for _, weight in items]))
+    return items[min(bisect_right(bounds, rng.random() * bounds[-1]), len(items) - 1)][0]
 
 
 def numbered(items: Weighted[T]) -> list[tuple[T, str, float]]:

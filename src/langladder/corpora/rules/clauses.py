@@ -4,7 +4,7 @@ from langladder.corpora.grammar import Rule
 from langladder.corpora.rules.nouns import DEPTH
 from langladder.corpora.world import Being, World, favour, numbered, production, zipf
 
-TENSES = {"present": 0.4, "past": 0.35, "progressive": 0.15, "future": 0.1}
+TENSES = {"present": 0.37, "past": 0.31, "progressive": 0.23, "future": 0.09}
 OPENED = {"present": 0.25, "past": 0.3, "progressive": 0.25, "future": 0.2}  # shares of the tenses after an opening
 LINKS = (("because", "ĉar", 0.4), ("and", "kaj", 0.35), ("while", "dum", 0.25))
 LINKED = 0.2
@@ -35,7 +35,7 @@ def clause(world: World, tense: str) -> list[Rule]:
     subjects += [(name, name, "s", SUBJECTS["name"] * weight) for name, weight in favour(world.names(), "")]
     subjects += [(key, key, "p" if key == "they" else "s", SUBJECTS["pronoun"] / 3) for key in ("he", "she", "they")]
     return [
-        Rule(weight, (("NP", key, number, "", DEPTH, ""), ("Predicate", key, number, tense)), (0, 1), anchor)
+        Rule(weight, (("NP", key, number, "", DEPTH, ""), ("Predicate", key, number, tense)), (0, 1), (anchor,))
         for key, anchor, number, weight in subjects
     ]
 

@@ -14,7 +14,7 @@ DEGREES = {1: ("very", "tre"), -1: ("rather", "iom")}  # by pole: very big, rath
 def comparison(world: World) -> list[Rule]:
     """Comparison → Compared, for every noun in either number."""
     return [
-        Rule(weight, (("Compared", noun.singular, number),), (0,), noun.form(number))
+        Rule(weight, (("Compared", noun.singular, number),), (0,), (noun.form(number),))
         for noun, number, weight in numbered(favour(world.nouns(THINGS), ""))
     ]
 
@@ -24,27 +24,32 @@ def compared(world: World, key: str, number: str) -> list[Rule]:
     """Compared → a sentence in which a noun is measured by one of its adjectives."""
     noun = world.lexicon.nouns[key]
     return [
-        Rule(weight * share, source, target)
+        Rule(weight * share, source, target, (adjective.positive, adjective.comparative, adjective.superlative))
         for adjective, weight in world.adjectives(noun, graded=True)
         for share, source, target in _sentences(noun, number, adjective)
     ]
 
 
 def _sentences(noun: Noun, number: str, adjective: Adjective) -> list[tuple[float, Side, Target]]:
-    """(share, English, Esperanto): bigger than; the biggest of; big, bigger, biggest; not big but small; very big."""
-    english = ("the", noun.form(number), BE[number])
-    esperanto = ("la", esperanto_noun(noun.root, number), "estas")
+    """(share, English, Esperanto): bigger than; the biggest; big, bigger, biggest; not big but small; very big."""
+    word, translated = noun.form(number), esperanto_noun(noun.root, number)
     measured = esperanto_adjective(adjective.root, number)
-    rival, degree = ("Rival", noun.group), DEGREES[adjective.pole]
-    contrast = ("Opposite", adjective.positive, number)
-    best = ("the", adjective.superlative, ("Peer", noun.group, number), ("Where", noun.singular))
-    rise = (adjective.positive, ",", ("Rise", noun.group, adjective.positive))
+    plain, attribute = ("the", word, BE[number]), ("the", adjective.positive, word, BE[number])
+    la, la_attribute = ("la", translated, "estas"), ("la", measured, translated, "estas")
+    rival, contrast, degree = ("Rival", noun.kind), ("Opposite", adjective.positive, number), DEGREES[adjective.pole]
+    more, pli = (adjective.comparative, "than", rival), ("pli", measured, "ol", 0)
+    most = ("the", adjective.superlative, ("Peer", noun.group, number), ("Where", noun.singular))
+    plej = ("la", "plej", measured, 0, 1)
+    rise = (adjective.positive, ",", ("Rise", noun.kind, adjective.positive))
+    denied = 0.1 + 0.05 * adjective.pole  # of two opposites, the plain one is denied more often
     return [
-        (0.3, (*english, adjective.comparative, "than", rival), (*esperanto, "pli", measured, "ol", 0)),
-        (0.25, (*english, *best), (*esperanto, "la", "plej", measured, 0, 1)),
-        (0.25, (*english, *rise), (*esperanto, measured, ",", 0)),
-        (0.1, (*english, "not", adjective.positive, "but", contrast), (*esperanto, "ne", measured, "sed", 0)),
-        (0.1, (*english, degree[0], adjective.positive), (*esperanto, degree[1], measured)),
+        (0.15, (*plain, *more), (*la, *pli)),
+        (0.2, (*attribute, *more), (*la_attribute, *pli)),
+        (0.1, (*plain, *most), (*la, *plej)),
+        (0.2, (*attribute, *most), (*la_attribute, *plej)),
+        (0.15, (*plain, *rise), (*la, measured, ",", 0)),
+        (denied, (*plain, "not", adjective.positive, "but", contrast), (*la, "ne", measured, "sed", 0)),
+        (0.1, (*plain, degree[0], adjective.positive), (*la, degree[1], measured)),
     ]
 
 
@@ -56,11 +61,11 @@ def opposite(world: World, adjective: str, number: str) -> list[Rule]:
 
 
 @production("Rival")
-def rival(world: World, group: str) -> list[Rule]:
-    """Rival → "the" noun of the group, in either number."""
+def rival(world: World, kind: str) -> list[Rule]:
+    """Rival → "the" noun of the kind, in either number."""
     return [
-        Rule(weight, ("the", noun.form(number)), ("la", esperanto_noun(noun.root, number)), noun.form(number))
-        for noun, number, weight in numbered(favour(world.nouns((group,)), ""))
+        Rule(weight, ("the", noun.form(number)), ("la", esperanto_noun(noun.root, number)), (noun.form(number),))
+        for noun, number, weight in numbered(favour(world.nouns((kind,)), ""))
     ]
 
 
@@ -72,34 +77,34 @@ def peer(world: World, group: str, number: str) -> list[Rule]:
 
 
 @production("Rise")
-def rise(world: World, group: str, adjective: str) -> list[Rule]:
-    """Rise → "the" noun is bigger and "the" noun is the biggest."""
+def rise(world: World, kind: str, adjective: str) -> list[Rule]:
+    """Rise → "the" noun is bigger and "the" noun is the biggest: the three degrees in one sentence."""
     graded = world.lexicon.adjectives[adjective]
-    source = (("More", group, graded.positive), "and", ("Most", group, graded.positive))
+    source = (("More", kind, graded.positive), "and", ("Most", kind, graded.positive))
     return [Rule(1.0, source, (0, "kaj", 1))]
 
 
 @production("More")
-def more(world: World, group: str, adjective: str) -> list[Rule]:
+def more(world: World, kind: str, adjective: str) -> list[Rule]:
     """More → "the" noun is bigger."""
     graded = world.lexicon.adjectives[adjective]
-    return _measured(world, group, graded, (graded.comparative,), ("pli",))
+    return _measured(world, kind, graded, (graded.comparative,), ("pli",))
 
 
 @production("Most")
-def most(world: World, group: str, adjective: str) -> list[Rule]:
+def most(world: World, kind: str, adjective: str) -> list[Rule]:
     """Most → "the" noun is the biggest."""
     graded = world.lexicon.adjectives[adjective]
-    return _measured(world, group, graded, ("the", graded.superlative), ("la", "plej"))
+    return _measured(world, kind, graded, ("the", graded.superlative), ("la", "plej"))
 
 
 def _measured(
-    world: World, group: str, adjective: Adjective, english: tuple[str, ...], esperanto: tuple[str, ...]
+    world: World, kind: str, adjective: Adjective, english: tuple[str, ...], esperanto: tuple[str, ...]
 ) -> list[Rule]:
     rules = []
-    for noun, number, weight in numbered(favour(world.nouns((group,)), "")):
+    for noun, number, weight in numbered(favour(world.nouns((kind,)), "")):
         subject = ("la", esperanto_noun(noun.root, number), "estas")
         source = ("the", noun.form(number), BE[number], *english)
         target = (*subject, *esperanto, esperanto_adjective(adjective.root, number))
-        rules.append(Rule(weight, source, target, noun.form(number)))
+        rules.append(Rule(weight, source, target, (noun.form(number),)))
     return rules

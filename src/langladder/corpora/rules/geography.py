@@ -8,12 +8,13 @@ from langladder.corpora.inflection import esperanto_adjective, esperanto_noun
 from langladder.corpora.lexicon import Country
 from langladder.corpora.world import Side, Target, World, favour, numbered, production, zipf
 
+
 @production("Geography")
 def geography(world: World) -> list[Rule]:
     """Geography → a fact of one country, or a journey."""
     rules = []
     for country, weight in favour(zipf(world.lexicon.countries.values()), ""):
-        rules += [Rule(weight * share, source, target) for share, source, target in facts(country)]
+        rules += [Rule(weight * share, source, target, country.words) for share, source, target in facts(country)]
     return rules
 
 
@@ -78,7 +79,7 @@ def ware(world: World, country: str) -> list[Rule]:
     """Ware → NP, something to eat or drink that the country likes."""
     wares = numbered(favour(world.nouns(("food", "drink")), f"food of {country}"))
     return [
-        Rule(weight, (("NP", noun.singular, number, "", 0, ""),), (0,), noun.form(number))
+        Rule(weight, (("NP", noun.singular, number, "", 0, ""),), (0,), (noun.form(number),))
         for noun, number, weight in wares
     ]
 
@@ -91,5 +92,41 @@ def folk(world: World, country: str) -> list[Rule]:
     for noun, number, weight in numbered(favour(world.nouns(("person",)), f"people of {country}")):
         source = (nation.nationality, noun.form(number))
         target = (esperanto_adjective(nation.nationality_root, number), esperanto_noun(noun.root, number))
-        rules.append(Rule(weight, source, target, noun.form(number)))
+        rules.append(Rule(weight, source, target, (noun.form(number),)))
     return rules
+
+
+@production("Question")
+def question(world: World) -> list[Rule]:
+    """Question → a question about a country, and its answer."""
+    countries = favour(zipf(world.lexicon.countries.values()), "")
+    return [
+        Rule(weight * share, (*asked, "?", *answer), (*demand, "?", *reply), country.words)
+        for country, weight in countries
+        for share, (asked, answer), (demand, reply) in questions(country)
+    ]
+
+
+Exchange = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def questions(country: Country) -> list[tuple[float, Exchange, Exchange]]:
+    """(share, English question and answer, Esperanto question and answer)."""
+    name, land = country.name, country.name_root + "o"
+    return [
+        (
+            0.4,
+            (("what", "is", "the", "capital", "of", name), (country.capital,)),
+            (("kio", "estas", "la", "ĉefurbo", "de", land), (country.capital_root + "o",)),
+        ),
+        (
+            0.3,
+            (("what", "is", "the", "currency", "of", name), ("the", country.currency)),
+            (("kio", "estas", "la", "valuto", "de", land), ("la", country.currency_root + "o")),
+        ),
+        (
+            0.3,
+            (("what", "do", "people", "speak", "in", name), (country.nationality,)),
+            (("kion", "oni", "parolas", "en", land), ("la", country.nationality_root + "an")),
+        ),
+    ]

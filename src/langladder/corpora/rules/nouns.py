@@ -9,9 +9,9 @@ from langladder.corpora.inflection import article, esperanto_adjective, esperant
 from langladder.corpora.lexicon import Noun
 from langladder.corpora.world import DIRECT, World, numbered, production
 
-RELATIVE = {True: 0.22, False: 0.4}  # share of noun phrases with a relative clause: outermost, nested
+RELATIVE = {True: 0.25, False: 0.4}  # share of noun phrases with a relative clause: outermost, nested
 DEPTH = 4
-ADJECTIVE = 0.3
+ADJECTIVE = 0.42
 OWNED = 0.4
 POSSESSIVES = {"m": "his", "f": "her", "p": "their"}
 PRONOUNS = {"he": "li", "she": "ŝi", "they": "ili", "it": "ĝi"}
@@ -32,12 +32,12 @@ def noun_phrase(world: World, key: str, number: str, case: str, depth: int, owne
     if key in world.lexicon.names:
         return [Rule(1.0, (key,), (key,))]
     core = ("Core", key, number, case, owner)
-    anchor = world.lexicon.nouns[key].form(number)
+    anchors = (world.lexicon.nouns[key].form(number),)
     if depth == 0:
-        return [Rule(1.0, (core,), (0,), anchor)]
+        return [Rule(1.0, (core,), (0,), anchors)]
     relative = RELATIVE[depth == DEPTH]
     clause = ("Relative", key, number, depth)
-    return [Rule(1.0 - relative, (core,), (0,), anchor), Rule(relative, (core, clause), (0, 1), anchor)]
+    return [Rule(1.0 - relative, (core,), (0,), anchors), Rule(relative, (core, clause), (0, 1), anchors)]
 
 
 @production("Core")
@@ -84,7 +84,7 @@ def nominal(world: World, key: str, number: str, case: str) -> list[Rule]:
 def indefinite(world: World, key: str, case: str) -> list[Rule]:
     """Indefinite → a/an noun | a/an adjective noun; Esperanto has no such article."""
     rules = nominal(world, key, "s", case)
-    return [Rule(rule.weight, (article(str(rule.source[0])), *rule.source), rule.target, key) for rule in rules]
+    return [Rule(rule.weight, (article(str(rule.source[0])), *rule.source), rule.target, (key,)) for rule in rules]
 
 
 @production("Relative")
@@ -106,7 +106,9 @@ def acts(world: World, key: str, number: str, tense: str, depth: int) -> list[Ru
     """Acts → verb object, within a relative clause; the object is a living thing, and may carry the next clause."""
     rules = []
     for verb, weight in world.verbs(world.beings[key], ("animal", "person")):
-        rules.append(Rule(weight, (("Verb", verb.base, number, tense), ("Object", verb.base, depth, "")), (0, 1)))
+        rules.append(
+            Rule(weight, (("Verb", verb.base, number, tense), ("Object", verb.base, depth, "")), (0, 1), verb.forms)
+        )
     return rules
 
 
@@ -117,7 +119,8 @@ def agent(world: World, key: str, tense: str) -> list[Rule]:
     rules = []
     for subject, number, weight in numbered(agents(world, noun)):
         subject_phrase = ("NP", subject.singular, number, "", 0, "")
-        rules.append(Rule(weight, (subject_phrase, ("ActsOn", subject.singular, number, tense, key)), (0, 1)))
+        source = (subject_phrase, ("ActsOn", subject.singular, number, tense, key))
+        rules.append(Rule(weight, source, (0, 1), (subject.form(number),)))
     return rules
 
 
@@ -137,4 +140,4 @@ def acts_on(world: World, subject: str, number: str, tense: str, key: str) -> li
     """ActsOn → verb, one that the subject can do to the noun `key`."""
     noun = world.lexicon.nouns[key]
     verbs = world.verbs(world.beings[subject], (noun.kind, noun.group))
-    return [Rule(weight, (("Verb", verb.base, number, tense),), (0,)) for verb, weight in verbs]
+    return [Rule(weight, (("Verb", verb.base, number, tense),), (0,), verb.forms) for verb, weight in verbs]

@@ -38,7 +38,7 @@ def judged(world: World, polarity: int) -> list[Rule]:
     for noun, number, weight in numbered(favour(world.nouns(REVIEWED), "")):
         for tense, share in (("present", 0.4), ("past", 0.6)):
             source = (("Reviewed", noun.singular, number), (BE[number, tense]), ("Judgement", polarity, number))
-            rules.append(Rule(weight * share, source, (0, ESTAS[tense], 1), noun.form(number)))
+            rules.append(Rule(weight * share, source, (0, ESTAS[tense], 1), (noun.form(number),)))
     return rules
 
 
@@ -89,5 +89,5 @@ def felt(world: World, polarity: int) -> list[Rule]:
         thing = esperanto_noun(noun.root, number, "n")
         translated = "ili" if number == "p" else PRONOUNS["it"]
         target = (0, esperanto, "la", thing, "ĉar", translated, ESTAS["past"], 1)
-        rules.append(Rule(weight, source, target, noun.form(number)))
+        rules.append(Rule(weight, source, target, (noun.form(number),)))
     return rules

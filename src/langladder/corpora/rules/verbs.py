@@ -16,7 +16,7 @@ TOOLS = {"food": ("kitchenware",), "plant": ("tool",)}  # object's kind → what
 def verb_phrase(world: World, key: str, number: str, tense: str) -> list[Rule]:
     """VP → Deed, for every verb that the subject can do."""
     verbs = world.verbs(world.beings[key])
-    return [Rule(weight, (("Deed", verb.base, key, number, tense),), (0,)) for verb, weight in verbs]
+    return [Rule(weight, (("Deed", verb.base, key, number, tense),), (0,), verb.forms) for verb, weight in verbs]
 
 
 @production("Deed")
@@ -79,7 +79,7 @@ def direct_object(world: World, base: str, depth: int, owner: str) -> list[Rule]
     """Object → NP in the accusative, one of the verb's objects."""
     nouns = numbered(world.objects(world.lexicon.verbs[base]))
     return [
-        Rule(weight, (("NP", noun.singular, number, "n", depth, owner),), (0,), noun.form(number))
+        Rule(weight, (("NP", noun.singular, number, "n", depth, owner),), (0,), (noun.form(number),))
         for noun, number, weight in nouns
     ]
 
@@ -88,7 +88,7 @@ def direct_object(world: World, base: str, depth: int, owner: str) -> list[Rule]
 def goal(world: World, base: str) -> list[Rule]:
     """Goal → "to" NP."""
     return [
-        Rule(weight, ("to", ("NP", noun.singular, number, "", 0, "")), ("al", 0), noun.form(number))
+        Rule(weight, ("to", ("NP", noun.singular, number, "", 0, "")), ("al", 0), (noun.form(number),))
         for noun, number, weight in numbered(world.objects(world.lexicon.verbs[base]))
     ]
 
@@ -98,17 +98,19 @@ def recipient(world: World, base: str) -> list[Rule]:
     """Recipient → "to" a person."""
     people = favour(world.nouns(("person",)), f"recipient of {base}")
     rules = [
-        Rule(0.8 * weight, ("to", ("NP", noun.singular, number, "", 0, "")), ("al", 0), noun.form(number))
+        Rule(0.8 * weight, ("to", ("NP", noun.singular, number, "", 0, "")), ("al", 0), (noun.form(number),))
         for noun, number, weight in numbered(people)
     ]
-    return rules + [Rule(0.2 * weight, ("to", name), ("al", name), name) for name, weight in favour(world.names(), "")]
+    return rules + [
+        Rule(0.2 * weight, ("to", name), ("al", name), (name,)) for name, weight in favour(world.names(), "")
+    ]
 
 
 @production("Tool")
 def tool(world: World, base: str, kind: str) -> list[Rule]:
     """Tool → "with" NP, one of the verb's tools."""
     return [
-        Rule(weight, ("with", ("NP", noun.singular, number, "", 0, "")), ("per", 0), noun.form(number))
+        Rule(weight, ("with", ("NP", noun.singular, number, "", 0, "")), ("per", 0), (noun.form(number),))
         for noun, number, weight in numbered(favour(world.nouns((kind,)), f"tool of {base}"))
     ]
 
@@ -132,6 +134,6 @@ def place(world: World, key: str) -> list[Rule]:
     lemma = world.beings[key].lemma
     places = favour(world.nouns(("place",)), lemma and f"place of {lemma}")
     return [
-        Rule(weight, (("NP", noun.singular, number, "", 0, ""),), (0,), noun.form(number))
+        Rule(weight, (("NP", noun.singular, number, "", 0, ""),), (0,), (noun.form(number),))
         for noun, number, weight in numbered(places)
     ]
