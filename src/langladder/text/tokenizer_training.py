@@ -5,8 +5,10 @@ order of a randomly seeded hash table is pinned here. WordPiece and BPE over wor
 characters in the order they meet them: they are given beforehand, sorted. Unigram sums floating-point numbers in that
 order, and gives scores in that order to characters that lost their piece: scores are rounded, those characters sorted.
 
-What differs from the papers: the library's WordPiece trainer merges the most frequent pair, as BPE does, where
-Schuster and Nakajima take the pair that raises the likelihood most; WordPiece's longest-match encoding is the paper's.
+What differs from the papers, because the library's trainers do. WordPiece merges the most frequent pair, as BPE does,
+where Schuster and Nakajima take the pair that raises the likelihood most; its longest-match encoding is theirs. Unigram
+finds its first pieces among distinct words, not running text as SentencePiece does, so a short frequent word that is
+no part of others (`▁,`) may get no piece, and texts come out longer than SentencePiece would make them.
 """
 
 import json

@@ -32,6 +32,7 @@ from langladder.text.words import UNSPACED
 Kind = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
 END_OF_WORD = "</w>"
 CONTINUES = "##"
+IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 
 
 class TokenizerConfig(Config):
@@ -154,7 +155,9 @@ def assemble(kind: Kind, model: Any) -> hf.Tokenizer:
         backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), unspaced])
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "unigram":
-        backend.pre_tokenizer = pre_tokenizers.Metaspace()
+        # Lines without spaces are cut at their punctuation (ideographic and full-width), else training is slow.
+        ideographic = pre_tokenizers.Split(hf.Regex(f"[{IDEOGRAPHIC_PUNCTUATION}]"), "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), ideographic])
         backend.decoder = decoders.Metaspace()
     elif kind == "word":
         backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
