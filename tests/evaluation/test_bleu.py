@@ -17,8 +17,8 @@ from langladder.evaluation.bleu import (
     sentence_bleu,
 )
 
-HYPOTHESIS = "the cat the cat on the mat".split()
-REFERENCES = ["the cat is on the mat".split(), "there is a cat on the mat".split()]
+HYPOTHESIS = ["the", "cat", "the", "cat", "on", "the", "mat"]
+REFERENCES = [["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]]
 
 
 def test_golden_clipped_precisions() -> None:
@@ -101,12 +101,13 @@ def test_parity_wmt17_outputs() -> None:
     if not folder.is_dir():
         pytest.skip("the WMT17 system outputs are not here")
     systems = dict(json.loads(gzip.decompress((folder / "wmt17_en_de_systems.json.gz").read_bytes())))
+    (reference,) = systems["reference"]
     lines = (folder / "multi_bleu_perl_scores.tsv").read_text().splitlines()
     listed = dict(line.split("\t") for line in lines if not line.startswith("#"))
     config = BleuConfig(tokenize="none", bootstrap=0)  # the listed scores are of whitespace tokens, cased
     for name in ("uedin-nmt.4722", "C-3MA.4959", "online-F.0"):
         key = next(key for key in listed if name in key)
-        score = score_translations(systems[key], [[line] for line in systems["reference"]], config)
+        score = score_translations(systems[key], [[line] for line in reference], config)
         numbers = [float(number) for number in re.findall(r"\d+\.?\d*", listed[key])]
         assert score.bleu == pytest.approx(numbers[0], abs=0.006)
         assert [100 * p for p in score.precisions] == pytest.approx(numbers[1:5], abs=0.06)
