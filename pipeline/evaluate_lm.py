@@ -27,7 +27,8 @@ def main(job: Any, out: Path) -> None:
         samples = [
             {"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in job.evaluation.prompts
         ]
-        page = {"name": name, "parameters": model.number_of_parameters(), "scores": scores, "samples": samples}
+        page = {"name": name, "title": job.lm.title, "parameters": model.number_of_parameters()}
+        page |= {"scores": scores, "samples": samples}
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})
         open_work.run.metrics(scores)

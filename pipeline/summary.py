@@ -7,7 +7,7 @@ from pipeline.gather import gather
 
 
 def main() -> None:
-    from langladder.reporting.tables import to_rich
+    from langladder.reporting.tables import ladder_rows, to_rich
 
     console = Console()
     try:
@@ -15,7 +15,7 @@ def main() -> None:
     except InputError as error:
         console.print(f"[red]{error}[/red]\nRun `dvc repro` first.")
         raise SystemExit(2) from error
-    for table in to_rich(inputs):
+    for table in to_rich(ladder_rows(inputs)):
         console.print(table)
     console.print("Look next:  reports/index.html (the whole report) · `make ui` (every run, side by side) · models/ (take away)")
 
