@@ -22,6 +22,10 @@ SCORED_TOKENS = 16_384
 """Tokens, padding included, in one batch of documents to score."""
 
 
+LINE_SEARCH = 4096
+"""How far to look for the start of a line."""
+
+
 class LanguageBatch(NamedTuple):
     """tokens (B, T + 1) int64, inputs [:, :-1] and targets [:, 1:]; fresh: whether the carried state ends here."""
 
@@ -87,9 +91,10 @@ class StreamBatches(_TrainingBatches):
         if epoch != self._epoch:
             ids, part = self.stream.ids, len(self.stream.ids) // self.B
             offset = int(generator(self.seed, epoch).integers(len(ids)))
-            starts = (offset + np.arange(self.B) * part) % len(ids)
-            # (ids == BOS).argmax() is the distance to the next line's start; 0 where none is near.
-            self._epoch_starts = np.array([start + (ids[start : start + part] == BOS).argmax() for start in starts])
+            starts = offset + np.arange(self.B) * part  # (B,)
+            near = (starts[:, None] + np.arange(min(part, LINE_SEARCH))) % len(ids)
+            # The distance to the next line's start; 0 where none is near.
+            self._epoch_starts = starts + (ids[near] == BOS).argmax(axis=1)
             self._epoch = epoch
         return self._epoch_starts
 

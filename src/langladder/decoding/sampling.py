@@ -10,7 +10,7 @@ Shape legend: B samples, V vocabulary.
 
 import math
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -19,6 +19,7 @@ from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.schema import Config
 from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenizers import Tokenizer
 
 
 class SamplingConfig(Config):
@@ -31,16 +32,6 @@ class SamplingConfig(Config):
     repetition_penalty: float = Field(default=1.0, ge=1)
     max_tokens: int = Field(default=50, ge=0)
     seed: int = Field(default=0, ge=0)
-
-
-class TextTokenizer(Protocol):
-    """What `complete` asks of a tokenizer."""
-
-    def encode(self, line: str) -> list[int]:
-        """Ids of a line, without BOS and EOS."""
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids."""
 
 
 @torch.no_grad()
@@ -94,9 +85,9 @@ def choose(
     return torch.multinomial(torch.softmax(scores, dim=1), 1, generator=random)[:, 0]
 
 
-def complete(model: LanguageModel, tokenizer: TextTokenizer, prompt: str, config: SamplingConfig) -> str:
+def complete(model: LanguageModel, tokenizer: Tokenizer, prompt: str, config: SamplingConfig) -> str:
     """The prompt and what the model says after it, up to the line's end."""
-    ids = list(tokenizer.encode(prompt))
+    ids = tokenizer.encode(prompt).tolist()
     return tokenizer.decode(ids + generate(model, [BOS, *ids], config)[0])
 
 

@@ -24,9 +24,11 @@ _TENSOR, _TUPLE, _ITEMS = "$tensor", "$tuple", "$items"
 def write_checkpoint(path: Path, checkpoint: Mapping[str, Any]) -> None:
     """Write nested dicts, lists, tuples, tensors, numbers, strings, None. Raises TypeError for anything else."""
     tensors: dict[str, torch.Tensor] = {}
-    tree = _encode(dict(checkpoint), tensors, {})
+    state = _encode(dict(checkpoint), tensors, {})
+    # One entry only: safetensors writes several in no fixed order.
+    header = {"checkpoint": json.dumps({"format": FORMAT_VERSION, "state": state})}
     with atomic(Path(path)) as temporary:
-        save_file(tensors, temporary, metadata={"format": str(FORMAT_VERSION), "checkpoint": json.dumps(tree)})
+        save_file(tensors, temporary, metadata=header)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
@@ -39,13 +41,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such checkpoint")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != str(FORMAT_VERSION) or "checkpoint" not in metadata:
+            header = json.loads((file.metadata() or {}).get("checkpoint", "{}"))
+            if header.get("format") != FORMAT_VERSION:
                 raise InputError(f"{path}: not a checkpoint of format {FORMAT_VERSION}; delete it to start afresh")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise InputError(f"{path}: damaged checkpoint ({error}); delete it to start afresh") from error
-    checkpoint: dict[str, Any] = _decode(json.loads(metadata["checkpoint"]), tensors)
+    checkpoint: dict[str, Any] = _decode(header["state"], tensors)
     return checkpoint
 
 

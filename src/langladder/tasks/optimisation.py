@@ -20,6 +20,7 @@ import torch
 from pydantic import Field, field_validator, model_validator
 from torch import nn
 
+from langladder.errors import InputError
 from langladder.schema import Config
 
 
@@ -115,12 +116,16 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
 
 
 def resolve_precision(config: TrainingConfig) -> Literal["fp32", "bf16"]:
-    """What `auto` means on this machine."""
-    if config.precision != "auto":
-        return config.precision
+    """What to compute in on this machine.
+
+    Raises:
+        InputError: bf16 is asked for where it would be emulated, many times slower than fp32 (or not run at all).
+    """
     if config.accelerator != "cpu" and torch.cuda.is_available():
         native = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         capabilities = torch.cpu.get_capabilities()
         native = bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
-    return "bf16" if native else "fp32"
+    if config.precision == "bf16" and not native:
+        raise InputError("training.precision=bf16: this machine only emulates it, slowly; set it to fp32 or auto")
+    return "bf16" if native and config.precision != "fp32" else "fp32"

@@ -47,6 +47,11 @@ class Task(pl.LightningModule):
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = learning_rate(self.config, self.steps_done)
 
+    def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
+        """g ← g · min(1, clip_norm / ‖g‖). Here, because Lightning's own clipping refuses fused optimisers in bf16."""
+        if self.config.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), self.config.clip_norm)
+
     def training_step(self, batch: Any) -> torch.Tensor:
         """One step: the loss."""
         loss = self.loss(batch)

@@ -112,7 +112,6 @@ def _trainer(
         accelerator=config.accelerator,
         devices=1,
         precision="bf16-mixed" if resolve_precision(config) == "bf16" else "32-true",
-        gradient_clip_val=config.clip_norm,
         callbacks=callbacks,
         plugins=[SafetensorsCheckpointIO(), LightningEnvironment()],
         logger=logger or False,

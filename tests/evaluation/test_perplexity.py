@@ -1,0 +1,108 @@
+"""The scorer: known perplexities, every unit, independence of batching."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.errors import InputError
+from langladder.evaluation.perplexity import score
+from langladder.models.base import LanguageModel, predicted
+from langladder.models.gpt import GPT
+from langladder.models.recurrent import RecurrentLM
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS, UNK
+
+
+class Uniform(LanguageModel):
+    """Every token has probability 1/size, but for one that may be ruled out."""
+
+    def __init__(self, size: int, impossible: int = -1) -> None:
+        self.vocab_size, self.impossible = size, impossible
+
+    def log_probs(self, tokens):
+        scores = torch.full(tokens.shape, -math.log(self.vocab_size))
+        scores[tokens == self.impossible] = -math.inf
+        return scores * predicted(tokens) if self.impossible < 0 else scores.masked_fill(~predicted(tokens), 0.0)
+
+    def next_log_probs(self, prefix):
+        raise NotImplementedError
+
+    def arrays(self):
+        return {}
+
+    def set_arrays(self, arrays):
+        pass
+
+
+def stream(*documents: list[int]) -> TokenStream:
+    ids = np.concatenate([np.array(document, dtype=np.int32) for document in documents])
+    return TokenStream(ids, np.cumsum([0, *map(len, documents)]))
+
+
+TEXT = stream([BOS, 4, 5, EOS, BOS, 6, EOS], [BOS, 7, 8, 9, EOS])
+
+
+@pytest.mark.parametrize("size", [10, 100, 10_000])
+def test_golden_uniform_guess_has_perplexity_of_its_size(size):
+    result = score(Uniform(size), TEXT, words=9, bytes=30)
+    assert (result["tokens"], result["words"], result["bytes"]) == (9, 9, 30)
+    assert result["perplexity_per_token"] == pytest.approx(size, rel=1e-6)
+    assert result["nll_nats"] == pytest.approx(9 * math.log(size), rel=1e-6)
+    assert result["unknown_rate"] == 0 and "note" not in result
+
+
+def test_golden_units():
+    """p = ½, ¼, ⅛: perplexity 4 a token; 6 bits over 3 bytes; the same 6 bits as 2 words."""
+
+    class Halves(Uniform):
+        def log_probs(self, tokens):  # noqa: ARG002
+            return torch.tensor([[0.0, 0.5, 0.25, 0.125]]).log().nan_to_num(neginf=0.0)
+
+    result = score(Halves(8), stream([BOS, 4, 5, EOS]), words=2, bytes=3, log_prob=-4 * math.log(2))
+    assert result["perplexity_per_token"] == pytest.approx(4)
+    assert result["perplexity_per_word"] == pytest.approx(8)
+    assert result["bits_per_byte"] == pytest.approx(2)
+    assert result["floor_perplexity_per_word"] == pytest.approx(4)
+    assert result["above_floor_percent"] == pytest.approx(100)
+
+
+def test_golden_perplexity_of_given_losses():
+    assert math.exp(7.8) == pytest.approx(2440.6020, rel=1e-6)
+    result = score(Uniform(1), TEXT, words=9, bytes=9)
+    assert result["perplexity_per_word"] == 1 and result["bits_per_byte"] == 0
+
+
+def test_unknowns_are_counted_and_noted():
+    result = score(Uniform(10), stream([BOS, 4, UNK, UNK, EOS]), words=4, bytes=9)
+    assert result["unknown_rate"] == 0.5 and "not comparable" in result["note"]
+
+
+def test_impossible_tokens_are_shown_not_hidden():
+    result = score(Uniform(10, impossible=7), TEXT, words=9, bytes=30, log_prob=-5.0)
+    assert result["impossible_tokens"] == 1
+    assert result["perplexity_per_word"] is result["bits_per_byte"] is result["above_floor_percent"] is None
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gpt"])
+def test_result_is_independent_of_batching(kind):
+    torch.manual_seed(0)
+    model = (
+        GPT(GPT.Config(context=8, width=8, layers=1, heads=2), 20)
+        if kind == "gpt"
+        else RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=8), 20)
+    )
+    random = np.random.default_rng(0)
+    documents = [[BOS, *random.integers(4, 20, size=n).tolist(), EOS] for n in random.integers(1, 40, size=30)]
+    alone = score(model, stream(*documents), words=100, bytes=500, batch_tokens=1)
+    for batch_tokens in (64, 300, 10**6):
+        together = score(model, stream(*documents), words=100, bytes=500, batch_tokens=batch_tokens)
+        assert together == pytest.approx(alone, rel=1e-6)
+    shuffled = [documents[i] for i in random.permutation(len(documents))]
+    assert score(model, stream(*shuffled), words=100, bytes=500) == pytest.approx(alone, rel=1e-6)
+
+
+def test_nothing_to_score_is_an_error():
+    with pytest.raises(InputError, match="nothing to score"):
+        score(Uniform(10), stream([]), words=1, bytes=1)

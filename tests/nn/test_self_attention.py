@@ -1,0 +1,50 @@
+"""Causal attention: fused against the equation, worked numbers, positions."""
+
+import math
+
+import torch
+from torch.testing import assert_close
+
+from langladder.nn.masks import causal, not_padding
+from langladder.nn.positions import sinusoidal
+from langladder.nn.self_attention import CausalSelfAttention, attend
+
+
+def test_golden_attention_weights():
+    X = torch.tensor([[0.5, 0.3, 0.8, 0.2], [0.6, 0.9, 0.1, 0.7], [0.2, 0.4, 0.5, 0.3]])
+    W_Q = torch.tensor([[0.2, 0.1], [-0.1, 0.3], [0.4, 0.2], [0.1, -0.2]])
+    W_K = torch.tensor([[0.3, -0.1], [0.2, 0.4], [-0.2, 0.1], [0.3, 0.2]])
+    _, weights = attend(X @ W_Q, X @ W_K, X, None)
+    expected = [[0.311658, 0.371396, 0.316947], [0.322936, 0.350591, 0.326472], [0.320382, 0.355728, 0.323890]]
+    assert_close(weights, torch.tensor(expected), atol=1e-6, rtol=0)
+
+
+def test_parity_of_fused_kernel_and_equation():
+    torch.manual_seed(0)
+    layer = CausalSelfAttention(width=12, heads=3, dropout=0.0)
+    x = torch.randn(2, 9, 12)
+    mixed, weights = layer.forward_equation(x)
+    assert_close(layer(x), mixed)
+    assert_close(weights.sum(-1), torch.ones(2, 3, 9))
+    assert (weights.triu(1) == 0).all()
+
+
+def test_causal_and_padding_masks():
+    assert causal(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert not_padding(torch.tensor([[2, 5, 0]])).tolist() == [[True, True, False]]
+
+
+def test_golden_sinusoidal_positions():
+    table = sinusoidal(4, 4)
+    assert_close(table[0], torch.tensor([0.0, 1.0, 0.0, 1.0]))
+    assert_close(table[1], torch.tensor([0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004]))
+    assert_close(table[2], torch.tensor([0.909297, -0.416147, 0.019999, 0.999800]), atol=1e-6, rtol=0)
+
+
+def test_shift_of_positions_is_a_rotation():
+    table = sinusoidal(50, 8)
+    for pair in range(4):
+        angle = 3 / 10000 ** (2 * pair / 8)
+        turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+        part = table[:, 2 * pair : 2 * pair + 2]
+        assert_close(part[:-3] @ turn.T, part[3:], atol=1e-5, rtol=0)

@@ -1,0 +1,50 @@
+"""A small corpus and small models for the tests of training."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from langladder.models.gpt import GPT
+from langladder.models.neural import NeuralLanguageModel
+from langladder.models.recurrent import RecurrentLM
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS
+
+V = 20
+STEPS = 16
+
+
+def make_stream(seed: int, documents: int = 8) -> TokenStream:
+    """Documents of four lines; a word tends to be followed by the next number."""
+    random = np.random.default_rng(seed)
+    first = random.integers(4, V, size=(documents, 4, 1))
+    words = (first - 4 + np.arange(5) + random.integers(0, 2, size=(documents, 4, 5))) % (V - 4) + 4
+    ends = [np.full((documents, 4, 1), special) for special in (BOS, EOS)]
+    ids = np.concatenate([ends[0], words, ends[1]], axis=2).astype(np.int32)
+    return TokenStream(ids.ravel(), np.arange(documents + 1) * 4 * 7)
+
+
+def make_model(kind: str) -> NeuralLanguageModel:
+    """An LSTM or plain RNN with dropout on its inputs and outputs, or a GPT with dropout everywhere."""
+    torch.manual_seed(0)
+    if kind == "gpt":
+        return GPT(GPT.Config(context=8, width=8, layers=2, heads=2, dropout=0.2), V)
+    return RecurrentLM(RecurrentLM.Config(cell=kind, width=8, embedding_dim=8, layers=2, dropout=0.2), V)
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    """Settings of a run that validates and saves at different steps; 5 and 3 do not divide 16."""
+    return {
+        "batch_size": 2,
+        "sequence_length": 4,
+        "lr": 0.005,
+        "warmup_steps": 3,
+        "max_steps": STEPS,
+        "validate_every": 5,
+        "checkpoint_every": 3,
+        "log_every": 2,
+        "precision": "fp32",
+        "accelerator": "cpu",
+        "progress": False,
+    } | changes

@@ -1,0 +1,96 @@
+"""Schedules against hand-computed values, optimisers against their equations, settings that are refused."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from langladder.errors import InputError
+from langladder.tasks.optimisation import TrainingConfig, learning_rate, make_optimizer, resolve_precision
+
+
+def rates(*steps: int, **settings) -> list[float]:
+    config = TrainingConfig(**({"max_steps": 20_000} | settings))
+    return [learning_rate(config, step) for step in steps]
+
+
+def test_golden_exponential_schedule():
+    """η_t = 0.01 · 0.9^(t/1000)."""
+    assert rates(0, 500, 1000, 10_000, lr=0.01, schedule="exponential") == pytest.approx(
+        [0.01, 0.01 * math.sqrt(0.9), 0.009, 0.003486784401]
+    )
+    assert rates(999, 1000, 2500, lr=0.01, schedule="step") == pytest.approx([0.01, 0.009, 0.0081])
+
+
+def test_golden_noam_schedule():
+    """d = 512, warm-up 4000: updates 1, 4000 (the peak) and 10000."""
+    peak = (512 * 4000) ** -0.5
+    values = rates(0, 3999, 9999, lr=peak, schedule="noam", warmup_steps=4000)
+    assert values == pytest.approx([1.74693e-7, 6.98771e-4, 4.41942e-4], rel=1e-5)
+
+
+def test_golden_warmup_and_cosine():
+    values = rates(0, 9, 10, 60, 110, lr=1.0, min_lr=0.1, schedule="warmup_cosine", warmup_steps=10, max_steps=110)
+    assert values == pytest.approx([0.1, 1.0, 1.0, 0.55, 0.1])
+    assert rates(0, 4, 9, 10, 500, lr=1.0, schedule="constant", warmup_steps=10) == pytest.approx([0.1, 0.5, 1, 1, 1])
+
+
+def test_golden_clipping():
+    gradient = nn.Parameter(torch.zeros(2))
+    gradient.grad = torch.tensor([3.0, 4.0])
+    nn.utils.clip_grad_norm_([gradient], 1.0)
+    torch.testing.assert_close(gradient.grad, torch.tensor([0.6, 0.8]))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [
+        # g = 2θ at θ = 1, η = 0.1, two updates by hand.
+        ("sgd", 1 - 0.2 - 0.16),
+        ("momentum", 1 - 0.2 - (0.9 * 2 + 1.6) * 0.1),
+        ("adagrad", 1 - 0.1 - 0.1 * 1.8 / math.sqrt(4 + 1.8**2)),
+        ("adam", 0.8000),
+    ],
+)
+def test_golden_two_updates(optimizer, expected):
+    module = nn.Linear(1, 1, bias=False)
+    nn.init.ones_(module.weight)
+    rule = make_optimizer(module, TrainingConfig(optimizer=optimizer, lr=0.1))
+    for _ in range(2):
+        rule.zero_grad()
+        module.weight.square().sum().backward()
+        rule.step()
+    assert module.weight.item() == pytest.approx(expected, abs=5e-4)
+
+
+def test_only_matrices_decay():
+    groups = make_optimizer(nn.Linear(3, 4), TrainingConfig(weight_decay=0.1)).param_groups
+    assert [(group["weight_decay"], [p.dim() for p in group["params"]]) for group in groups] == [(0.1, [2]), (0.0, [1])]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"warmup_steps": 11, "max_steps": 10}, "warmup_steps=11 exceeds max_steps=10"),
+        ({"min_lr": 0.1, "lr": 0.01}, "min_lr=0.1 exceeds lr=0.01"),
+        ({"schedule": "noam"}, "warmup_steps must be 1 or more"),
+        ({"betas": [0.9, 1.0]}, "each must be in"),
+        ({"precision": "fp16"}, "use bf16, fp32 or auto"),
+        ({"lr": "fast"}, "valid number"),
+        ({"learning_rate": 0.1}, "Extra inputs"),
+    ],
+)
+def test_impossible_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig(**settings)
+
+
+def test_precision_follows_the_machine(monkeypatch):
+    config = TrainingConfig(accelerator="cpu")
+    for capabilities, expected in (({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({}, "fp32")):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found)
+        assert resolve_precision(config) == expected
+    with pytest.raises(InputError, match="only emulates it"):
+        resolve_precision(TrainingConfig(precision="bf16", accelerator="cpu"))
+    assert resolve_precision(TrainingConfig(precision="fp32")) == "fp32"

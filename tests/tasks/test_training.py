@@ -1,0 +1,169 @@
+"""fit: what a killed run becomes, early stopping, best weights, other people's checkpoints."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from small_run import STEPS, make_model, make_stream, settings
+
+from langladder.data.language_modelling import StreamBatches
+from langladder.errors import InputError
+from langladder.models.neural import NeuralLanguageModel
+from langladder.tasks.checkpoints import read_checkpoint
+from langladder.tasks.language_modelling import LanguageModelling, LMTrainingConfig, train_language_model
+from langladder.tasks.training import TrainingResult
+
+KINDS = ["lstm", "gpt"]
+
+
+def train(kind: str, work: Path, seed: int = 1, **changes) -> tuple[NeuralLanguageModel, TrainingResult]:
+    model = make_model(kind)
+    config = LMTrainingConfig(**settings(**changes))
+    return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=seed, work=work)
+
+
+def equal(a: torch.nn.Module, b: torch.nn.Module) -> bool:
+    return all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> dict[str, tuple[NeuralLanguageModel, TrainingResult, dict]]:
+    """Uninterrupted runs."""
+    runs = {}
+    for kind in KINDS:
+        work = tmp_path_factory.mktemp(kind)
+        runs[kind] = (*train(kind, work), read_checkpoint(work / "last.safetensors"))
+    return runs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stop", [4, 7, 10, 13, 15])
+def test_interrupted_anywhere_ends_with_the_same_bits(kind, stop, whole, tmp_path, monkeypatch):
+    loss = LanguageModelling.loss
+
+    def fails(task, batch):
+        if task.steps_done == stop:
+            raise KeyError("interrupted")
+        return loss(task, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LanguageModelling, "loss", fails)
+        with pytest.raises(KeyError):
+            train(kind, tmp_path)
+    assert read_checkpoint(tmp_path / "last.safetensors")["steps_done"] <= stop
+    model, result = train(kind, tmp_path)
+    reference, expected, state = whole[kind]
+    assert equal(model, reference) and result.curve == expected.curve and result.steps == STEPS
+    last = read_checkpoint(tmp_path / "last.safetensors")
+    torch.testing.assert_close(last["optimizer_states"], state["optimizer_states"], rtol=0, atol=0)
+    torch.testing.assert_close(last["carried"], state["carried"], rtol=0, atol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_process_resumes_to_the_same_bits(kind, whole, tmp_path):
+    """SIGKILL while it trains: no handler runs, no file is closed."""
+    script = textwrap.dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        from test_training import LanguageModelling, train
+        loss = LanguageModelling.loss
+        def slow(task, batch):
+            import time; time.sleep(0.1)
+            return loss(task, batch)
+        LanguageModelling.loss = slow
+        train({kind!r}, Path(sys.argv[1]))
+        """
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parent, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "last.safetensors").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.25)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    done = read_checkpoint(tmp_path / "last.safetensors")["steps_done"]
+    assert 0 < done < STEPS
+    model, result = train(kind, tmp_path)
+    reference, expected, _ = whole[kind]
+    assert equal(model, reference) and result.curve == expected.curve
+
+
+def test_finished_run_is_not_trained_again(whole, tmp_path):
+    first, result = train("lstm", tmp_path)
+    written = (tmp_path / "last.safetensors").stat().st_mtime_ns
+    again, repeated = train("lstm", tmp_path)
+    assert equal(first, again) and repeated.curve == result.curve and repeated.steps == STEPS
+    assert (tmp_path / "last.safetensors").stat().st_mtime_ns == written
+    assert equal(first, whole["lstm"][0])
+
+
+def test_curve_and_best_weights(whole):
+    model, result, _ = whole["lstm"]
+    steps = [row["step"] for row in result.curve]
+    assert steps == [2, 4, 5, 6, 8, 10, 12, 14, 15, 16]
+    validations = {row["step"]: row["validation_loss"] for row in result.curve if row["validation_loss"] is not None}
+    assert list(validations) == [5, 10, 15, 16]
+    assert result.best_validation_loss == min(validations.values())
+    task = LanguageModelling(model, LMTrainingConfig(**settings()))
+    batches = StreamBatches(make_stream(0), make_stream(1), batch_size=2, sequence_length=4, seed=1)
+    sums = [task.evaluate(batch) for batch in batches.validation()]
+    assert sum(total for total, _ in sums) / sum(n for _, n in sums) == pytest.approx(result.best_validation_loss)
+    assert not model.training and result.tokens_per_second > 0 and result.peak_memory_bytes > 10**7
+
+
+def test_early_stopping_stops_and_stays_stopped(tmp_path):
+    changes = {"lr": 1.0, "max_steps": 200, "patience": 2, "schedule": "constant", "warmup_steps": 0}
+    first, result = train("lstm", tmp_path, **changes)
+    losses = [row["validation_loss"] for row in result.curve if row["validation_loss"] is not None]
+    assert result.steps < 200 and losses.index(min(losses)) == len(losses) - 3
+    again, repeated = train("lstm", tmp_path, **changes)
+    assert equal(first, again) and repeated.curve == result.curve
+
+
+def test_overfit_batches_repeat(tmp_path):
+    _, result = train("gpt", tmp_path, overfit_batches=1, max_steps=120, lr=0.02, log_every=120)
+    assert result.curve[-1]["train_loss"] < 1.0
+
+
+def test_fast_dev_run_writes_nothing(tmp_path):
+    _, result = train("lstm", tmp_path, fast_dev_run=True)
+    assert result.steps == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_checkpoint_of_another_run_is_refused(tmp_path):
+    train("lstm", tmp_path, max_steps=3, warmup_steps=0)
+    with pytest.raises(InputError, match="another run"):
+        train("lstm", tmp_path, max_steps=4, warmup_steps=0)
+    with pytest.raises(InputError, match="another run"):
+        train("lstm", tmp_path, seed=2, max_steps=3, warmup_steps=0)
+
+
+def test_divergence_is_said(tmp_path, monkeypatch):
+    loss = LanguageModelling.loss
+    monkeypatch.setattr(LanguageModelling, "loss", lambda task, batch: loss(task, batch) / (task.steps_done != 3))
+    with pytest.raises(InputError, match=r"training diverged: the loss is inf at step 4.*training\.lr"):
+        train("lstm", tmp_path)
+
+
+def test_window_longer_than_the_context_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"sequence_length=9 exceeds the model's context of 8"):
+        train("gpt", tmp_path, sequence_length=9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bf16_learns_as_well(kind, tmp_path, monkeypatch):
+    if not torch.cpu.get_capabilities().get("avx512_f") and kind == "lstm":
+        pytest.skip("torch's LSTM needs AVX-512 to run in bf16 at all")
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    changes = {"max_steps": 60, "lr": 0.01, "schedule": "constant", "log_every": 30}
+    exact = train(kind, tmp_path / "fp32", **changes)[1].curve[-1]["train_loss"]
+    rough = train(kind, tmp_path / "bf16", precision="bf16", **changes)[1].curve[-1]["train_loss"]
+    assert rough == pytest.approx(exact, rel=0.02)
