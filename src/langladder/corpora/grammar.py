@@ -189,7 +189,7 @@ def _nonterminals(rule: Rule) -> list[Symbol]:
 
 
 def _by_anchor(expansion: _Expansion) -> dict[str, list[int]]:
-    """Anchor word → rules that have it among their anchors; a terminal of the source side is one, "" stands for none."""
+    """Anchor word → its rules; a terminal of the source side is an anchor, "" stands for none."""
     if expansion.by_anchor is None:
         expansion.by_anchor = {}
         for index, rule in enumerate(expansion.rules):

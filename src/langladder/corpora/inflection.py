@@ -64,8 +64,9 @@ def _doubles(word: str) -> bool:
 
 
 def article(word: str) -> str:
-    """The indefinite article that goes before a word: a cat, an owl, a uniform is not in the lexicon, an heir is."""
-    return "an" if word[0] in VOWELS and not word.startswith(("eu", "us")) or word.startswith(("hon", "heir")) else "a"
+    """The indefinite article before a word: a cat, an owl, an honest heir, a useful uniform."""
+    vowel = word[0] in VOWELS and not word.startswith(("eu", "us", "uni"))
+    return "an" if vowel or word.startswith(("hon", "heir")) else "a"
 
 
 def esperanto_noun(root: str, number: str, case: str = "") -> str:

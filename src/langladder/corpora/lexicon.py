@@ -6,8 +6,8 @@ weighs 1 / (r + 1): Zipf's law inside each semantic group.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from importlib import resources
 from itertools import product
 from typing import Literal
@@ -52,7 +52,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb and its frame: stay (no object), move (to a place), act (object), use (object, tool), give (object, to)."""
+    """A verb and its frame: stay (no object), move (to a place), act and use (object), give (object, to someone)."""
 
     base: str
     third: str
@@ -72,7 +72,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective; comparative and superlative are "" where the word has none; pole: 1, or -1 for a mal- word, or 0."""
+    """An adjective; comparative and superlative are "" where it has none; pole: 1, -1 for the opposite, or 0."""
 
     positive: str
     comparative: str
@@ -88,6 +88,7 @@ class Adjective:
 class Country:
     """A country with its capital, its nationality (also the name of its language) and its currency."""
 
+    rank: int
     name: str
     capital: str
     nationality: str
@@ -96,7 +97,6 @@ class Country:
     capital_root: str
     nationality_root: str
     currency_root: str
-    rank: int
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -187,9 +187,7 @@ class Lexicon:
             for rank, (words, roots) in enumerate(_entries(cell, self.size, "adjectives")):
                 for new in _adjectives(words, roots, tuple(kinds.split()), rank):
                     old = adjectives.get(new.positive)
-                    if old is not None:
-                        new = Adjective(*(*_fields(old)[:4], old.kinds + new.kinds, *_fields(old)[5:]))
-                    adjectives[new.positive] = new
+                    adjectives[new.positive] = replace(old, kinds=old.kinds + new.kinds) if old else new
         return adjectives
 
     @cached_property
@@ -197,7 +195,7 @@ class Lexicon:
         """Name → country."""
         rows = _table("countries")
         count = math.ceil(len(rows) * SLICE["countries"][self.size])
-        return {row[0]: Country(*row, rank) for rank, row in enumerate(rows[:count])}
+        return {row[0]: Country(rank, *row) for rank, row in enumerate(rows[:count])}
 
     @cached_property
     def names(self) -> dict[str, Name]:
@@ -230,10 +228,6 @@ class Lexicon:
         }
 
 
-def _fields(adjective: Adjective) -> tuple[object, ...]:
-    return tuple(getattr(adjective, name) for name in Adjective.__dataclass_fields__)
-
-
 def _plural(singular: str, irregular: list[str]) -> str:
     return irregular[0] if irregular else inflection.plural(singular)
 
@@ -254,7 +248,7 @@ def _adjectives(words: str, roots: str, kinds: tuple[str, ...], rank: int) -> It
 
 
 def _made_names(gender: str, count: int) -> list[str]:
-    """Pronounceable names, in an order that mixes their syllables: belor, kanim … for men, belora, kanima … for women."""
+    """Pronounceable names in an order that mixes their syllables: balor … for men, balora … for women."""
     starts = [consonant + vowel for consonant, vowel in product("bdfgklmnprstvz", VOWELS_MADE)]
     ends = ["lor", "nim", "rak", "tun", "vel", "zed", "mor", "dal", "gis", "bun", "kar", "sil", "pet"]
     all_names = [starts[(7 * index) % len(starts)] + end for end in ends for index in range(len(starts))]
@@ -270,7 +264,7 @@ def _entries(cell: str, size: Size, table: str) -> list[list[str]]:
     return entries[: max(2, math.ceil(len(entries) * SLICE[table][size]))]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(name: str) -> tuple[tuple[str, ...], ...]:
     """Rows of `microworld_data/<name>.tsv`, without comments."""
     text = resources.files("langladder.corpora").joinpath("microworld_data", f"{name}.tsv").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """What microworld's grammar draws from: who can do what to whom, and how likely.
 
-Two levels make a distribution. The group level follows semantic classes (food is eaten, places are visited) with
-Zipf weights inside each group. On top of it, half of the mass goes to a few *favourites* of the word that governs
+Two levels make a distribution. The class level follows semantic classes (food is eaten, places are visited) with
+Zipf weights inside each group. On top of it, part of the mass goes to a few *favourites* of the word that governs
 the choice: each verb has objects, each noun has adjectives, verbs and places that it likes. Favourites belong to
 the lemma, not to the form, so that dog and dogs, or sing and sang, share a signature that tells them from other
 lemmas; that is what makes analogies learnable from distribution alone.
@@ -24,6 +24,7 @@ Side = tuple[str | Symbol, ...]
 Target = tuple[str | int, ...]
 Weighted = list[tuple[T, float]]
 
+PROFILES = 8  # that the lemmas fall into, in each relation
 ZIPF_OFFSET = 4.0  # weight of rank r (from 0) in its row: 1 / (r + offset)
 FAVOURITE_SHARES = (0.15, 0.13, 0.11, 0.09, 0.07, 0.05)  # of the mass, for each favourite; the rest follows the class
 PLURAL = 0.4  # share of plurals
@@ -96,12 +97,12 @@ class World:
         return [(name, weight) for name, weight in ranked if gender in ("", self.lexicon.names[name].gender)]
 
     def verbs(self, being: Being, objects: Sequence[str] = ()) -> Weighted[Verb]:
-        """Verbs that `being` can be the subject of (with an object of one of these kinds, if any), by its favourites."""
+        """Verbs with `being` as subject (and one of these kinds as object, if any), by its favourites."""
         cell = (being.kind, being.group, *objects)
         if cell not in self._verbs_of:
             chosen = [verb for verb in self.lexicon.verbs.values() if _suits(verb, being, objects)]
             self._verbs_of[cell] = zipf(chosen)
-        return favour(self._verbs_of[cell], being.lemma and f"verb of {being.lemma}")
+        return favour(self._verbs_of[cell], "verb", being.lemma)
 
     def adjectives(self, noun: Noun, graded: bool = False) -> Weighted[Adjective]:
         """Adjectives that suit a noun, by its favourites; `graded`: only those with -er and -est."""
@@ -110,11 +111,11 @@ class World:
             for adjective in self.lexicon.adjectives.values()
             if (noun.kind in adjective.kinds or noun.group in adjective.kinds) and (adjective.pole or not graded)
         ]
-        return favour(zipf(chosen), f"adjective of {self.beings[noun.singular].lemma}")
+        return favour(zipf(chosen), "adjective", self.beings[noun.singular].lemma)
 
     def objects(self, verb: Verb) -> Weighted[Noun]:
         """Nouns that can be the object (or the goal) of a verb, by its favourites."""
-        return favour(self.nouns(verb.objects), f"object of {verb.base}")
+        return favour(self.nouns(verb.objects), "object", verb.base)
 
 
 DIRECT = ("act", "use")  # frames with a direct object and nothing more
@@ -131,20 +132,24 @@ def zipf(items: Iterable[Any]) -> Weighted[Any]:
     return [(item, 1.0 / (item.rank + ZIPF_OFFSET)) for item in items]
 
 
-def favour(items: Weighted[T], key: str) -> Weighted[T]:
-    """Mix class weights with the favourites of `key`: P = (1 − Σ shares) · class + share of each favourite.
+def favour(items: Weighted[T], relation: str = "", lemma: str = "") -> Weighted[T]:
+    """Mix class weights with the favourites of a lemma: P = (1 − Σ shares) · class + share of each favourite.
 
-    The favourites are picked by a checksum of the key, the same on every machine and for every seed: they are
-    facts of the world. No key, no favourites.
+    A lemma belongs to one of a few profiles in each relation, and the profile has the favourites: few parameters,
+    each often seen, and yet the profiles of a lemma in all relations together tell it from others. Profiles and
+    favourites are picked by checksums, the same on every machine and for every seed: they are facts of the world.
+    Without a lemma, the class weights alone. Weights sum to 1.
     """
     total = sum(weight for _, weight in items)
     count = min(len(FAVOURITE_SHARES), len(items) - 1)
-    if not key or count < 1:
+    if not lemma or count < 1:
         return [(item, weight / total) for item, weight in items]
+    profile = crc32(f"{relation} of {lemma}".encode()) // 7 % PROFILES
+    start, stride = divmod(crc32(f"{relation} {profile}".encode()), 1009)
+    step = 1 + stride % max(1, (len(items) - 1) // len(FAVOURITE_SHARES))
     shares = [0.0] * len(items)
-    first, step = divmod(crc32(key.encode()), 1009)
     for rank, share in enumerate(FAVOURITE_SHARES[:count]):
-        shares[(first + rank * (1 + step % max(1, (len(items) - 1) // 6))) % len(items)] += share
+        shares[(start + rank * step) % len(items)] += share
     rest = (1.0 - sum(shares)) / total
     return [(item, rest * weight + share) for (item, weight), share in zip(items, shares, strict=True)]
 

@@ -12,7 +12,7 @@ SUBJECTS = {"animal": 0.45, "person": 0.4, "name": 0.1, "pronoun": 0.05}
 
 
 @production("Action")
-def action(world: World) -> list[Rule]:
+def action(_world: World) -> list[Rule]:
     """Action → Clause | Opening Clause."""
     rules = [Rule(0.6 * share, (("Clause", tense),), (0,)) for tense, share in TENSES.items()]
     opened = [Rule(0.4 * share, (("Opening", tense), ("Clause", tense)), (0, 1)) for tense, share in OPENED.items()]
@@ -30,9 +30,9 @@ def clause(world: World, tense: str) -> list[Rule]:
     """Clause → NP Predicate, for every subject in either number."""
     subjects = []
     for kind in ("animal", "person"):
-        nouns = numbered(favour(world.nouns((kind,)), ""))
+        nouns = numbered(favour(world.nouns((kind,))))
         subjects += [(noun.singular, noun.form(n), n, SUBJECTS[kind] * weight) for noun, n, weight in nouns]
-    subjects += [(name, name, "s", SUBJECTS["name"] * weight) for name, weight in favour(world.names(), "")]
+    subjects += [(name, name, "s", SUBJECTS["name"] * weight) for name, weight in favour(world.names())]
     subjects += [(key, key, "p" if key == "they" else "s", SUBJECTS["pronoun"] / 3) for key in ("he", "she", "they")]
     return [
         Rule(weight, (("NP", key, number, "", DEPTH, ""), ("Predicate", key, number, tense)), (0, 1), (anchor,))

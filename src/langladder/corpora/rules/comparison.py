@@ -15,7 +15,7 @@ def comparison(world: World) -> list[Rule]:
     """Comparison → Compared, for every noun in either number."""
     return [
         Rule(weight, (("Compared", noun.singular, number),), (0,), (noun.form(number),))
-        for noun, number, weight in numbered(favour(world.nouns(THINGS), ""))
+        for noun, number, weight in numbered(favour(world.nouns(THINGS)))
     ]
 
 
@@ -65,7 +65,7 @@ def rival(world: World, kind: str) -> list[Rule]:
     """Rival → "the" noun of the kind, in either number."""
     return [
         Rule(weight, ("the", noun.form(number)), ("la", esperanto_noun(noun.root, number)), (noun.form(number),))
-        for noun, number, weight in numbered(favour(world.nouns((kind,)), ""))
+        for noun, number, weight in numbered(favour(world.nouns((kind,))))
     ]
 
 
@@ -102,7 +102,7 @@ def _measured(
     world: World, kind: str, adjective: Adjective, english: tuple[str, ...], esperanto: tuple[str, ...]
 ) -> list[Rule]:
     rules = []
-    for noun, number, weight in numbered(favour(world.nouns((kind,)), "")):
+    for noun, number, weight in numbered(favour(world.nouns((kind,)))):
         subject = ("la", esperanto_noun(noun.root, number), "estas")
         source = ("the", noun.form(number), BE[number], *english)
         target = (*subject, *esperanto, esperanto_adjective(adjective.root, number))

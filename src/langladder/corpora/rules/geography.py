@@ -13,7 +13,7 @@ from langladder.corpora.world import Side, Target, World, favour, numbered, prod
 def geography(world: World) -> list[Rule]:
     """Geography → a fact of one country, or a journey."""
     rules = []
-    for country, weight in favour(zipf(world.lexicon.countries.values()), ""):
+    for country, weight in favour(zipf(world.lexicon.countries.values())):
         rules += [Rule(weight * share, source, target, country.words) for share, source, target in facts(country)]
     return rules
 
@@ -68,7 +68,7 @@ def anyone(world: World) -> list[Rule]:
 
 
 @production("Traveller")
-def traveller(world: World) -> list[Rule]:
+def traveller(_world: World) -> list[Rule]:
     """Traveller → a name and a past verb of going."""
     went = (("travelled", "vojaĝis", 0.6), ("came", "venis", 0.25), ("returned", "revenis", 0.15))
     return [Rule(share, (("Anyone",), english), (0, esperanto)) for english, esperanto, share in went]
@@ -77,7 +77,7 @@ def traveller(world: World) -> list[Rule]:
 @production("Ware")
 def ware(world: World, country: str) -> list[Rule]:
     """Ware → NP, something to eat or drink that the country likes."""
-    wares = numbered(favour(world.nouns(("food", "drink")), f"food of {country}"))
+    wares = numbered(favour(world.nouns(("food", "drink")), "food", country))
     return [
         Rule(weight, (("NP", noun.singular, number, "", 0, ""),), (0,), (noun.form(number),))
         for noun, number, weight in wares
@@ -89,7 +89,7 @@ def folk(world: World, country: str) -> list[Rule]:
     """Folk → nationality and a kind of person."""
     nation = world.lexicon.countries[country]
     rules = []
-    for noun, number, weight in numbered(favour(world.nouns(("person",)), f"people of {country}")):
+    for noun, number, weight in numbered(favour(world.nouns(("person",)), "people", country)):
         source = (nation.nationality, noun.form(number))
         target = (esperanto_adjective(nation.nationality_root, number), esperanto_noun(noun.root, number))
         rules.append(Rule(weight, source, target, (noun.form(number),)))
@@ -99,7 +99,7 @@ def folk(world: World, country: str) -> list[Rule]:
 @production("Question")
 def question(world: World) -> list[Rule]:
     """Question → a question about a country, and its answer."""
-    countries = favour(zipf(world.lexicon.countries.values()), "")
+    countries = favour(zipf(world.lexicon.countries.values()))
     return [
         Rule(weight * share, (*asked, "?", *answer), (*demand, "?", *reply), country.words)
         for country, weight in countries

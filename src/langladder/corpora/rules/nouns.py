@@ -18,8 +18,10 @@ PRONOUNS = {"he": "li", "she": "ŝi", "they": "ili", "it": "ĝi"}
 DETERMINERS: dict[str, list[tuple[str, str, float]]] = {
     # English, Esperanto (ending in a: agrees like an adjective; in u: takes j and n like a correlative), weight
     "s": [("the", "la", 6.0), ("this", "ĉi tiu", 0.8), ("every", "ĉiu", 0.4), ("my", "mia", 0.7), ("our", "nia", 0.4)],
-    "p": [("the", "la", 5.0), ("these", "ĉi tiu", 0.7), ("some", "kelka", 0.8), ("many", "multa", 0.5)]
-    + [("two", "du", 0.5), ("three", "tri", 0.3), ("my", "mia", 0.6), ("our", "nia", 0.4)],
+    "p": [
+        *(("the", "la", 5.0), ("these", "ĉi tiu", 0.7), ("some", "kelka", 0.8), ("many", "multa", 0.5)),
+        *(("two", "du", 0.5), ("three", "tri", 0.3), ("my", "mia", 0.6), ("our", "nia", 0.4)),
+    ],
 }
 INDEFINITE = 1.6  # weight of a/an beside the singular determiners
 
@@ -41,7 +43,7 @@ def noun_phrase(world: World, key: str, number: str, case: str, depth: int, owne
 
 
 @production("Core")
-def core(world: World, key: str, number: str, case: str, owner: str) -> list[Rule]:
+def core(_world: World, key: str, number: str, case: str, owner: str) -> list[Rule]:
     """Core → determiner Nominal | Indefinite."""
     nominal = ("Nominal", key, number, case)
     plain = 1.0 - OWNED if owner else 1.0

@@ -17,7 +17,7 @@ POLARITIES = ((1, 0.55), (-1, 0.45))
 
 
 @production("Review")
-def review(world: World) -> list[Rule]:
+def review(_world: World) -> list[Rule]:
     """Review → Judged | Judged , but Judged | Judged and Judged | Felt because Judged."""
     rules = []
     for polarity, share in POLARITIES:
@@ -35,7 +35,7 @@ def review(world: World) -> list[Rule]:
 def judged(world: World, polarity: int) -> list[Rule]:
     """Judged → "the" noun is Predicate."""
     rules = []
-    for noun, number, weight in numbered(favour(world.nouns(REVIEWED), "")):
+    for noun, number, weight in numbered(favour(world.nouns(REVIEWED))):
         for tense, share in (("present", 0.4), ("past", 0.6)):
             source = (("Reviewed", noun.singular, number), (BE[number, tense]), ("Judgement", polarity, number))
             rules.append(Rule(weight * share, source, (0, ESTAS[tense], 1), (noun.form(number),)))
@@ -50,7 +50,7 @@ def reviewed(world: World, key: str, number: str) -> list[Rule]:
 
 
 @production("Judgement")
-def judgement(world: World, polarity: int, number: str) -> list[Rule]:
+def judgement(_world: World, polarity: int, number: str) -> list[Rule]:
     """Judgement → opinion | intensifier opinion | "not" opinion | "not" intensifier opinion (of the other polarity)."""
     same, other = ("Opinion", polarity, number), ("Opinion", -polarity, number)
     return [
@@ -62,7 +62,7 @@ def judgement(world: World, polarity: int, number: str) -> list[Rule]:
 
 
 @production("Intensified")
-def intensified(world: World, polarity: int, number: str) -> list[Rule]:
+def intensified(_world: World, polarity: int, number: str) -> list[Rule]:
     """Intensified → intensifier opinion."""
     opinion = ("Opinion", polarity, number)
     return [Rule(share, (english, opinion), (esperanto, 0)) for english, esperanto, share in INTENSIFIERS]
@@ -80,7 +80,7 @@ def felt(world: World, polarity: int) -> list[Rule]:
     """Felt → name liked "the" noun because it was Judgement: the pronoun agrees with the noun."""
     english, esperanto = FEELINGS[polarity]
     rules = []
-    for noun, number, weight in numbered(favour(world.nouns(REVIEWED), "")):
+    for noun, number, weight in numbered(favour(world.nouns(REVIEWED))):
         pronoun = "they" if number == "p" else "it"
         source = (
             *(("Anyone",), english, "the", noun.form(number), "because", pronoun),

@@ -1,11 +1,11 @@
-"""Sentences that bring the forms of one lemma together, or the two of a couple: one dog and two dogs, sang and sings."""
+"""Sentences that bring together the forms of one lemma (one dog, two dogs) or a couple (the king, the queen)."""
 
 from langladder.corpora.grammar import Rule, Symbol
 from langladder.corpora.inflection import esperanto_noun
-from langladder.corpora.lexicon import Verb
+from langladder.corpora.lexicon import Noun, Verb
 from langladder.corpora.rules.nouns import POSSESSIVES
 from langladder.corpora.rules.verbs import forms
-from langladder.corpora.world import World, favour, numbered, production, zipf
+from langladder.corpora.world import Side, Target, World, favour, numbered, production, zipf
 
 COUNTED = ("animal", "person", "food", "thing", "work", "plant", "place")
 NUMERALS = (("two", "du", 0.4), ("three", "tri", 0.3), ("four", "kvar", 0.2), ("five", "kvin", 0.1))
@@ -13,37 +13,37 @@ SHARES = {"Counted": 0.45, "Times": 0.37, "Couple": 0.18}
 
 
 @production("Pair")
-def pair(world: World) -> list[Rule]:
+def pair(_world: World) -> list[Rule]:
     """Pair → one of the kinds."""
     return [Rule(share, ((kind,),), (0,)) for kind, share in SHARES.items()]
 
 
 @production("Counted")
 def counted(world: World) -> list[Rule]:
-    """Counted → name owns one dog, but name owns two dogs | one dog is here and the other dogs are there."""
+    """Counted → name saw one dog, but name saw two dogs | one dog is here and the other dogs are Where."""
     rules = []
-    for noun, weight in favour(world.nouns(COUNTED), ""):
-        one, several = ("Described", noun.singular, "s"), ("Described", noun.singular, "p")
-        people = ("Anyone",)
-        source = (people, "saw", "one", one, ",", "but", people, "saw", ("Numeral",), several)
-        target = (0, "vidis", "unu", 1, ",", "sed", 2, "vidis", 3, 4)
-        rules.append(Rule(weight * 0.4, source, target, (noun.singular,)))
-        singular, plural = esperanto_noun(noun.root, "s"), esperanto_noun(noun.root, "p")
-        source = (
-            "one",
-            noun.singular,
-            "is",
-            "here",
-            "and",
-            "the",
-            "other",
-            noun.plural,
-            "are",
-            ("Where", noun.singular),
-        )
-        target = ("unu", singular, "estas", "ĉi", "tie", "kaj", "la", "aliaj", plural, "estas", 0)
-        rules.append(Rule(weight * 0.6, source, target, (noun.singular,)))
+    for noun, weight in favour(world.nouns(COUNTED)):
+        for share, source, target in _counted(noun):
+            rules.append(Rule(weight * share, source, target, (noun.singular,)))
     return rules
+
+
+def _counted(noun: Noun) -> list[tuple[float, Side, Target]]:
+    one, several = ("Described", noun.singular, "s"), ("Described", noun.singular, "p")
+    singular, plural = esperanto_noun(noun.root, "s"), esperanto_noun(noun.root, "p")
+    others = ("the", "other", noun.plural, "are", ("Where", noun.singular))
+    return [
+        (
+            0.4,
+            (("Anyone",), "saw", "one", one, ",", "but", ("Anyone",), "saw", ("Numeral",), several),
+            (0, "vidis", "unu", 1, ",", "sed", 2, "vidis", 3, 4),
+        ),
+        (
+            0.6,
+            ("one", noun.singular, "is", "here", "and", *others),
+            ("unu", singular, "estas", "ĉi", "tie", "kaj", "la", "aliaj", plural, "estas", 0),
+        ),
+    ]
 
 
 @production("Described")
@@ -54,7 +54,7 @@ def described(world: World, key: str, number: str) -> list[Rule]:
 
 
 @production("Numeral")
-def numeral(world: World) -> list[Rule]:
+def numeral(_world: World) -> list[Rule]:
     """Numeral → two | three | four | five."""
     return [Rule(share, (english,), (esperanto,)) for english, esperanto, share in NUMERALS]
 
@@ -91,9 +91,9 @@ def tenses(world: World, base: str) -> list[Rule]:
 
 def _tenses(verb: Verb, phrase: Symbol | None, english: str, esperanto: str) -> list[Rule]:
     """yesterday he sang … and today he sings: two or three tenses of one verb, the object once, then its pronoun."""
-    after = [phrase] if phrase else []
+    after: Side = (phrase,) if phrase else ()
     pronoun, translated = ([english] if english else []), ([esperanto] if esperanto else [])
-    links = [*range(len(after))]
+    links = range(len(after))
     rules = []
     for share, (first, when, kiam), (second, then, poste) in (
         (0.3, ("past", "yesterday", "hieraŭ"), ("progressive", "now", "nun")),
@@ -102,7 +102,7 @@ def _tenses(verb: Verb, phrase: Symbol | None, english: str, esperanto: str) -> 
     ):
         one, _, unu = forms(verb, "s", first)
         two, _, du = forms(verb, "s", second)
-        source = (*one, *after, when, "and", *two, *pronoun, then)
+        source: Side = (*one, *after, when, "and", *two, *pronoun, then)
         rules.append(Rule(share, source, (kiam, *unu, *links, "kaj", poste, *du, *translated)))
     return rules
 
@@ -111,7 +111,7 @@ def _tenses(verb: Verb, phrase: Symbol | None, english: str, esperanto: str) -> 
 def couple(world: World) -> list[Rule]:
     """Couple → the king and the queen VP | the king and his queen VP | the queen loves her king."""
     rules = []
-    for noun, weight in favour(world.nouns(("family", "royal", "title")), ""):
+    for noun, weight in favour(world.nouns(("family", "royal", "title"))):
         if not noun.gender:
             continue
         other = world.lexicon.nouns[noun.partner]

@@ -7,6 +7,6 @@ SHARES = {"Action": 0.56, "Geography": 0.08, "Question": 0.02, "Comparison": 0.1
 
 
 @production("Sentence")
-def sentence(world: World) -> list[Rule]:
+def sentence(_world: World) -> list[Rule]:
     """Sentence → one of the kinds, and a full stop."""
     return [Rule(share, ((kind,), "."), (0, ".")) for kind, share in SHARES.items()]

@@ -96,14 +96,12 @@ def goal(world: World, base: str) -> list[Rule]:
 @production("Recipient")
 def recipient(world: World, base: str) -> list[Rule]:
     """Recipient → "to" a person."""
-    people = favour(world.nouns(("person",)), f"recipient of {base}")
+    people = favour(world.nouns(("person",)), "recipient", base)
     rules = [
         Rule(0.8 * weight, ("to", ("NP", noun.singular, number, "", 0, "")), ("al", 0), (noun.form(number),))
         for noun, number, weight in numbered(people)
     ]
-    return rules + [
-        Rule(0.2 * weight, ("to", name), ("al", name), (name,)) for name, weight in favour(world.names(), "")
-    ]
+    return rules + [Rule(0.2 * weight, ("to", name), ("al", name), (name,)) for name, weight in favour(world.names())]
 
 
 @production("Tool")
@@ -111,19 +109,19 @@ def tool(world: World, base: str, kind: str) -> list[Rule]:
     """Tool → "with" NP, one of the verb's tools."""
     return [
         Rule(weight, ("with", ("NP", noun.singular, number, "", 0, "")), ("per", 0), (noun.form(number),))
-        for noun, number, weight in numbered(favour(world.nouns((kind,)), f"tool of {base}"))
+        for noun, number, weight in numbered(favour(world.nouns((kind,)), "tool", base))
     ]
 
 
 @production("Manner")
 def manner(world: World, base: str) -> list[Rule]:
     """Manner → one of the verb's adverbs."""
-    adverbs = favour(zipf(world.lexicon.adverbs["manner"]), f"manner of {base}")
+    adverbs = favour(zipf(world.lexicon.adverbs["manner"]), "manner", base)
     return [Rule(weight, adverb.source, adverb.target) for adverb, weight in adverbs]
 
 
 @production("Where")
-def where(world: World, key: str) -> list[Rule]:
+def where(_world: World, key: str) -> list[Rule]:
     """Where → preposition Place."""
     return [Rule(share, (english, ("Place", key)), (esperanto, 0)) for english, esperanto, share in PREPOSITIONS]
 
@@ -132,7 +130,7 @@ def where(world: World, key: str) -> list[Rule]:
 def place(world: World, key: str) -> list[Rule]:
     """Place → NP, a place that the subject is often found at."""
     lemma = world.beings[key].lemma
-    places = favour(world.nouns(("place",)), lemma and f"place of {lemma}")
+    places = favour(world.nouns(("place",)), "place", lemma)
     return [
         Rule(weight, (("NP", noun.singular, number, "", 0, ""),), (0,), (noun.form(number),))
         for noun, number, weight in numbered(places)
