@@ -20,7 +20,7 @@ vocabulary, t tokens so far.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -111,7 +111,7 @@ class _Search:
     state: State  # R rows
     prefix: torch.Tensor  # (N, K, 1 + t), BOS first
     log_prob: torch.Tensor  # (N, K) float64; −inf where there is no hypothesis
-    attention: list[torch.Tensor] = field(default_factory=list)  # of each step: (N, K, S)
+    attention: torch.Tensor | None = None  # (N, K, t, S); None before the first step and without attention
 
     @classmethod
     def begin(cls, model: Translator, source: torch.Tensor, config: BeamConfig) -> "_Search":
@@ -139,7 +139,8 @@ class _Search:
         N, K, t = self.prefix.shape[0], self.config.width, self.prefix.shape[2] - 1
         log_probs, self.state, weights = self.model.step(self.prefix.flatten(0, 1), self.state)  # (R, V)
         if weights is not None:
-            self.attention.append(weights.view(N, K, -1))
+            step = weights.view(N, K, 1, -1)
+            self.attention = step if self.attention is None else torch.cat([self.attention, step], dim=2)
         allowed = self._allowed(log_probs.view(N, K, -1), t)  # (N, K, V)
         # A hypothesis' K + 1 best tokens are all that can matter: K live on at most, and EOS only ranks among them.
         values, tokens = allowed.topk(min(K + 1, allowed.shape[2]), dim=2)  # (N, K, C)
@@ -175,16 +176,15 @@ class _Search:
             tokens, log_prob = self.prefix[row, beam, 1:].tolist(), float(best[row, rank])
             score = normalised(log_prob, len(tokens) + 1, self.config.alpha)
             attention = None
-            if self.attention:
-                kept = [step[row, beam, : self.widths[sentence]] for step in self.attention]
-                attention = torch.stack(kept).float().cpu().numpy()
+            if self.attention is not None:
+                attention = self.attention[row, beam, :, : self.widths[sentence]].float().cpu().numpy().copy()
             self.finished[sentence].append(Hypothesis(tokens, log_prob, score, attention))
 
     def _select(self, parent: torch.Tensor, token: torch.Tensor) -> None:
         """Let the hypotheses (N, K) that extend `parent` by `token` live on."""
         rows = torch.arange(len(parent), device=parent.device).unsqueeze(1)
         self.prefix = torch.cat([self.prefix[rows, parent], token.unsqueeze(2)], dim=2)
-        self.attention = [step[rows, parent] for step in self.attention]
+        self.attention = None if self.attention is None else self.attention[rows, parent]
         self.state = self.model.reorder(self.state, (rows * self.config.width + parent).flatten(), same_source=True)
 
     def _drop_done(self) -> None:
@@ -202,7 +202,7 @@ class _Search:
         K = self.config.width
         self.sentences, self.limits = self.sentences[rows], self.limits[rows]
         self.prefix, self.log_prob = self.prefix[rows], self.log_prob[rows]
-        self.attention = [step[rows] for step in self.attention]
+        self.attention = None if self.attention is None else self.attention[rows]
         beams = torch.arange(K, device=rows.device)
         self.state = self.model.reorder(self.state, (rows.unsqueeze(1) * K + beams).flatten())
 

@@ -79,7 +79,7 @@ def score_translations(
     if len({len(group) for group in references}) != 1 or not references[0]:
         raise InputError("BLEU: every sentence needs the same number of references, one or more")
     streams = [list(stream) for stream in zip(*references, strict=True)]
-    metric = BLEU(tokenize=config.tokenize, lowercase=config.lowercase)
+    metric = _bleu(config)
     bleu = metric.corpus_score(list(hypotheses), streams)
     low, high = _interval(list(hypotheses), streams, config)
     chrf_metric = CHRF(lowercase=config.lowercase)
@@ -101,11 +101,15 @@ def score_translations(
     )
 
 
+def _bleu(config: BleuConfig) -> BLEU:
+    """`force` only silences the guess that a text with spaces before its full stops was not detokenised."""
+    return BLEU(tokenize=config.tokenize, lowercase=config.lowercase, force=True)
+
+
 def _interval(hypotheses: list[str], streams: list[list[str]], config: BleuConfig) -> tuple[float | None, float | None]:
     if not config.bootstrap:
         return None, None
-    metric = BLEU(tokenize=config.tokenize, lowercase=config.lowercase)
-    result = metric.corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
+    result = _bleu(config).corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
     mean, half_width = result._mean, result._ci  # sacreBLEU shows these in its text and JSON output only
     return float(mean - half_width), float(mean + half_width)
 
