@@ -48,7 +48,7 @@ def test_loss_at_zero_golden() -> None:
 
 
 def test_window_mask() -> None:
-    mask = in_window(torch.tensor([[0, 2, 1]]), torch.tensor([[1, 0, 2]]), window=2)[0].int().tolist()
+    mask = in_window(torch.tensor([[0, 2, 1]]), torch.tensor([[1, 0, 2]]), window=2)[0].T.int().tolist()
     assert mask == [[0, 0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1, 1]]
 
 

@@ -10,7 +10,7 @@ from gensim.models import KeyedVectors
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.analogy import evaluate_analogies, read_analogies
+from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
 
 REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "analogy"
 
@@ -77,6 +77,7 @@ def test_folder_gzip_and_byte_order_mark(tmp_path: Path) -> None:
     figures = evaluate_analogies(exact_vectors(), tmp_path)
     assert figures["overall"]["questions"] == 7
     assert figures["skipped_files"] == ["README"]
+    assert is_syntactic("past-tense") and not is_syntactic("country-nationality")
     only_other = evaluate_analogies(exact_vectors(), tmp_path / "b.txt.gz")
     assert only_other["syntactic"] is None and only_other["semantic"] is None
 

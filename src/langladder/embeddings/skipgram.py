@@ -4,7 +4,7 @@ Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their
 
     J(c, o) = −log σ(u_o · v_c) − Σ_{k=1..K} log σ(−u_{n_k} · v_c),     n_k ~ noise(w) ∝ count(w)^¾
 
-with an input vector v and an output vector u for every word; the v are the word vectors.
+with an input vector v and an output vector u for every word.
 
 What differs: the text is cut into blocks of L successive centres, and the pairs of a block share S noise words, each
 weighing K/S. The expected loss is the same, while all products of a block become two matrix multiplications instead
@@ -13,7 +13,7 @@ of one dot product a pair. As in the paper's equation (not its code), a noise wo
 Shape legend: B blocks, L centres a block, M window, C = L + 2M contexts a block, S shared noise words, D dimensions.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -35,9 +35,12 @@ class SkipGramConfig(Config):
     noise_exponent: float = Field(default=0.75, ge=0)
     subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word
     epochs: int = Field(default=5, ge=1)
-    batch_words: int = Field(default=16_384, ge=1)  # words of text a step, before subsampling
+    batch_words: int = Field(default=4096, ge=1)  # words of text a step, before subsampling
     block: int = Field(default=32, ge=1)  # L
     shared_negatives: int = Field(default=64, ge=1)  # S
+    vectors: Literal["input", "sum"] = (
+        "sum"  # a word's vector: v as in the paper, or v + u (Levy et al. 2015, section 3.3)
+    )
 
     @model_validator(mode="after")
     def _enough_noise(self) -> "SkipGramConfig":
@@ -72,20 +75,26 @@ class SkipGram(nn.Module):
             batch: centres (B, L), contexts (B, C), before and after (B, L): how many words of context each centre has
                 on each side, noise (B, S). Context j of a block stands j − M places after its first centre.
         """
-        contexts = batch["contexts"].shape[1]
+        pairs = batch["before"] + batch["after"]  # (B, L)
         v = self._look_up(self.input, batch["centres"])  # (B, L, D)
         u = self._look_up(self.output, torch.cat([batch["contexts"], batch["noise"]], dim=1))  # (B, C + S, D)
-        scores = v @ u.transpose(1, 2)  # (B, L, C + S)
-        true_scores, noise_scores = scores[..., :contexts], scores[..., contexts:]
-        is_pair = in_window(batch["before"], batch["after"], self.config.window)  # (B, L, C)
-        pairs = batch["before"] + batch["after"]  # (B, L)
-        share = self.config.negatives / batch["noise"].shape[1]  # K / S
+        scores = u @ v.transpose(1, 2)  # (B, C + S, L): u_j · v_i
 
-        # −log σ(x) = softplus(−x)
-        true_loss = (functional.softplus(-true_scores) * is_pair).sum()
-        noise_loss = (functional.softplus(noise_scores).sum(2) * pairs).sum() * share
-        mean: torch.Tensor = (true_loss + noise_loss) / pairs.sum().clamp(min=1)
-        return mean
+        # One logistic regression: is this word a true neighbour (label 1) or noise (label 0)?
+        contexts, noise = batch["contexts"].shape[1], batch["noise"].shape[1]
+        is_pair = in_window(batch["before"], batch["after"], self.config.window)  # (B, C, L)
+        share = pairs * (self.config.negatives / noise)  # K / S for each of the centre's pairs
+        weights = torch.cat([is_pair.to(share.dtype), share[:, None].expand(-1, noise, -1)], dim=1)
+        labels = (torch.arange(contexts + noise, device=scores.device) < contexts).to(scores.dtype)
+        loss = functional.binary_cross_entropy_with_logits(
+            scores, labels[:, None].expand_as(scores), weights, reduction="sum"
+        )
+        return loss / pairs.sum().clamp(min=1)
+
+    def word_vectors(self) -> torch.Tensor:
+        """What the words are taken to mean after training, (V, D)."""
+        v, u = self.input.weight.detach(), self.output.weight.detach()
+        return v + u if self.config.vectors == "sum" else v.clone()
 
     def _look_up(self, table: nn.Embedding, words: torch.Tensor) -> torch.Tensor:
         """(B, N) words → (B, N, D), by way of a small table of the batch's different words."""
@@ -103,9 +112,9 @@ def in_window(before: torch.Tensor, after: torch.Tensor, window: int) -> torch.T
         before, after: (B, L).
 
     Returns:
-        (B, L, L + 2M) bool.
+        (B, L + 2M, L) bool.
     """
     length = before.shape[1]
     places = torch.arange(length + 2 * window, device=before.device) - window
-    distance = places - torch.arange(length, device=before.device)[:, None]  # (L, C)
-    return (distance >= -before[:, :, None]) & (distance <= after[:, :, None]) & (distance != 0)
+    distance = places[:, None] - torch.arange(length, device=before.device)  # (C, L)
+    return (distance >= -before[:, None]) & (distance <= after[:, None]) & (distance != 0)

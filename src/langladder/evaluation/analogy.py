@@ -2,7 +2,8 @@
 
 Question files have the form of the Google set (Mikolov et al. 2013, "Efficient Estimation of Word Representations in
 Vector Space", section 4.1): a section opens with `: name`, and each line below it has four words, a b c d. Sections
-whose names begin with `gram` ask about syntax, the others about meaning.
+named `gram…`, or like one of the Google set's `gram…` sections without that prefix, ask about syntax, the others about
+meaning.
 
 A question counts only if all four of its words have vectors; coverage says how many do. As in word2vec's own script,
 answers may be restricted to the most frequent words, which also drops questions about rarer ones.
@@ -18,7 +19,17 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.question_files import question_files, read_lines
 
-SYNTACTIC = "gram"
+SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`
+    "adjective-to-adverb",
+    "opposite",
+    "comparative",
+    "superlative",
+    "present-participle",
+    "nationality-adjective",
+    "past-tense",
+    "plural",
+    "plural-verbs",
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,11 @@ def read_analogies(path: Path) -> list[Section]:
     return sections
 
 
+def is_syntactic(section: str) -> bool:
+    """Whether a section's name says that it asks about syntax."""
+    return section.startswith("gram") or section in SYNTACTIC
+
+
 def evaluate_analogies(
     vectors: WordVectors, path: Path, *, restrict_vocabulary: int | None = None, ignore_case: bool = True
 ) -> dict[str, Any]:
@@ -66,7 +82,7 @@ def evaluate_analogies(
     Returns:
         {"overall", "semantic", "syntactic", "sections": [{"name", …}], "restrict_vocabulary", "skipped_files"}, where
         each figure has "accuracy" (share of the answered questions, null if none), "correct", "answered",
-        "questions", "coverage". "semantic" and "syntactic" are null unless the set has sections named `gram…`.
+        "questions", "coverage". "semantic" and "syntactic" are null unless the set has syntactic sections.
 
     Raises:
         InputError: see `read_analogies`; or `restrict_vocabulary` below 1.
@@ -79,8 +95,8 @@ def evaluate_analogies(
     among = np.array(sorted(rows.values()), dtype=np.int64)
 
     figures = [{"name": section.name} | _score(vectors, section, rows, among, ignore_case) for section in sections]
-    syntactic = [figure for figure in figures if figure["name"].startswith(SYNTACTIC)]
-    semantic = [figure for figure in figures if not figure["name"].startswith(SYNTACTIC)]
+    syntactic = [figure for figure in figures if is_syntactic(figure["name"])]
+    semantic = [figure for figure in figures if not is_syntactic(figure["name"])]
     return {
         "overall": _total(figures),
         "semantic": _total(semantic) if syntactic and semantic else None,

@@ -22,10 +22,14 @@ class WordVectorTask(Task):
     def __init__(self, network: SkipGram, training: TrainingConfig) -> None:
         super().__init__(training)
         self.network = network
-        # These optimisers leave alone what a batch does not touch: then a step's cost need not grow with the vocabulary.
+        # These optimisers leave alone what a batch does not touch, so that a step need not cost more with more words.
         network.sparse = (
             training.optimizer in ("adagrad", "sgd") and not training.clip_norm and not training.weight_decay
         )
+
+    def on_fit_start(self) -> None:
+        """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
+        torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
 
     def loss(self, batch: SkipGramBatch) -> torch.Tensor:
         """Mean loss a pair."""
@@ -74,5 +78,4 @@ def train_word_vectors(
         network = SkipGram(config, len(vocabulary))
     result = fit(WordVectorTask(network, training), batches, training, seed=seed, work=work, logger=logger)
     about = {"method": "skip-gram with negative sampling", "config": config.model_dump(mode="json"), "seed": seed}
-    matrix = network.input.weight.detach().cpu().numpy()
-    return WordVectors(vocabulary.words, matrix, vocabulary.counts, about), result
+    return WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about), result
