@@ -25,7 +25,8 @@ def main(job: Any, out: Path) -> None:
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])
         sampling = SamplingConfig(temperature=job.evaluation.temperature, max_tokens=job.evaluation.sample_tokens)
         samples = [
-            {"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in job.evaluation.prompts
+            {"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)}
+            for prompt in job.evaluation.prompts
         ]
         page = {"name": name, "title": job.lm.title, "parameters": model.number_of_parameters()}
         page |= {"scores": scores, "samples": samples}

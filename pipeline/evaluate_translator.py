@@ -27,7 +27,9 @@ def main(job: Any, out: Path) -> None:
         tokenizers = (Tokenizer.load(folder / "source.json"), Tokenizer.load(folder / "target.json"))
         sources, references = (column.to_pylist() for column in read_table(TEXT, PAIRS).columns)
         pairs = list(zip(PairStream.open(TOKENS).source, sources, references, strict=True))
-        beam = BeamConfig(width=job.evaluation.beam, alpha=job.evaluation.length_alpha, max_length=job.evaluation.max_length)
+        beam = BeamConfig(
+            width=job.evaluation.beam, alpha=job.evaluation.length_alpha, max_length=job.evaluation.max_length
+        )
         page = evaluate_translator(model, pairs, tokenizers, beam)
         names = {"name": name, "title": job.translator.title, "parameters": model.number_of_parameters()}
         write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", names | page)

@@ -44,6 +44,10 @@ def _graph() -> list[dict[str, Any]]:
     with Repo(str(ROOT)) as repo:
         graph = repo.index.graph
         return [
-            {"stage": job.addressing, "desc": job.desc or "", "depends": [up.addressing for up in graph.successors(job)]}
+            {
+                "stage": job.addressing,
+                "desc": job.desc or "",
+                "depends": [up.addressing for up in graph.successors(job)],
+            }
             for job in graph.nodes
         ]

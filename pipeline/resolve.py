@@ -25,7 +25,9 @@ HYDRA = {
 
 def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
     """Every job of the DAG: (stage, name of the job, Hydra overrides that select it)."""
-    sides = [(stage, side, [f"side={side}"]) for stage in ("corpus", "clean", "tokenize") for side in ("text", "parallel")]
+    sides = [
+        (stage, side, [f"side={side}"]) for stage in ("corpus", "clean", "tokenize") for side in ("text", "parallel")
+    ]
     single = [(stage, stage, []) for stage in ("vocab", "cooccur", "report")]
     stages = {"embed": "embedding", "evaluate_embedding": "embedding", "train_lm": "lm", "evaluate_lm": "lm"}
     stages |= {"train_translator": "translator", "evaluate_translator": "translator"}
@@ -64,7 +66,9 @@ def main() -> None:
             resolved = resolve(chosen)
         with atomic(Path("resolved")) as folder:
             for job, values in resolved.items():
-                text = yaml.safe_dump({"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True)
+                text = yaml.safe_dump(
+                    {"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True
+                )
                 write_text(folder / f"{job}.yaml", HEADER + text)
     except InputError as error:
         print(f"resolve: {error}", file=sys.stderr)

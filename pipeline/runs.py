@@ -44,9 +44,13 @@ def of(artefact: Path) -> None:
     fingerprint = read_json(artefact / "provenance.json")["fingerprint"]
     runs = find_runs(fingerprint)
     for run in runs:
-        click.echo(f"{run.info.run_id}  {run.info.run_name}  #/experiments/{run.info.experiment_id}/runs/{run.info.run_id}")
+        click.echo(
+            f"{run.info.run_id}  {run.info.run_name}  #/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
+        )
     if not runs:
-        raise click.ClickException(f"no run with fingerprint {fingerprint} in {tracking.uri()} (made on another machine?)")
+        raise click.ClickException(
+            f"no run with fingerprint {fingerprint} in {tracking.uri()} (made on another machine?)"
+        )
 
 
 @main.command()

@@ -25,9 +25,9 @@ SOURCES: dict[tuple[str, str], type[Config]] = {
     ("parallel", "hub"): HubParallelSource,
 }
 TRAINING = {
-    "embedding": "langladder.tasks.optimisation.TrainingConfig",
-    "lm": "langladder.tasks.language_modelling.LMTrainingConfig",
-    "translator": "langladder.tasks.translation.TranslationTraining",
+    "embedding": "langladder.tasks.settings.TrainingConfig",
+    "lm": "langladder.tasks.settings.LMTrainingConfig",
+    "translator": "langladder.tasks.settings.TranslationTraining",
 }
 
 

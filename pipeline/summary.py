@@ -17,7 +17,9 @@ def main() -> None:
         raise SystemExit(2) from error
     for table in to_rich(ladder_rows(inputs)):
         console.print(table)
-    console.print("Look next:  reports/index.html (the whole report) · `make ui` (every run, side by side) · models/ (take away)")
+    console.print(
+        "Look next:  reports/index.html (the whole report) · `make ui` (every run, side by side) · models/ (take away)"
+    )
 
 
 if __name__ == "__main__":

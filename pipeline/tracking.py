@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from pipeline import ROOT
@@ -56,23 +55,33 @@ class Tracked:
 
 
 @contextmanager
-def run(task: str, stage: str, rung: str, settings: Mapping[str, Any], fingerprint: str, inputs: Mapping[str, str]) -> Iterator[Tracked]:
+def run(
+    task: str, stage: str, rung: str, settings: Mapping[str, Any], fingerprint: str, inputs: Mapping[str, str]
+) -> Iterator[Tracked]:
     """Open a run named `<stage> <rung>`; marked FAILED when the block raises.
 
     The settings go in twice: flat, as parameters (for the UI's compare page; cut at 250 characters there), and whole, as resolved.yaml.
     """
     import yaml
     from mlflow import MlflowClient
-    from mlflow.entities import Param, RunTag
+    from mlflow.entities import Param
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
     client = MlflowClient(tracking_uri=uri())
     flat = _flatten(settings)
-    tags = {"mlflow.runName": f"{stage} {rung}", "stage": stage, "rung": rung, "fingerprint": fingerprint, "git_commit": _commit()}
+    tags = {
+        "mlflow.runName": f"{stage} {rung}",
+        "stage": stage,
+        "rung": rung,
+        "fingerprint": fingerprint,
+        "git_commit": _commit(),
+    }
     tags |= {"size": str(flat.get("size", "")), **{f"input.{name}": value for name, value in inputs.items()}}
     tracked = Tracked(client, client.create_run(experiment(client, task), tags=tags).info.run_id)
     client.log_batch(tracked.run_id, params=[Param(key, str(value)[:250]) for key, value in flat.items()])
-    client.log_text(tracked.run_id, yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True), "resolved.yaml")
+    client.log_text(
+        tracked.run_id, yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True), "resolved.yaml"
+    )
     try:
         yield tracked
     except BaseException:

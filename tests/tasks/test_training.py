@@ -15,7 +15,8 @@ from langladder.data.language_modelling import StreamBatches
 from langladder.errors import InputError
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.checkpoints import read_checkpoint
-from langladder.tasks.language_modelling import LanguageModelling, LMTrainingConfig, train_language_model
+from langladder.tasks.language_modelling import LanguageModelling, train_language_model
+from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.training import TrainingResult
 
 KINDS = ["lstm", "gpt"]

@@ -12,7 +12,8 @@ from langladder.data.translation import PairBatch
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.tasks.translation import TranslationTask, TranslationTraining, train_translator
+from langladder.tasks.settings import TranslationTraining
+from langladder.tasks.translation import TranslationTask, train_translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import BOS, EOS, PAD
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.analogy import SYNTACTIC, evaluate_analogies, read_analogies
+from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
 from langladder.evaluation.question_files import question_files
 from langladder.evaluation.similarity import evaluate_similarity
 
@@ -82,7 +82,7 @@ def _questioned(vectors: WordVectors, analogies: Path) -> dict[str, str]:
         return {}
     files, _ = question_files(analogies, lambda line: line.startswith(":"), "analogy questions")
     sections = [section for file in files for section in read_analogies(file)]
-    sections.sort(key=lambda section: section.name.startswith(SYNTACTIC))
+    sections.sort(key=lambda section: is_syntactic(section.name))
     chosen: dict[str, str] = {}
     groups = 0
     for section in sections:

@@ -4,28 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import Field
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.errors import InputError
 from langladder.models.base import predicted
 from langladder.models.neural import NeuralLanguageModel
-from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, fit
 from langladder.text.corpus_ids import TokenStream
-
-
-class LMTrainingConfig(TrainingConfig):
-    """Training settings of language models."""
-
-    batch_size: int = Field(default=32, ge=1)
-    """Parallel streams (recurrent) or windows (bounded context) a step."""
-    sequence_length: int = Field(default=64, ge=1)
-    """Tokens a step in each of them."""
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    validation_tokens: int | None = Field(default=None, ge=1)
-    """Validate during training on about this many tokens; null = on all."""
 
 
 class LanguageModelling(Task):

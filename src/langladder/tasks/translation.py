@@ -10,25 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import Field
 
 from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.models.translator import Translator
-from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, fit
 from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import PAD
-
-
-class TranslationTraining(TrainingConfig):
-    """How a translator is trained."""
-
-    batch_tokens: int = Field(default=2048, ge=1)
-    """The most cells (sentence pairs × longest side) of a batch."""
-    max_length: int = Field(default=200, ge=2)
-    """Pairs with a longer side, specials included, are left out of training."""
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
 
 
 class TranslationTask(Task):
