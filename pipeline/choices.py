@@ -17,6 +17,8 @@ from pipeline import ROOT
 GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")  # keys that name a file in conf/<key>/
 LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"}  # conf group: list of rungs
 
+Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
+
 
 class Paths(Config):
     """Files from outside; DVC watches them."""
@@ -42,9 +44,9 @@ class Choices(Config):
     embeddings: list[str]
     lms: list[str]
     translators: list[str]
-    embedding: dict[str, dict[str, Any]] = {}
-    lm: dict[str, dict[str, Any]] = {}
-    translator: dict[str, dict[str, Any]] = {}
+    embedding: Changes = Field(default_factory=dict)
+    lm: Changes = Field(default_factory=dict)
+    translator: Changes = Field(default_factory=dict)
 
     def rungs(self, group: str) -> list[str]:
         """Names listed for a ladder (`embedding`, `lm` or `translator`)."""

@@ -1,7 +1,7 @@
 """The version of the code that a job runs: a hash over its stage module and everything of ours that it imports.
 
-It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new rung's
-module touches no other rung. Comments, docstrings and formatting do not count.
+It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new
+rung's module touches no other rung. Comments, docstrings and formatting do not count.
 """
 
 import ast

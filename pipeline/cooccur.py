@@ -19,9 +19,8 @@ def main(job: Any, out: Path) -> None:
     words = TokenStream.open(Path("data/words/train.arrow"))  # a row a line
     size = len(Vocabulary.load(Path("data/words/vocabulary.json")))
     documents = read_table(Path("data/clean/text/train.parquet"), pa.schema([("document", pa.int64())]))
-    _, first_lines = np.unique(
-        documents.column(0).to_numpy(), return_index=True
-    )  # lines of one document stand together
+    # lines of one document stand together
+    _, first_lines = np.unique(documents.column(0).to_numpy(), return_index=True)
     bounds = words.offsets[np.append(first_lines, len(words))]
 
     term_term = count_cooccurrence(words.ids, words.offsets, size, job.cooccurrence)

@@ -1,8 +1,9 @@
 """Stage `corpus`: make microworld, or read text files or a Hub data set, into data/raw/<side>/.
 
-The text side also gets `truth/`: what evaluation sets the corpus brings itself (microworld: analogies, similarities, …).
+The text side also gets `truth/`: the evaluation sets that the corpus brings itself (microworld: analogies, …).
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def make_microworld(side: str, source: microworld.MicroworldConfig, folder: Path
     return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
 
 
-READ = {
+READ: dict[tuple[str, str], Callable[[Any, Path], dict[str, Any]]] = {
     ("text", "files"): readers.read_text,
     ("parallel", "files"): readers.read_parallel,
     ("text", "hub"): hub.read_hub,

@@ -1,4 +1,4 @@
-"""Stage `evaluate_embedding`: score one rung's word vectors on analogies and similarity; neighbours and a map to look at."""
+"""Stage `evaluate_embedding`: score one rung's word vectors on analogies and similarity."""
 
 from pathlib import Path
 from typing import Any

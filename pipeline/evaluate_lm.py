@@ -24,10 +24,8 @@ def main(job: Any, out: Path) -> None:
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])
         sampling = SamplingConfig(temperature=job.evaluation.temperature, max_tokens=job.evaluation.sample_tokens)
-        samples = [
-            {"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)}
-            for prompt in job.evaluation.prompts
-        ]
+        prompts = job.evaluation.prompts
+        samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in prompts]
         page = {"name": name, "title": job.lm.title, "parameters": model.number_of_parameters()}
         page |= {"scores": scores, "samples": samples}
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)

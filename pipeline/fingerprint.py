@@ -1,7 +1,7 @@
 """The name of a job's result before it exists: a hash of its settings (code included) and of its inputs' content.
 
-Checkpoints live in `checkpoints/<fingerprint>`, so an interrupted job, and only that very job, resumes from them; MLflow runs
-carry it as a tag, which ties an artefact to the run that made it.
+Checkpoints live in `checkpoints/<fingerprint>`, so an interrupted job, and only that very job, resumes from them;
+MLflow runs carry it as a tag, which ties an artefact to the run that made it.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pipeline import ROOT
 
 
 def home() -> Path:
-    """The checkout that owns checkpoints and runs. DVC's queued experiments work in copies under .dvc/tmp: theirs is the original."""
+    """The checkout that owns checkpoints and runs: queued experiments work in copies of it under .dvc/tmp."""
     parts = ROOT.parts
     for i in range(len(parts) - 2):
         if parts[i : i + 3] == (".dvc", "tmp", "exps"):

@@ -9,7 +9,7 @@ from langladder.artefacts import write_text
 
 
 def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:
-    """A learning curve as CSV (step, train_loss, validation_loss, lr); only the header for what is not trained by steps."""
+    """A learning curve as CSV (step, train_loss, validation_loss, lr); a header alone for what has no steps."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, ["step", "train_loss", "validation_loss", "lr"], lineterminator="\n")
     writer.writeheader()

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
+from omegaconf import DictConfig
 
 from langladder.artefacts import atomic, write_text
 from langladder.errors import InputError
@@ -28,7 +29,7 @@ def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
     sides = [
         (stage, side, [f"side={side}"]) for stage in ("corpus", "clean", "tokenize") for side in ("text", "parallel")
     ]
-    single = [(stage, stage, []) for stage in ("vocab", "cooccur", "report")]
+    single: list[tuple[str, str, list[str]]] = [(stage, stage, []) for stage in ("vocab", "cooccur", "report")]
     stages = {"embed": "embedding", "evaluate_embedding": "embedding", "train_lm": "lm", "evaluate_lm": "lm"}
     stages |= {"train_translator": "translator", "evaluate_translator": "translator"}
     rungs = [(stage, rung, [f"{group}={rung}"]) for stage, group in stages.items() for rung in chosen.rungs(group)]
@@ -43,9 +44,13 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
     """
     resolved: dict[str, dict[str, object]] = {}
     problems: list[str] = []
+    composed: dict[str, DictConfig] = {}
     for stage, name, selection in plan(chosen):
         try:
-            config = compose("config", choices.overrides(chosen, selection) + selection)
+            key = " ".join(selection)
+            if key not in composed:
+                composed[key] = compose("config", choices.overrides(chosen, selection) + selection)
+            config = composed[key]
             values = jobs.job_values(stage, config, [])
             with explain(file_of=jobs.file_of(config)):
                 schemas.schema(stage, values).model_validate(values)

@@ -1,4 +1,4 @@
-"""The schema of every stage's settings. A rung's own part comes from its class (`_target_`): a new rung adds nothing here."""
+"""The schema of every stage's settings. A rung's part comes from its class (`_target_`), so a new rung adds nothing."""
 
 from typing import Any, Literal, Self
 

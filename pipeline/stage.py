@@ -1,9 +1,9 @@
 """What every stage shares: one entry point for DVC, single Hydra runs and Hydra sweeps.
 
-- `dvc repro` calls `python -m pipeline.<stage> -cd resolved/<stage> -cn <job>`: the config is the resolved file, complete
-  and checked, and outputs go to the repository root.
-- `python -m pipeline.<stage> [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go to Hydra's run
-  folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last `dvc repro`.
+- `dvc repro` calls `python -m pipeline.<stage> -cd resolved/<stage> -cn <job>`: the config is the resolved file,
+  complete and checked, and outputs go to the repository root.
+- `python -m pipeline.<stage> [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go to
+  Hydra's run folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last `dvc repro`.
 """
 
 import os

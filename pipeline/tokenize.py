@@ -1,4 +1,4 @@
-"""Stage `tokenize`: train the tokenizer on the training split, encode every split to memory-mapped Arrow; the tokenizer report."""
+"""Stage `tokenize`: train the tokenizer on the training split; encode every split to memory-mapped Arrow."""
 
 from pathlib import Path
 from typing import Any

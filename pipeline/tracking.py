@@ -1,7 +1,7 @@
 """MLflow: one flat run a training or evaluation, one experiment a task, the way back by the job's fingerprint.
 
-DVC tracks nothing of this: run ids and times live here only. A run carries the tag `fingerprint` (hash of the job's settings,
-its code and its inputs), and so does the artefact's folder by construction; `pipeline.runs` goes from one to the other.
+DVC tracks nothing of this: run ids and times live here only. A run carries the tag `fingerprint` (hash of the job's
+settings, its code and its inputs), and so does the artefact's provenance; `pipeline.runs` goes from one to the other.
 """
 
 import fcntl
@@ -60,7 +60,8 @@ def run(
 ) -> Iterator[Tracked]:
     """Open a run named `<stage> <rung>`; marked FAILED when the block raises.
 
-    The settings go in twice: flat, as parameters (for the UI's compare page; cut at 250 characters there), and whole, as resolved.yaml.
+    The settings go in twice: flat, as parameters for the UI's compare page (cut at 250 characters), and whole, as
+    resolved.yaml.
     """
     import yaml
     from mlflow import MlflowClient

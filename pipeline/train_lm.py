@@ -10,6 +10,7 @@ import torch
 from langladder.artefacts import read_json, write_json
 from langladder.evaluation.perplexity import score
 from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.models.neural import NeuralLanguageModel
 from langladder.schema import locate
 from langladder.tasks.language_modelling import train_language_model
 from langladder.text.corpus_ids import TokenStream
@@ -29,6 +30,7 @@ def fit(model: LanguageModel, job: Any, open_work: Work) -> tuple[list[dict[str,
         model.fit(train)
         seconds = time.perf_counter() - started
         return [], {"seconds": seconds, "tokens_per_second": len(train.ids) / seconds}
+    assert isinstance(model, NeuralLanguageModel), type(model)
     result = train_language_model(
         model,
         train,

@@ -1,4 +1,4 @@
-"""A piece of work worth keeping track of: a training or an evaluation, with its name, its checkpoints and its MLflow run."""
+"""A piece of work to keep track of: a training or an evaluation, with its name, checkpoints and MLflow run."""
 
 import shutil
 from collections.abc import Iterator, Mapping

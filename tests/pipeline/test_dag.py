@@ -47,7 +47,11 @@ def edit(file: Path, old: str, new: str) -> None:
 def copy_project(folder: Path) -> Path:
     """The working tree's files, those that git does not ignore, without a repository."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     files = listed.stdout.splitlines() or [
         str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if file.is_file() and ".venv" not in file.parts
@@ -83,7 +87,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_repro_makes_everything(project: Path) -> None:
     output = run(project, "dvc", "repro")
-    assert {"resolve", "corpus@text", "embed@skipgram", "train_lm@lstm", "evaluate_translator@attention", "report"} <= ran(output)
+    assert {
+        "resolve",
+        "corpus@text",
+        "embed@skipgram",
+        "train_lm@lstm",
+        "evaluate_translator@attention",
+        "report",
+    } <= ran(output)
     page = (project / "reports" / "index.html").read_text()
     assert "LSTM" in page and "BLEU" in page
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
@@ -131,7 +142,20 @@ def test_every_entry_point_sees_the_same_values(project: Path) -> None:
     by_experiment = yaml.safe_load(file.read_text())
     assert (by_experiment["seed"], by_experiment["lm"]["model"]["layers"]) == (7, 2)
 
-    run(project, "dvc", "exp", "run", "--queue", "--name", "queued", "-S", "seed=7", "-S", "+lm.lstm.model.layers=2", "resolve")
+    run(
+        project,
+        "dvc",
+        "exp",
+        "run",
+        "--queue",
+        "--name",
+        "queued",
+        "-S",
+        "seed=7",
+        "-S",
+        "+lm.lstm.model.layers=2",
+        "resolve",
+    )
     run(project, "dvc", "exp", "run", "--run-all")
     queued = run(project, "git", "show", "refs/exps:params.yaml", check=False)
     del queued
@@ -147,9 +171,19 @@ def test_every_entry_point_sees_the_same_values(project: Path) -> None:
 
     run(project, "git", "checkout", "-q", "params.yaml")
     output = run(
-        project, sys.executable, "-m", "pipeline.train_lm", "-m", "lm=lstm", "seed=7,8", "+lm.model.layers=2", check=False
+        project,
+        sys.executable,
+        "-m",
+        "pipeline.train_lm",
+        "-m",
+        "lm=lstm",
+        "seed=7,8",
+        "+lm.model.layers=2",
+        check=False,
     )
-    settings = [json.loads(path.read_text())["settings"] for path in sorted((project / "multirun").rglob("provenance.json"))]
+    settings = [
+        json.loads(path.read_text())["settings"] for path in sorted((project / "multirun").rglob("provenance.json"))
+    ]
     assert len(settings) == 2, output
     seven = next(value for value in settings if value["seed"] == 7)
     assert seven == {key: by_edit[key] for key in seven}
@@ -165,7 +199,11 @@ def test_killed_training_resumes_to_the_same_bits(project: Path) -> None:
     model.unlink()
 
     process = subprocess.Popen(
-        ["dvc", "repro", "-f", "-s", "train_lm@lstm"], cwd=project, env=ENVIRONMENT, start_new_session=True, stdout=subprocess.DEVNULL
+        ["dvc", "repro", "-f", "-s", "train_lm@lstm"],
+        cwd=project,
+        env=ENVIRONMENT,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 200
     while not list((project / "checkpoints").glob("*/last.safetensors")) and time.monotonic() < deadline:
@@ -186,7 +224,7 @@ def test_bad_settings_stop_everything_before_it_starts(project: Path) -> None:
     assert "seed" in output and "'abc'" in output and "params.yaml" in output
     assert ran(output) <= {"resolve"}
     run(project, "git", "checkout", "-q", "params.yaml")
-    assert before.keys() == {file for file in (project / "resolved").rglob("*.yaml")} or not before
+    assert before.keys() == set((project / "resolved").rglob("*.yaml")) or not before
 
 
 def test_it_works_without_git(tmp_path: Path) -> None:
