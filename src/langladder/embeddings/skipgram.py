@@ -35,7 +35,7 @@ class SkipGramConfig(Config):
     noise_exponent: float = Field(default=0.75, ge=0)
     subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word
     epochs: int = Field(default=5, ge=1)
-    batch_words: int = Field(default=4096, ge=1)  # words of text a step, before subsampling
+    batch_words: int = Field(default=8192, ge=1)  # words of text a step, before subsampling
     block: int = Field(default=32, ge=1)  # L
     shared_negatives: int = Field(default=64, ge=1)  # S
     vectors: Literal["input", "sum"] = (
