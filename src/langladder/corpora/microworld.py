@@ -64,13 +64,13 @@ def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
     source, rng = grammar(config.size), Random(f"{config.seed} text")
     tables, document = {}, 0
     for split, count in _counts(config.sentence_count, LINES_PER_DOCUMENT).items():
-        drawn = [source.sample(rng) for _ in range(count)]
-        columns = {
-            "document": [document + line // LINES_PER_DOCUMENT for line in range(count)],
-            "text": [" ".join(derivation.tree.source()) for derivation in drawn],
-            # 9 decimals: the last bits of a logarithm differ between mathematical libraries.
-            "log_prob": [round(derivation.log_prob, 9) for derivation in drawn],
-        }
+        lines, log_probs = [], []
+        for _ in range(count):
+            tree, log_prob = source.sample(rng)
+            lines.append(" ".join(tree.source()))
+            log_probs.append(round(log_prob, 9))  # the last bits of a logarithm differ between machines
+        numbers = [document + line // LINES_PER_DOCUMENT for line in range(count)]
+        columns = {"document": numbers, "text": lines, "log_prob": log_probs}
         document += math.ceil(count / LINES_PER_DOCUMENT)
         tables[split] = pa.table(columns, schema=TEXT_SCHEMA)
     return tables
@@ -89,8 +89,10 @@ def generate_parallel(config: MicroworldConfig) -> dict[str, pa.Table]:
     tables: dict[str, pa.Table] = {}
     seen: set[str] = set()
     for split, count in _counts(config.pair_count, 1).items():
-        trees = [grammar_.sample(rng).tree for _ in range(count)]
-        pairs = [(" ".join(tree.source()), " ".join(tree.target())) for tree in trees]
+        pairs = []
+        for _ in range(count):
+            tree = grammar_.sample(rng).tree
+            pairs.append((" ".join(tree.source()), " ".join(tree.target())))
         kept = [pair for pair in pairs if pair[0] not in seen]
         seen.update([english for english, _ in kept])
         columns = {"source": [pair[0] for pair in kept], "target": [pair[1] for pair in kept]}

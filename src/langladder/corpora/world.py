@@ -24,9 +24,9 @@ Side = tuple[str | Symbol, ...]
 Target = tuple[str | int, ...]
 Weighted = list[tuple[T, float]]
 
-PROFILES = 8  # that the lemmas fall into, in each relation
+PROFILES = 6  # that the lemmas fall into, in each relation
 ZIPF_OFFSET = 4.0  # weight of rank r (from 0) in its row: 1 / (r + offset)
-FAVOURITE_SHARES = (0.15, 0.13, 0.11, 0.09, 0.07, 0.05)  # of the mass, for each favourite; the rest follows the class
+FAVOURITE_SHARES = (0.2, 0.14, 0.1, 0.06)  # of the mass, for each favourite; the rest follows the class
 PLURAL = 0.4  # share of plurals
 
 PRODUCTIONS: dict[str, Callable[..., list[Rule]]] = {}
@@ -97,21 +97,22 @@ class World:
         return [(name, weight) for name, weight in ranked if gender in ("", self.lexicon.names[name].gender)]
 
     def verbs(self, being: Being, objects: Sequence[str] = ()) -> Weighted[Verb]:
-        """Verbs with `being` as subject (and one of these kinds as object, if any), by its favourites."""
-        cell = (being.kind, being.group, *objects)
+        """Verbs with `being` as subject, by its favourites; of these, those that take one of the objects, if any."""
+        cell = (being.kind, being.group)
         if cell not in self._verbs_of:
-            chosen = [verb for verb in self.lexicon.verbs.values() if _suits(verb, being, objects)]
+            chosen = [verb for verb in self.lexicon.verbs.values() if set(cell) & set(verb.subjects)]
             self._verbs_of[cell] = zipf(chosen)
-        return favour(self._verbs_of[cell], "verb", being.lemma)
+        favoured = favour(self._verbs_of[cell], "verb", being.lemma)
+        if not objects:
+            return favoured
+        return [pair for pair in favoured if pair[0].frame in DIRECT and set(objects) & set(pair[0].objects)]
 
     def adjectives(self, noun: Noun, graded: bool = False) -> Weighted[Adjective]:
-        """Adjectives that suit a noun, by its favourites; `graded`: only those with -er and -est."""
-        chosen = [
-            adjective
-            for adjective in self.lexicon.adjectives.values()
-            if (noun.kind in adjective.kinds or noun.group in adjective.kinds) and (adjective.pole or not graded)
-        ]
-        return favour(zipf(chosen), "adjective", self.beings[noun.singular].lemma)
+        """Adjectives that suit a noun, by its favourites; `graded`: of these, those with -er and -est."""
+        kinds = {noun.kind, noun.group}
+        chosen = [adjective for adjective in self.lexicon.adjectives.values() if kinds & set(adjective.kinds)]
+        favoured = favour(zipf(chosen), "adjective", self.beings[noun.singular].lemma)
+        return [pair for pair in favoured if pair[0].pole or not graded]
 
     def objects(self, verb: Verb) -> Weighted[Noun]:
         """Nouns that can be the object (or the goal) of a verb, by its favourites."""
@@ -119,12 +120,6 @@ class World:
 
 
 DIRECT = ("act", "use")  # frames with a direct object and nothing more
-
-
-def _suits(verb: Verb, being: Being, objects: Sequence[str]) -> bool:
-    if being.kind not in verb.subjects and being.group not in verb.subjects:
-        return False
-    return not objects or (verb.frame in DIRECT and bool(set(objects) & set(verb.objects)))
 
 
 def zipf(items: Iterable[Any]) -> Weighted[Any]:
