@@ -1,5 +1,6 @@
 """A job is one stage with its settings. Which settings each stage reads is said here, and they are checked here."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -40,15 +41,17 @@ def from_resolved(stage: str, config: DictConfig) -> Config:
 def from_composed(stage: str, config: DictConfig, task_overrides: list[str]) -> Config:
     """Settings of a job from the whole composed configuration, with params.yaml's changes to single rungs."""
     with explain(file_of=file_of(config)):
-        values = job_values(stage, config, task_overrides)
+        values = job_values(stage, config, choices.load_choices(), task_overrides)
         return schemas.schema(stage, values).model_validate(values)
 
 
-def job_values(stage: str, config: DictConfig, task_overrides: list[str]) -> dict[str, Any]:
+def job_values(
+    stage: str, config: DictConfig, chosen: choices.Choices, task_overrides: Sequence[str] = ()
+) -> dict[str, Any]:
     """The plain values that a stage reads, `code` (the hash of the code that it runs) included."""
     config = config.copy()
     for group in choices.LADDERS:
-        if group in KEYS[stage] and (change := getattr(choices.load_choices(), group).get(config[group].name)):
+        if group in KEYS[stage] and (change := getattr(chosen, group).get(config[group].name)):
             OmegaConf.set_struct(config, False)
             config[group] = OmegaConf.merge(config[group], change)
             for override in OverridesParser.create().parse_overrides(task_overrides):  # the command line wins

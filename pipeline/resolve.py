@@ -51,7 +51,7 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
             if key not in composed:
                 composed[key] = compose("config", choices.overrides(chosen, selection) + selection)
             config = composed[key]
-            values = jobs.job_values(stage, config, [])
+            values = jobs.job_values(stage, config, chosen)
             with explain(file_of=jobs.file_of(config)):
                 schemas.schema(stage, values).model_validate(values)
             resolved[f"{stage}/{name}"] = values

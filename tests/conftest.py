@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT.parent / "shared" / "data"
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may need a network
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: more threads only get in each other's way
 
 
 @pytest.fixture(scope="session")
