@@ -1,0 +1,27 @@
+"""Training settings of each task, apart from the tasks so that checking settings loads no Lightning."""
+
+from pydantic import Field
+
+from langladder.tasks.optimisation import TrainingConfig
+
+
+class LMTrainingConfig(TrainingConfig):
+    """Training settings of language models."""
+
+    batch_size: int = Field(default=32, ge=1)
+    """Parallel streams (recurrent) or windows (bounded context) a step."""
+    sequence_length: int = Field(default=64, ge=1)
+    """Tokens a step in each of them."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    validation_tokens: int | None = Field(default=None, ge=1)
+    """Validate during training on about this many tokens; null = on all."""
+
+
+class TranslationTraining(TrainingConfig):
+    """Training settings of translators."""
+
+    batch_tokens: int = Field(default=2048, ge=1)
+    """The most cells (sentence pairs × longest side) of a batch."""
+    max_length: int = Field(default=200, ge=2)
+    """Pairs with a longer side, specials included, are left out of training."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
