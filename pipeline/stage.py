@@ -41,11 +41,12 @@ def stage(run: Run) -> Callable[[], None]:
 
     def main() -> None:
         os.chdir(ROOT)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
         for key, value in QUIET.items():
             os.environ.setdefault(key, value)
         if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
             try:
-                _insert(choices.overrides(choices.load_choices(), sys.argv[1:]))
+                _insert([*choices.overrides(choices.load_choices(), sys.argv[1:]), f"hydra.job.name={name}"])
             except InputError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 sys.exit(2)

@@ -1,0 +1,105 @@
+"""Bad input through the stages themselves: a message that helps, an exit code other than 0, nothing half-written."""
+
+import errno
+import importlib
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+
+def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
+    """Run a stage as `python -m pipeline.<stage> …` does, with its outputs under `out`; returns the exit code."""
+    monkeypatch.setattr(sys, "argv", [f"{stage}.py", *overrides, f"hydra.run.dir='{out}'", "hydra.output_subdir=null"])
+    try:
+        importlib.import_module(f"pipeline.{stage}").main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def corpus(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
+    return run_stage("corpus", out, monkeypatch, "corpus=text", f"paths.text='{path}'", *more)
+
+
+CASES = {
+    "missing path": (None, ["no_such_file", "does not exist"]),
+    "empty file": (b"", ["text.txt", "empty"]),
+    "only blank lines": (b"\n  \n\n", ["blank"]),
+    "binary file": (b"\x7fELF\x00\x01\x02\x00" * 50, ["text.txt"]),
+    "invalid UTF-8": (b"good line\nbad \xff\xfe line\n", ["text.txt:2", "UTF-8"]),
+    "one long line": (b"a" * 3_000_000, ["text.txt:1", "max_line_bytes"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_files(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, said = CASES[case]
+    path = tmp_path / "no_such_file"
+    if content is not None:
+        path = tmp_path / "text.txt"
+        path.write_bytes(content)
+    out = tmp_path / "out"
+    code = corpus(path, out, monkeypatch, "corpus.source.max_line_bytes=1000000")
+    message = capsys.readouterr().err
+    assert code == 2, message
+    for part in said:
+        assert part in message, message
+    assert not list(out.rglob("*.parquet"))
+    assert not [file for file in out.rglob("*") if "partial" in file.name]
+
+
+def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from langladder.text.tables import read_table
+
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"\xef\xbb\xbffirst line\r\nsecond line\r\n")
+    assert corpus(path, tmp_path / "out", monkeypatch) == 0
+    table = read_table(tmp_path / "out" / "data" / "raw" / "text" / "all.parquet")
+    assert table.column("text").to_pylist() == ["first line", "second line"]
+
+
+def test_parallel_files_of_different_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.en").write_text("one\ntwo\nthree\n")
+    (tmp_path / "a.eo").write_text("unu\ndu\n")
+    code = run_stage(
+        "corpus",
+        tmp_path / "out",
+        monkeypatch,
+        "side=parallel",
+        "parallel=text",
+        f"paths.parallel='{tmp_path}'",
+        "parallel.source.layout=two_files",
+        "parallel.source.files='*.en'",
+        "+parallel.source.target_files='*.eo'",
+    )
+    message = capsys.readouterr().err
+    assert code == 2
+    assert "3" in message and "2" in message and "a.eo" in message
+
+
+def test_a_full_disk_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("one\ntwo\n")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    assert corpus(path, tmp_path / "out", monkeypatch) == 2
+    assert "the disk is full" in capsys.readouterr().err
+    assert not [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
+
+
+def test_wrong_overrides_are_refused_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_stage("corpus", tmp_path, monkeypatch, "corpus=text", "+corpus.source.pth=x") == 2
+    assert "corpus.source.pth: unknown key" in capsys.readouterr().err
