@@ -14,8 +14,8 @@ from langladder.corpora.lexicon import Lexicon
 from langladder.corpora.microworld import MicroworldConfig, count_words, floor, generate_parallel, generate_text
 
 TINY = MicroworldConfig(size="tiny")
-GOLDEN_TEXT = "GOLDEN_TEXT_HASH"
-GOLDEN_PAIRS = "GOLDEN_PAIRS_HASH"
+GOLDEN_TEXT = "66e6efca5716a273"
+GOLDEN_PAIRS = "85daf0c415f53344"
 
 
 @pytest.fixture(scope="module")
@@ -119,91 +119,24 @@ def test_golden_translations() -> None:
 GOLDEN_TRANSLATIONS = {
     "the capital of france is paris .": "la ĉefurbo de francio estas parizo .",
     "the currency of japan is the yen .": "la valuto de japanio estas la eno .",
-    "in france people speak french and pay with the franc .": "en francio oni parolas la francan kaj pagas per la franko .",
+    "in france people speak french and pay with the franc .": (
+        "en francio oni parolas la francan kaj pagas per la franko ."
+    ),
     "what is the capital of germany ? berlin .": "kio estas la ĉefurbo de germanio ? berlino .",
     "what do people speak in england ? english .": "kion oni parolas en anglio ? la anglan .",
 }
 
-ESPERANTO_WORDS = set(
-    [
-        "la",
-        "kaj",
-        "sed",
-        "ĉar",
-        "dum",
-        "ne",
-        "tre",
-        "iom",
-        "vere",
-        "ege",
-        "pli",
-        "plej",
-        "ol",
-        "en",
-        "de",
-        "el",
-        "al",
-        "per",
-        "por",
-        "apud",
-        "malantaŭ",
-        "ĉi",
-        "tie",
-        "tien",
-        "tiu",
-        "tiun",
-        "tiuj",
-        "tiujn",
-        "kiu",
-        "kiun",
-        "kiuj",
-        "kiujn",
-        "kio",
-        "kion",
-        "ĉiu",
-        "ĉiun",
-        "du",
-        "tri",
-        "kvar",
-        "kvin",
-        "unu",
-        "li",
-        "ŝi",
-        "ĝi",
-        "ili",
-        "lin",
-        "ŝin",
-        "ĝin",
-        "ilin",
-        "oni",
-        "nun",
-        "neniam",
-        "hieraŭ",
-        "hodiaŭ",
-        "morgaŭ",
-        "baldaŭ",
-        "ĵus",
-        "hieraŭnokte",
-        "iam",
-        "tagon",
-        "iun",
-        "ĝuste",
-        ",",
-        ".",
-        "?",
-    ]
-)
+FUNCTION_WORDS = """la kaj sed ĉar dum ne tre iom vere ege pli plej ol en de el al per por apud malantaŭ ĉi tie tien tiu
+    tiun tiuj tiujn kiu kiun kiuj kiujn kio kion ĉiu ĉiun du tri kvar kvin unu li ŝi ĝi ili lin ŝin ĝin ilin oni nun
+    neniam hieraŭ hodiaŭ morgaŭ baldaŭ hieraŭnokte iam tagon iun ĝuste , . ?"""
 ESPERANTO_ENDINGS = re.compile(r"^[a-zĉĝĥĵŝŭ]{2,}(oj?n?|aj?n?|as|is|os|e|i)$")
 
 
 def test_every_esperanto_word_has_a_class(pairs: list[tuple[str, str]]) -> None:
     names = Lexicon("small").names
     words = {word for _, esperanto in pairs for word in esperanto.split()}
-    strange = {
-        word
-        for word in words
-        if word not in ESPERANTO_WORDS and word not in names and not ESPERANTO_ENDINGS.match(word)
-    }
+    known = {*FUNCTION_WORDS.split(), *names}
+    strange = {word for word in words - known if not ESPERANTO_ENDINGS.match(word)}
     assert strange == set()
 
 

@@ -1,4 +1,4 @@
-"""Truth sets: formats, words inside the vocabulary, labels that follow from derivations, probes that are what they say."""
+"""Truth sets: formats, words inside the vocabulary, labels by composition, probes that are what they say."""
 
 import json
 import math

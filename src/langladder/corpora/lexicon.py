@@ -18,9 +18,9 @@ Size = Literal["tiny", "small", "base"]
 
 SLICE: dict[str, dict[Size, float]] = {
     # Share of each row that a size takes.
-    "nouns": {"tiny": 0.2, "small": 0.52, "base": 1.0},
+    "nouns": {"tiny": 0.2, "small": 0.46, "base": 1.0},
     "couples": {"tiny": 0.3, "small": 0.75, "base": 1.0},
-    "verbs": {"tiny": 0.2, "small": 0.5, "base": 1.0},
+    "verbs": {"tiny": 0.2, "small": 0.44, "base": 1.0},
     "adjectives": {"tiny": 0.3, "small": 0.62, "base": 1.0},
     "opinions": {"tiny": 0.3, "small": 0.7, "base": 1.0},
     "adverbs": {"tiny": 0.3, "small": 0.6, "base": 1.0},

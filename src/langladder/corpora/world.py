@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from itertools import count as count_from
+from math import gcd
 from random import Random
 from typing import Any, TypeVar
 from zlib import crc32
@@ -25,8 +27,8 @@ Target = tuple[str | int, ...]
 Weighted = list[tuple[T, float]]
 
 PROFILES = 6  # that the lemmas fall into, in each relation
-ZIPF_OFFSET = 4.0  # weight of rank r (from 0) in its row: 1 / (r + offset)
-FAVOURITE_SHARES = (0.2, 0.14, 0.1, 0.06)  # of the mass, for each favourite; the rest follows the class
+ZIPF_OFFSET = 3.0  # weight of rank r (from 0) in its row: 1 / (r + offset)
+FAVOURITE_SHARES = (0.24, 0.16, 0.1)  # of the mass, for each favourite; the rest follows the class
 PLURAL = 0.4  # share of plurals
 
 PRODUCTIONS: dict[str, Callable[..., list[Rule]]] = {}
@@ -140,11 +142,11 @@ def favour(items: Weighted[T], relation: str = "", lemma: str = "") -> Weighted[
     if not lemma or count < 1:
         return [(item, weight / total) for item, weight in items]
     profile = crc32(f"{relation} of {lemma}".encode()) // 7 % PROFILES
-    start, stride = divmod(crc32(f"{relation} {profile}".encode()), 1009)
-    step = 1 + stride % max(1, (len(items) - 1) // len(FAVOURITE_SHARES))
+    stride = next(step for step in count_from(len(items) * 5 // 8) if gcd(step, len(items)) == 1)
     shares = [0.0] * len(items)
     for rank, share in enumerate(FAVOURITE_SHARES[:count]):
-        shares[(start + rank * step) % len(items)] += share
+        # Stride and length have no common divisor: no item is twice a favourite before all have been once.
+        shares[(profile + rank * PROFILES) * stride % len(items)] += share
     rest = (1.0 - sum(shares)) / total
     return [(item, rest * weight + share) for (item, weight), share in zip(items, shares, strict=True)]
 

@@ -7,8 +7,8 @@ from langladder.corpora.world import Being, World, favour, numbered, production,
 TENSES = {"present": 0.37, "past": 0.31, "progressive": 0.23, "future": 0.09}
 OPENED = {"present": 0.25, "past": 0.3, "progressive": 0.25, "future": 0.2}  # shares of the tenses after an opening
 LINKS = (("because", "ĉar", 0.4), ("and", "kaj", 0.35), ("while", "dum", 0.25))
-LINKED = 0.2
-SUBJECTS = {"animal": 0.45, "person": 0.4, "name": 0.1, "pronoun": 0.05}
+LINKED = 0.15
+SUBJECTS = {"animal": 0.4, "person": 0.36, "name": 0.2, "pronoun": 0.04}
 
 
 @production("Action")

@@ -9,7 +9,7 @@ from langladder.corpora.inflection import article, esperanto_adjective, esperant
 from langladder.corpora.lexicon import Noun
 from langladder.corpora.world import DIRECT, World, numbered, production
 
-RELATIVE = {True: 0.25, False: 0.4}  # share of noun phrases with a relative clause: outermost, nested
+RELATIVE = {True: 0.22, False: 0.4}  # share of noun phrases with a relative clause: outermost, nested
 DEPTH = 4
 ADJECTIVE = 0.42
 OWNED = 0.4
@@ -97,9 +97,9 @@ def relative(world: World, key: str, number: str, depth: int) -> list[Rule]:
     being = world.beings[key]
     for tense, share in (("present", 0.6), ("past", 0.4)):
         if being.kind in ("animal", "person"):
-            rules.append(Rule(0.75 * share, ("that", ("Acts", key, number, tense, depth - 1)), (pronoun, 0)))
+            rules.append(Rule(0.85 * share, ("that", ("Acts", key, number, tense, depth - 1)), (pronoun, 0)))
         if agents(world, world.lexicon.nouns[key]):
-            rules.append(Rule(0.25 * share, ("that", ("Agent", key, tense)), (pronoun + "n", 0)))
+            rules.append(Rule(0.15 * share, ("that", ("Agent", key, tense)), (pronoun + "n", 0)))
     return rules
 
 

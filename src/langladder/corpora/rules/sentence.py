@@ -3,7 +3,7 @@
 from langladder.corpora.grammar import Rule
 from langladder.corpora.world import World, production
 
-SHARES = {"Action": 0.59, "Geography": 0.08, "Question": 0.02, "Comparison": 0.13, "Review": 0.06, "Pair": 0.12}
+SHARES = {"Action": 0.62, "Geography": 0.08, "Question": 0.02, "Comparison": 0.12, "Review": 0.06, "Pair": 0.1}
 
 
 @production("Sentence")

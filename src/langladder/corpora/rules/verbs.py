@@ -48,7 +48,7 @@ def _tails(verb: Verb, key: str, owner: str) -> list[tuple[float, list[Symbol], 
     tool = next((kinds for kind, kinds in TOOLS.items() if kind in verb.objects), None)
     if tool and "animal" not in verb.subjects:
         return [(0.5, [thing], False), (0.3, [thing, ("Tool", verb.base, *tool)], False), (0.2, [thing, adverb], True)]
-    return [(0.6, [thing], False), (0.25, [thing, adverb], True), (0.15, [thing, where], False)]
+    return [(0.65, [thing], False), (0.3, [thing, adverb], True), (0.05, [thing, where], False)]
 
 
 @production("Verb")
