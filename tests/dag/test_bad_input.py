@@ -95,7 +95,8 @@ def test_a_full_disk_leaves_nothing_behind(
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     assert corpus(path, tmp_path / "out", monkeypatch) == 2
     assert "the disk is full" in capsys.readouterr().err
-    assert not [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    left = [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    assert left in ([], ["corpus.log"])  # Hydra's
 
 
 def test_wrong_overrides_are_refused_on_the_command_line(
