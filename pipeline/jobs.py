@@ -54,7 +54,7 @@ def job_values(
         if group in KEYS[stage] and (change := getattr(chosen, group).get(config[group].name)):
             OmegaConf.set_struct(config, False)
             config[group] = OmegaConf.merge(config[group], change)
-            for override in OverridesParser.create().parse_overrides(task_overrides):  # the command line wins
+            for override in OverridesParser.create().parse_overrides(list(task_overrides)):  # the command line wins
                 if override.key_or_group.startswith(f"{group}."):
                     OmegaConf.update(config, override.key_or_group, override.value())
     everything = _plain(config)

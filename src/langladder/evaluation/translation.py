@@ -1,4 +1,4 @@
-"""Everything that is measured and shown of one translator: BLEU and its kin, BLEU by length, examples with attention."""
+"""All that is measured and shown of one translator: BLEU and its kin, BLEU by length, examples with attention."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -30,7 +30,7 @@ def evaluate_translator(
         tokenizers: of the source and of the target.
 
     Returns:
-        {"scores": figures of `bleu.TranslationScore`, "by_length": […], "examples": […], "outputs": […]}; deterministic.
+        {"scores": figures of `bleu.TranslationScore`, "by_length", "examples", "outputs"}; deterministic.
     """
     found = [hypotheses[0] for hypotheses in translate(model, [ids for ids, _, _ in pairs], config)]
     outputs = [tokenizers[1].decode(np.array(hypothesis.tokens, dtype=np.int64)) for hypothesis in found]
@@ -48,12 +48,17 @@ def evaluate_translator(
                 "source": source,
                 "reference": reference,
                 "output": outputs[i],
-                "source_tokens": _pieces(tokenizers[0], ids[:-1]) + ["<eos>"],
-                "output_tokens": _pieces(tokenizers[1], hypothesis.tokens) + ["<eos>"],
+                "source_tokens": [*_pieces(tokenizers[0], ids[:-1]), "<eos>"],
+                "output_tokens": [*_pieces(tokenizers[1], hypothesis.tokens), "<eos>"],
                 "attention": None if attention is None else attention.astype(np.float64).round(3).tolist(),
             }
         )
-    return {"scores": scores, "by_length": _by_length(words, outputs, references), "examples": examples, "outputs": outputs}
+    return {
+        "scores": scores,
+        "by_length": _by_length(words, outputs, references),
+        "examples": examples,
+        "outputs": outputs,
+    }
 
 
 def _pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
