@@ -20,7 +20,7 @@ def make_microworld(side: str, source: microworld.MicroworldConfig, folder: Path
     for split, table in tables.items():
         write_table(folder / f"{split}.parquet", table)
     if side == "text":
-        microworld.write_truth(source, folder / "truth")
+        microworld.write_truth(source, folder / "truth", tables["train"])
     return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
 
 

@@ -12,7 +12,6 @@ from langladder.evaluation.perplexity import score
 from langladder.models.base import CountedLanguageModel, LanguageModel
 from langladder.models.neural import NeuralLanguageModel
 from langladder.schema import locate
-from langladder.tasks.language_modelling import train_language_model
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
 from pipeline.outputs import write_curve
@@ -30,6 +29,8 @@ def fit(model: LanguageModel, job: Any, open_work: Work) -> tuple[list[dict[str,
         model.fit(train)
         seconds = time.perf_counter() - started
         return [], {"seconds": seconds, "tokens_per_second": len(train.ids) / seconds}
+    from langladder.tasks.language_modelling import train_language_model  # Lightning takes its time: only for these
+
     assert isinstance(model, NeuralLanguageModel), type(model)
     result = train_language_model(
         model,

@@ -118,9 +118,14 @@ def floor(log_probs: Iterable[float], words: int) -> float:
     return math.exp(-math.fsum(log_probs) / words)
 
 
-def write_truth(config: MicroworldConfig, folder: Path) -> None:
-    """Write the truth sets of the world into a folder, each file atomically; see `langladder.corpora.truth`."""
-    counts = count_words(generate_text(config)["train"]["text"].to_pylist())
+def write_truth(config: MicroworldConfig, folder: Path, training_text: pa.Table | None = None) -> None:
+    """Write the truth sets of the world into a folder, each file atomically; see `langladder.corpora.truth`.
+
+    Args:
+        training_text: the training table that `generate_text` gave, to spare drawing it again.
+    """
+    table = generate_text(config)["train"] if training_text is None else training_text
+    counts = count_words(table["text"].to_pylist())
     truth.write(world(config.size), counts, config.seed, folder)
 
 
