@@ -21,7 +21,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@echo "== setting up $(VENV) (exact versions of requirements.lock)"
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"langladder needs Python 3.11, this is {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	@pip install -q -c requirements.lock torch==2.13.0
+	@pip install -q --no-compile -c requirements.lock torch==2.13.0
 	@pip install -q --no-deps --no-compile -r requirements.lock
 	@pip install -q --no-deps --no-build-isolation -e .
 	@git rev-parse --git-dir >/dev/null 2>&1 || dvc config --local core.no_scm true
@@ -42,7 +42,7 @@ repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → re
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest
+	@pytest -n auto --dist loadfile
 
 .PHONY: lint
 lint: setup ## ruff (lint and format) and mypy --strict
