@@ -22,7 +22,8 @@ def stage_table() -> str:
     for name, stage in stages.items():
         body = stage.get("do", stage)
         many = "@…" if body is not stage or "matrix" in stage else ""
-        outs = ", ".join(f"`{re.sub(r'[$][{][^}]*[}]', '…', out)}`" for out in body["outs"])
+        paths = [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
+        outs = ", ".join(f"`{re.sub(r'[$][{][^}]*[}]', '…', path)}`" for path in paths)
         rows.append(f"| `{name}{many}` | {body['desc']} | {outs} |")
     return "\n".join(rows) + "\n"
 

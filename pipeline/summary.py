@@ -9,7 +9,7 @@ from pipeline.gather import gather
 def main() -> None:
     from langladder.reporting.tables import ladder_rows, to_rich
 
-    console = Console()
+    console = Console(width=None if Console().is_terminal else 140)
     try:
         inputs = gather()
     except InputError as error:
