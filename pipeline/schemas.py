@@ -44,12 +44,6 @@ class Evaluation(Config):
     neighbours: int = Field(ge=1)
 
 
-class Size(Config):
-    """The cost dial, conf/size/: its numbers reach the rungs by interpolation and are checked there."""
-
-    name: Literal["tiny", "small", "base"]
-
-
 FIELDS: dict[str, Any] = {
     "side": Literal["text", "parallel"],
     "seed": int,
