@@ -21,8 +21,9 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@echo "== setting up $(VENV) (exact versions of requirements.lock)"
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"langladder needs Python 3.11, this is {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	@pip install -q --no-compile -c requirements.lock torch==2.13.0
-	@pip install -q --no-deps --no-compile -r requirements.lock
+	@# torch, half of all bytes, beside the rest: the lock names every package, so neither needs the other
+	@pip install -q --no-deps --no-compile "$$(grep ^torch== requirements.lock)" & torch=$$!; \
+	  pip install -q --no-deps --no-compile -r <(grep -v ^torch== requirements.lock) && wait $$torch
 	@pip install -q --no-deps --no-build-isolation -e .
 	@git rev-parse --git-dir >/dev/null 2>&1 || dvc config --local core.no_scm true
 	@touch $@
@@ -36,7 +37,7 @@ setup: $(VENV)/ready $(VENV)/ready-dev ## create the virtual environment from th
 
 .PHONY: repro
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html
-	@dvc repro
+	@python -m pipeline.runs prepare & dvc repro
 	@test -f reports/index.html || dvc repro -q -f -s report
 	@python -m pipeline.summary
 

@@ -3,28 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from langladder.artefacts import atomic, write_json
 from langladder.counts.cooccurrence import count_cooccurrence, count_term_document, save_counts
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tables import read_table
-from langladder.text.vocabulary import Vocabulary
+from langladder.embeddings.method import WordCorpus
 from pipeline.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
-    words = TokenStream.open(Path("data/words/train.arrow"))  # a row a line
-    size = len(Vocabulary.load(Path("data/words/vocabulary.json")))
-    documents = read_table(Path("data/clean/text/train.parquet"), pa.schema([("document", pa.int64())]))
-    # lines of one document stand together
-    _, first_lines = np.unique(documents.column(0).to_numpy(), return_index=True)
-    bounds = words.offsets[np.append(first_lines, len(words))]
-
-    term_term = count_cooccurrence(words.ids, words.offsets, size, job.cooccurrence)
-    term_document = count_term_document(words.ids, bounds, size)
+    corpus = WordCorpus.open(Path("data/words"))
+    size, ids, bounds = len(corpus.vocabulary), corpus.stream.ids, corpus.document_bounds
+    term_term = count_cooccurrence(ids, corpus.stream.offsets, size, job.cooccurrence)
+    term_document = count_term_document(ids, bounds, size)
     folder = out / "data" / "cooccurrence"
     with atomic(folder) as temporary:
         temporary.mkdir()

@@ -1,41 +1,58 @@
 """Stage `embed`: make one rung's word vectors; models/embedding/<rung>/, metrics, learning curve."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.tasks.word_vectors import train_word_vectors
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
+from langladder.embeddings.method import EmbeddingMethod, Fitted, WordCorpus
+from langladder.schema import locate
+from langladder.tasks.memory import peak_bytes
 from pipeline.outputs import write_curve
 from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.work import Work, work
 
 WORDS = Path("data/words")
+
+
+def fit(corpus: WordCorpus, job: Any, open_work: Work) -> tuple[Fitted, dict[str, float]]:
+    """The vectors with their learning curve, and what the machine took for them."""
+    rung = locate(job.embedding.target)
+    if issubclass(rung, EmbeddingMethod):
+        started = time.perf_counter()
+        fitted = rung(job.embedding.model).fit(corpus, seed=job.seed)
+        seconds = time.perf_counter() - started
+        words = len(corpus.stream.ids) * getattr(job.embedding.model, "epochs", 1)
+        cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": peak_bytes()}
+        return fitted, cost
+    from langladder.tasks.word_vectors import train_word_vectors  # Lightning takes its time: only for networks
+
+    return train_word_vectors(
+        rung,
+        job.embedding.model,
+        corpus,
+        training=job.embedding.training,
+        seed=job.seed,
+        work=open_work.checkpoints,
+        logger=open_work.run.lightning_logger(),
+    )
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.embedding.name
     with work("embedding", "embed", job, {"words": WORDS}) as open_work:
-        vectors, result = train_word_vectors(
-            job.embedding.model,
-            TokenStream.open(WORDS / "train.arrow"),
-            Vocabulary.load(WORDS / "vocabulary.json"),
-            training=job.embedding.training,
-            seed=job.seed,
-            work=open_work.checkpoints,
-            logger=open_work.run.lightning_logger(),
-        )
+        fitted, cost = fit(WordCorpus.open(WORDS), job, open_work)
+        vectors = fitted.vectors
         folder = out / "models" / "embedding" / name
         vectors.save(folder)
         open_work.write_provenance(folder)
-        write_curve(out / "curves" / "embedding" / f"{name}.csv", result.curve)
-        figures = {"words": len(vectors.words), "dimension": int(vectors.matrix.shape[1])}
+        write_curve(out / "curves" / "embedding" / f"{name}.csv", fitted.curve)
+        figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
+        figures["bytes_per_word"] = round(vectors.bytes_per_word)
         write_json(out / "metrics" / "embed" / f"{name}.json", figures)
-        cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
-        open_work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
-    print(f"embed {name}: {figures['words']:,} words × {figures['dimension']} in {result.seconds:.0f} s → {folder}")
+        open_work.run.metrics(figures | cost)
+    print(f"embed {name}: {len(vectors):,} words × {figures['dimension']} in {cost['seconds']:.0f} s → {folder}")
 
 
 if __name__ == "__main__":

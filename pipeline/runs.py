@@ -38,6 +38,14 @@ def uri() -> None:
 
 
 @main.command()
+def prepare() -> None:
+    """Make the tracking store, so that the first tracked stage need not wait for it (what trains is imported, too)."""
+    import pytorch_lightning  # noqa: F401 - compiles its bytecode where that is not there yet
+
+    tracking.prepare()
+
+
+@main.command()
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def of(artefact: Path) -> None:
     """Print the runs that made ARTEFACT, e.g. models/lm/lstm; the newest first."""

@@ -9,12 +9,14 @@ import logging
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pipeline import ROOT
 from pipeline.fingerprint import home
+
+TASKS = {"embedding": "word vectors", "lm": "language models", "translator": "translation"}  # ladder: experiment
 
 
 def uri() -> str:
@@ -22,15 +24,27 @@ def uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home() / 'mlflow.db'}"
 
 
-def experiment(client: Any, task: str) -> str:
-    """Id of a task's experiment. The database is made by one process at a time: several first writers break it."""
+@contextmanager
+def _alone() -> Iterator[None]:
+    """The database is made by one process at a time: several first writers break it."""
     with (home() / ".dvc" / "mlflow.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = client.get_experiment_by_name(task)
-        if found is not None:
-            return str(found.experiment_id)
-        local = uri().startswith("sqlite:///")
-        return str(client.create_experiment(task, (home() / "mlartifacts" / task).as_uri() if local else None))
+        yield
+
+
+def prepare(tasks: Iterable[str] = TASKS.values()) -> tuple[Any, dict[str, str]]:
+    """A client of the store, and the id of each task's experiment; makes the store and the experiments where missing."""
+    from mlflow import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
+    ids = {}
+    with _alone():
+        client = MlflowClient(tracking_uri=uri())
+        for task in tasks:
+            found = client.get_experiment_by_name(task)
+            place = (home() / "mlartifacts" / task).as_uri() if uri().startswith("sqlite:///") else None
+            ids[task] = str(found.experiment_id if found else client.create_experiment(task, place))
+    return client, ids
 
 
 class Tracked:
@@ -64,11 +78,9 @@ def run(
     resolved.yaml.
     """
     import yaml
-    from mlflow import MlflowClient
     from mlflow.entities import Param
 
-    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
-    client = MlflowClient(tracking_uri=uri())
+    client, experiments = prepare([task])
     flat = _flatten(settings)
     tags = {
         "mlflow.runName": f"{stage} {rung}",
@@ -78,7 +90,7 @@ def run(
         "git_commit": _commit(),
     }
     tags |= {"size": str(flat.get("size", "")), **{f"input.{name}": value for name, value in inputs.items()}}
-    tracked = Tracked(client, client.create_run(experiment(client, task), tags=tags).info.run_id)
+    tracked = Tracked(client, client.create_run(experiments[task], tags=tags).info.run_id)
     client.log_batch(tracked.run_id, params=[Param(key, str(value)[:250]) for key, value in flat.items()])
     client.log_text(
         tracked.run_id, yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True), "resolved.yaml"

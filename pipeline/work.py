@@ -11,8 +11,6 @@ from langladder.artefacts import FORMAT_VERSION, write_json
 from pipeline import tracking
 from pipeline.fingerprint import digest, fingerprint, home
 
-LADDER_TASKS = {"embedding": "word vectors", "lm": "language models", "translator": "translation"}  # MLflow experiments
-
 
 @dataclass(frozen=True)
 class Work:
@@ -37,6 +35,6 @@ def work(ladder: str, stage: str, job: Any, inputs: Mapping[str, Path]) -> Itera
     provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes, "settings": settings}
     checkpoints = home() / "checkpoints" / name
     rung = getattr(job, ladder).name
-    with tracking.run(LADDER_TASKS[ladder], stage, rung, settings, name, hashes) as run:
+    with tracking.run(tracking.TASKS[ladder], stage, rung, settings, name, hashes) as run:
         yield Work(name, provenance, checkpoints, run)
     shutil.rmtree(checkpoints, ignore_errors=True)

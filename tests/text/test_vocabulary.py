@@ -64,4 +64,4 @@ def test_word_stream_drops_what_the_vocabulary_lacks(tmp_path: Path) -> None:
     report = encode_words(tmp_path / "clean", VocabularyConfig(min_count=2), tmp_path / "words")
     stream = TokenStream.open(tmp_path / "words" / "train.arrow")
     assert [row.tolist() for row in stream] == [[1, 0, 0, 2], [0, 1, 2], []]
-    assert report == {"types": 3, "words": 9, "kept_words": 7, "coverage": 0.777778}
+    assert report == {"types": 3, "documents": 2, "words": 9, "kept_words": 7, "coverage": 0.777778}

@@ -4,7 +4,9 @@ Similarity is the cosine; an analogy a : b :: c : ? is answered by 3CosAdd (Miko
 Regularities in Continuous Space Word Representations", section 4): the word nearest to b − a + c, all vectors scaled
 to length 1, the three words of the question left out.
 
-Shape legend: V words, D dimensions, Q questions, K answers.
+The matrix may be dense, or sparse where most entries are zero (counts of company, one-hot): the questions are the same.
+
+Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs.
 """
 
 from dataclasses import dataclass, field
@@ -14,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, diags_array, issparse
 
 from langladder import artefacts
+from langladder.counts.cooccurrence import load_counts, save_counts
 from langladder.embeddings import word2vec_format
 from langladder.errors import InputError
 
@@ -28,18 +32,18 @@ class WordVectors:
 
     Attributes:
         words: V different words.
-        matrix: (V, D) float32.
+        matrix: (V, D) float32, a NumPy array or a SciPy CSR matrix.
         counts: (V,) int64 occurrences in the training text, or None where unknown.
         about: how the vectors came to be (resolved settings, hashes of inputs); kept with them, JSON.
     """
 
     words: list[str]
-    matrix: np.ndarray
+    matrix: Any
     counts: np.ndarray | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.matrix.ndim != 2 or len(self.words) != len(self.matrix):
+        if self.matrix.ndim != 2 or len(self.words) != self.matrix.shape[0]:
             raise InputError(f"word vectors: {len(self.words)} words, but a matrix of shape {self.matrix.shape}")
         if self.counts is not None and len(self.counts) != len(self.words):
             raise InputError(f"word vectors: {len(self.words)} words, but {len(self.counts)} counts")
@@ -56,12 +60,38 @@ class WordVectors:
         """Word → row of the matrix."""
         return {word: row for row, word in enumerate(self.words)}
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is stored as CSR."""
+        return bool(issparse(self.matrix))
+
+    @property
+    def bytes_per_word(self) -> float:
+        """What a word takes in memory and on disk: its row of float32, or its non-zero entries with their places."""
+        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr) if self.is_sparse else (self.matrix,)
+        return float(sum(part.nbytes for part in parts) / max(1, len(self)))
+
     @cached_property
-    def unit(self) -> np.ndarray:
-        """(V, D) float32: the vectors scaled to length 1; a zero vector stays zero."""
+    def unit(self) -> Any:
+        """(V, D) float32: the vectors scaled to length 1 (dense or sparse as `matrix`); a zero vector stays zero."""
+        if self.is_sparse:
+            lengths = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
+            return csr_matrix(diags_array(1 / np.where(lengths == 0, 1, lengths)) @ self.matrix).astype(np.float32)
         lengths = np.linalg.norm(self.matrix, axis=1, keepdims=True)
-        unit: np.ndarray = self.matrix / np.where(lengths == 0, 1, lengths)
-        return unit
+        return self.matrix / np.where(lengths == 0, 1, lengths)
+
+    def dense(self, rows: Any) -> np.ndarray:
+        """The unit vectors of these rows, (N, D) float32, dense in any case: only for few rows."""
+        part = self.unit[rows]
+        found: np.ndarray = part.toarray() if self.is_sparse else part
+        return found
+
+    def cosines(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """cos(v_i, w_i) of pairs of rows, (P,) and (P,) → (P,) float32."""
+        if self.is_sparse:
+            return np.asarray(self.unit[first].multiply(self.unit[second]).sum(axis=1)).ravel()
+        found: np.ndarray = np.einsum("pd,pd->p", self.unit[first], self.unit[second])
+        return found
 
     def row(self, word: str) -> int:
         """The row of a word.
@@ -76,8 +106,9 @@ class WordVectors:
         return self.index[word]
 
     def __getitem__(self, word: str) -> np.ndarray:
-        """The vector of a word, (D,)."""
-        vector: np.ndarray = self.matrix[self.row(word)]
+        """The vector of a word, (D,), dense."""
+        row = self.row(word)
+        vector: np.ndarray = self.matrix[[row]].toarray()[0] if self.is_sparse else self.matrix[row]
         return vector
 
     def __contains__(self, word: str) -> bool:
@@ -85,12 +116,12 @@ class WordVectors:
 
     def similarity(self, first: str, second: str) -> float:
         """cos(v, w) = v · w / (‖v‖ ‖w‖), from −1 to 1."""
-        return float(self.unit[self.row(first)] @ self.unit[self.row(second)])
+        return float(self.cosines(np.array([self.row(first)]), np.array([self.row(second)]))[0])
 
     def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """The k words nearest to a word, with their cosines, nearest first."""
         row = self.row(word)
-        cosines = self.unit @ self.unit[row]  # (V,)
+        cosines = self.unit @ self.dense([row])[0]  # (V,)
         cosines[row] = -np.inf
         return [
             (self.words[other], float(cosines[other])) for other in _largest(cosines[None], min(k, len(self) - 1))[0]
@@ -123,8 +154,9 @@ class WordVectors:
             part = questions[first : first + QUESTIONS_AT_ONCE]
             a, b, c = (self.unit[part[:, column]] for column in range(3))  # (Q, D) each
             target = b - a + c
-            target /= np.maximum(np.linalg.norm(target, axis=1, keepdims=True), 1e-12)
             table = target @ candidates.T  # (Q, A)
+            table, square = (table.toarray(), target.multiply(target)) if self.is_sparse else (table, target * target)
+            table /= np.maximum(np.sqrt(np.asarray(square.sum(axis=1))), 1e-12).reshape(-1, 1)
             places = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
             asked, column = np.nonzero(among[places] == part)
             table[asked, places[asked, column]] = -np.inf
@@ -134,12 +166,15 @@ class WordVectors:
         return answers, cosines
 
     def save(self, folder: Path) -> None:
-        """Write `vectors.safetensors` (the matrix) and `words.json` (words, counts, about), atomically."""
+        """Write `vectors.safetensors` (the matrix or its CSR parts) and `words.json` (the rest), atomically."""
         counts = None if self.counts is None else self.counts.tolist()
         description = {"format": artefacts.FORMAT_VERSION, "about": self.about, "words": self.words, "counts": counts}
         with artefacts.atomic(Path(folder)) as temporary:
             temporary.mkdir()
-            artefacts.write_arrays(temporary / "vectors.safetensors", {"vectors": self.matrix.astype(np.float32)})
+            if self.is_sparse:
+                save_counts(temporary / "vectors.safetensors", self.matrix.astype(np.float32))
+            else:
+                artefacts.write_arrays(temporary / "vectors.safetensors", {"vectors": self.matrix.astype(np.float32)})
             artefacts.write_json(temporary / "words.json", description)
 
     @classmethod
@@ -155,16 +190,13 @@ class WordVectors:
             raise InputError(f"{path}: not the words of saved vectors (lacks format, words or counts)")
         if description["format"] != artefacts.FORMAT_VERSION:
             raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
-        arrays = artefacts.read_arrays(Path(folder) / "vectors.safetensors")
-        if set(arrays) != {"vectors"}:
-            raise InputError(f"{folder}/vectors.safetensors: no word vectors (its arrays are {sorted(arrays)})")
         counts = description["counts"]
         counts = None if counts is None else np.array(counts, dtype=np.int64)
-        return cls(description["words"], arrays["vectors"], counts, description.get("about", {}))
+        return cls(description["words"], _read_matrix(Path(folder)), counts, description.get("about", {}))
 
     def write_word2vec(self, path: Path, *, binary: bool = False) -> None:
         """Write the format of the word2vec tool, text or binary, that gensim and others read."""
-        word2vec_format.write(path, self.words, self.matrix, binary=binary)
+        word2vec_format.write(path, self.words, self.matrix.toarray() if self.is_sparse else self.matrix, binary=binary)
 
     @classmethod
     def read_word2vec(cls, path: Path, *, binary: bool | None = None) -> "WordVectors":
@@ -174,6 +206,16 @@ class WordVectors:
             InputError: the file is missing or malformed (says where).
         """
         return cls(*word2vec_format.read(path, binary=binary))
+
+
+def _read_matrix(folder: Path) -> Any:
+    file = folder / "vectors.safetensors"
+    arrays = artefacts.read_arrays(file)
+    if set(arrays) == {"indptr", "indices", "data", "shape"}:
+        return load_counts(file)
+    if set(arrays) != {"vectors"}:
+        raise InputError(f"{file}: no word vectors (its arrays are {sorted(arrays)})")
+    return arrays["vectors"]
 
 
 def _largest(table: np.ndarray, k: int) -> np.ndarray:

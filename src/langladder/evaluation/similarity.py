@@ -76,7 +76,7 @@ def evaluate_similarity(vectors: WordVectors, path: Path, *, ignore_case: bool =
             if fold(first) in rows and fold(second) in rows
         ]
         first, second = (np.array([pair[side] for pair in known], dtype=np.int64) for side in (0, 1))
-        cosines = np.einsum("pd,pd->p", vectors.unit[first], vectors.unit[second])
+        cosines = vectors.cosines(first, second)
         sets.append(
             {
                 "name": file.name.removesuffix(".gz").rpartition(".")[0] or file.name,

@@ -67,7 +67,7 @@ def _spread(vectors: WordVectors, count: int) -> list[str]:
 def _map(vectors: WordVectors, analogies: Path) -> list[dict[str, Any]]:
     """[{"word", "x", "y", "group"}], coordinates rounded to 4 decimals, of vectors scaled to length 1."""
     chosen = _questioned(vectors, analogies) or dict.fromkeys(vectors.words[: 2 * GROUPS * PAIRS], "frequent words")
-    matrix = vectors.unit[[vectors.row(word) for word in chosen]].astype(np.float64)  # (W, D)
+    matrix = vectors.dense([vectors.row(word) for word in chosen]).astype(np.float64)  # (W, D)
     points = PCA(n_components=min(2, *matrix.shape), svd_solver="full").fit_transform(matrix)  # (W, ≤ 2)
     points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
     return [

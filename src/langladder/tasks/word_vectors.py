@@ -7,13 +7,11 @@ import torch
 
 from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.base import WordVectors
+from langladder.embeddings.method import Fitted, WordCorpus
 from langladder.embeddings.skipgram import SkipGram, SkipGramBatch, SkipGramConfig
-from langladder.errors import InputError
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, fit
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
+from langladder.tasks.training import fit
 
 
 class WordVectorTask(Task):
@@ -43,39 +41,38 @@ class WordVectorTask(Task):
 
 
 def train_word_vectors(
+    rung: type[SkipGram],
     config: SkipGramConfig,
-    stream: TokenStream,
-    vocabulary: Vocabulary,
+    corpus: WordCorpus,
     *,
     training: TrainingConfig,
     seed: int,
     work: Path,
     logger: Any = None,
-) -> tuple[WordVectors, TrainingResult]:
-    """Train word vectors on a stream whose rows are lines of word ids.
+) -> tuple[Fitted, dict[str, float]]:
+    """Train a network's word vectors.
 
     Args:
+        rung: the network, built as `rung(config, vocab_size)`.
         training: how to optimise. Its `max_steps` gives way to `config.epochs`, and a warm-up longer than a tenth of
             the steps is shortened to that.
         seed: of the first vectors, the order of the lines, subsampling, windows and noise.
         work: folder of the checkpoints; training goes on from there if it holds one of this very run.
 
-    Raises:
-        InputError: the stream is empty or has ids outside the vocabulary; see also `fit`.
+    Returns:
+        The vectors with their learning curve; what training cost (seconds, tokens_per_second, peak_memory_bytes).
     """
-    if len(stream.ids) and not 0 <= int(stream.ids.min()) <= int(stream.ids.max()) < len(vocabulary):
-        raise InputError(
-            f"word ids {stream.ids.min()} … {stream.ids.max()}, but the vocabulary has {len(vocabulary)} words; "
-            "make both again (stage `vocab`)"
-        )
-    batches = SkipGramBatches(stream, vocabulary, config, seed=seed)
+    vocabulary = corpus.vocabulary
+    batches = SkipGramBatches(corpus.stream, vocabulary, config, seed=seed)
     steps = config.epochs * batches.steps_per_epoch
     training = training.model_copy(
         update={"max_steps": steps, "warmup_steps": min(training.warmup_steps, -(-steps // 10))}
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = SkipGram(config, len(vocabulary))
+        network = rung(config, len(vocabulary))
     result = fit(WordVectorTask(network, training), batches, training, seed=seed, work=work, logger=logger)
-    about = {"method": "skip-gram with negative sampling", "config": config.model_dump(mode="json"), "seed": seed}
-    return WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about), result
+    about = {"method": rung.__name__, "config": config.model_dump(mode="json"), "seed": seed}
+    vectors = WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about)
+    cost = {name: getattr(result, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
+    return Fitted(vectors, result.curve), cost

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
-from langladder.artefacts import read_json, write_json
+from langladder.artefacts import read_json, write_arrays, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
-from langladder.text.tables import present_splits, read_column
+from langladder.text.tables import present_splits, read_column, read_table
 from langladder.text.words import WordMode, split_words
 
 
@@ -94,10 +95,11 @@ class Vocabulary:
 def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path) -> dict[str, Any]:
     """Build the vocabulary of a clean corpus' training split and write its word stream.
 
-    Writes `vocabulary.json` and `train.arrow` (a `TokenStream` whose rows are lines).
+    Writes `vocabulary.json`, `train.arrow` (a `TokenStream` whose rows are lines) and `documents.safetensors` (where in
+    the stream each document ends: `bounds` (D + 1,) int64).
 
     Returns:
-        Figures for the metrics: types, tokens, coverage (share of the running words that have an id).
+        Figures for the metrics: types, documents, words, kept words, coverage (share of the running words that have an id).
     """
     train = clean_folder / "train.parquet"
     if "train" not in present_splits(clean_folder):
@@ -114,6 +116,12 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
                 yield vocabulary.encode(words)
 
     TokenStream.write(out_folder / "train.arrow", rows())
+    # lines of one document stand together
+    documents = read_table(train, pa.schema([("document", pa.int64())])).column(0).to_numpy()
+    _, first_lines = np.unique(documents, return_index=True)
+    lines_at = TokenStream.open(out_folder / "train.arrow").offsets
+    bounds = lines_at[np.append(np.sort(first_lines), len(documents))]
+    write_arrays(out_folder / "documents.safetensors", {"bounds": bounds.astype(np.int64)})
     vocabulary.save(out_folder / "vocabulary.json")
     kept = int(vocabulary.counts.sum())
-    return {"types": len(vocabulary), "words": running, "kept_words": kept, "coverage": round(kept / running, 6)}
+    return {"types": len(vocabulary), "documents": len(bounds) - 1, "words": running, "kept_words": kept, "coverage": round(kept / running, 6)}
