@@ -54,6 +54,11 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
             hidden (B, T, D), and the state after the last token (None for networks with a bounded context).
         """
 
+    def input_embedding(self) -> nn.Embedding | None:
+        """The table (V, D) by which tokens enter, by house rule the attribute `embedding`; None without one."""
+        table = getattr(self, "embedding", None)
+        return table if isinstance(table, nn.Embedding) and table.num_embeddings == self.vocab_size else None
+
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """L = −(1/N) Σ_t log P(w_t | w_<t) in nats, over the N targets that are neither BOS nor PAD.
 
