@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.skipgram import SkipGramConfig
+from langladder.embeddings.method import Fitted, WordCorpus
+from langladder.embeddings.skipgram import SkipGram, SkipGramConfig
 from langladder.errors import InputError
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.tasks.training import TrainingResult
 from langladder.tasks.word_vectors import train_word_vectors
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
@@ -20,7 +20,7 @@ TRAINING = TrainingConfig(
 CONFIG = SkipGramConfig(dim=12, epochs=3, batch_words=400, shared_negatives=16, subsample=0.0, vectors="input")
 
 
-def world(lines: int = 600, seed: int = 0) -> tuple[TokenStream, Vocabulary]:
+def world(lines: int = 600, seed: int = 0) -> WordCorpus:
     """`PLACE` and `FOOD` words in frames of their own: within a kind the company is the same, between them not."""
     rng = np.random.default_rng(seed)
     frames = {"place": "they travel to {} by night", "food": "we eat fresh {} with salt"}
@@ -30,20 +30,20 @@ def world(lines: int = 600, seed: int = 0) -> tuple[TokenStream, Vocabulary]:
     ]
     vocabulary = Vocabulary.build(texts)
     rows = [vocabulary.encode(text.split()) for text in texts]
-    return TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)])), vocabulary
+    return WordCorpus(TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)])), vocabulary)
 
 
 def train(
     work: Path, config: SkipGramConfig = CONFIG, training: TrainingConfig = TRAINING, seed: int = 1
-) -> tuple[WordVectors, TrainingResult]:
-    stream, vocabulary = world()
-    return train_word_vectors(config, stream, vocabulary, training=training, seed=seed, work=work)
+) -> tuple[WordVectors, Fitted]:
+    fitted, _ = train_word_vectors(SkipGram, config, world(), training=training, seed=seed, work=work)
+    return fitted.vectors, fitted
 
 
 def test_learns_kinds_and_is_deterministic(tmp_path: Path) -> None:
-    vectors, result = train(tmp_path / "a")
-    assert result.steps == 3 * -(-3600 // 400)
-    losses = [row["train_loss"] for row in result.curve]
+    vectors, fitted = train(tmp_path / "a")
+    assert fitted.curve[-1]["step"] == 3 * -(-3600 // 400)
+    losses = [row["train_loss"] for row in fitted.curve]
     assert losses[-1] is not None and losses[-1] < 6 * np.log(2) * 0.7
     places, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
     within = np.mean([vectors.similarity(a, b) for kind in (places, foods) for a in kind for b in kind if a != b])
@@ -74,8 +74,8 @@ def test_resumed_equals_uninterrupted(tmp_path: Path) -> None:
         patch.setattr(SkipGramBatches, "train", fail_at_17)
         with pytest.raises(KilledError):
             train(tmp_path / "part", training=TRAINING.model_copy(update={"checkpoint_every": 5}))
-    resumed, result = train(tmp_path / "part")
-    assert result.steps == 27
+    resumed, fitted = train(tmp_path / "part")
+    assert fitted.curve[-1]["step"] == 27
     assert np.array_equal(resumed.matrix, whole.matrix)
 
 
@@ -93,11 +93,16 @@ def test_other_optimisers_and_summed_vectors(tmp_path: Path) -> None:
     assert alike > unlike + 0.3
 
 
-def test_bad_streams_are_refused(tmp_path: Path) -> None:
-    stream, vocabulary = world()
-    small = Vocabulary(vocabulary.words[:5], vocabulary.counts[:5])
+def test_cost_is_measured(tmp_path: Path) -> None:
+    _, cost = train_word_vectors(SkipGram, CONFIG, world(), training=TRAINING, seed=1, work=tmp_path)
+    assert set(cost) == {"seconds", "tokens_per_second", "peak_memory_bytes"}
+    assert cost["seconds"] > 0 and cost["tokens_per_second"] * cost["seconds"] == pytest.approx(3 * 3600, rel=0.01)
+
+
+def test_bad_streams_are_refused() -> None:
+    corpus = world()
+    small = Vocabulary(corpus.vocabulary.words[:5], corpus.vocabulary.counts[:5])
     with pytest.raises(InputError, match="the vocabulary has 5 words"):
-        train_word_vectors(CONFIG, stream, small, training=TRAINING, seed=1, work=tmp_path)
-    empty = TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+        WordCorpus(corpus.stream, small)
     with pytest.raises(InputError, match="empty"):
-        train_word_vectors(CONFIG, empty, vocabulary, training=TRAINING, seed=1, work=tmp_path)
+        WordCorpus(TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)), corpus.vocabulary)
