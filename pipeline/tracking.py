@@ -33,7 +33,7 @@ def _alone() -> Iterator[None]:
 
 
 def prepare(tasks: Iterable[str] = TASKS.values()) -> tuple[Any, dict[str, str]]:
-    """A client of the store, and the id of each task's experiment; makes the store and the experiments where missing."""
+    """A client of the store, and the id of each task's experiment; both are made where missing."""
     from mlflow import MlflowClient
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
