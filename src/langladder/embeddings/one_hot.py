@@ -1,0 +1,33 @@
+"""One-hot vectors: the baseline that knows nothing.
+
+    e_i[j] = 1 where j = i, else 0        ⇒        e_v · e_w = 0 for any two different words
+
+Sun is as near to star as to cat: nothing of the text is used but the list of its words. Whatever another method scores
+above this one it learned. Stored as sparse rows, for a dense table would hold V² numbers.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.schema import Config
+
+
+class OneHotConfig(Config):
+    """One-hot vectors have no settings."""
+
+
+class OneHot(EmbeddingMethod):
+    """The identity matrix, (V, V)."""
+
+    Config: ClassVar[type[Config]] = OneHotConfig
+
+    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:  # noqa: ARG002
+        """V unit vectors, each at right angles to all others. Nothing is trained and nothing drawn."""
+        size = len(corpus.vocabulary)
+        rows = np.arange(size, dtype=np.int32)
+        identity = csr_matrix((np.ones(size, dtype=np.float32), rows, np.arange(size + 1, dtype=np.int32)))
+        return Fitted(WordVectors(corpus.vocabulary.words, identity, corpus.vocabulary.counts, self.about(seed)))
