@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
@@ -56,6 +57,41 @@ def test_analogies_equal_brute_force() -> None:
                 scores[np.setdiff1d(np.arange(50), allowed)] = -np.inf
             assert values.tolist() == pytest.approx(np.sort(scores)[::-1][:3].tolist(), abs=1e-5)
             assert scores[found].tolist() == pytest.approx(values.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_multiplied_cosines_equal_brute_force(sparse: bool) -> None:
+    vectors = random_vectors()
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    if sparse:
+        vectors = WordVectors(vectors.words, csr_matrix(vectors.matrix))
+    rng = np.random.default_rng(1)
+    questions = rng.integers(0, 50, (600, 3))
+    among = np.sort(rng.choice(50, 30, replace=False))
+    shifted = (1 + unit @ unit.T) / 2
+    for allowed in (None, among):
+        answers, values = vectors.analogies(questions, k=3, among=allowed, method="3cosmul")
+        for (a, b, c), found, best in zip(questions, answers, values, strict=True):
+            scores = shifted[b] * shifted[c] / (shifted[a] + 0.001)
+            scores[[a, b, c]] = -np.inf
+            if allowed is not None:
+                scores[np.setdiff1d(np.arange(50), allowed)] = -np.inf
+            assert best.tolist() == pytest.approx(np.sort(scores)[::-1][:3].tolist(), rel=1e-4)
+            assert scores[found].tolist() == pytest.approx(best.tolist(), rel=1e-4)
+
+
+def test_multiplied_cosines_parity_with_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langladder.embeddings.base.EPSILON", 1e-6)  # gensim's; the paper has 0.001
+    vectors = random_vectors()
+    peer = KeyedVectors(8)
+    peer.add_vectors(vectors.words, vectors.matrix)
+    rng = np.random.default_rng(2)
+    for a, b, c in (rng.choice(50, 3, replace=False) for _ in range(50)):
+        one, two, three = (vectors.words[row] for row in (a, b, c))
+        theirs = peer.most_similar_cosmul(positive=[two, three], negative=[one], topn=4)
+        ours = vectors.analogy(one, two, three, 4, method="3cosmul")
+        assert [word for word, _ in ours] == [word for word, _ in theirs]
+        assert [score for _, score in ours] == pytest.approx([score for _, score in theirs], rel=1e-4)
 
 
 def test_nearest_parity_with_gensim() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from scipy.sparse import csr_matrix
 
-from langladder.embeddings.base import WordVectors
+from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
 
@@ -47,6 +48,7 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
     figures = evaluate_analogies(exact_vectors(), path)
     assert figures["overall"] == {
         "accuracy": 0.8,
+        "interval": [0.4, 1.0],  # Binomial(5, 0.8): P(≤ 1) = .007, P(≤ 2) = .058; P(5) = .33
         "correct": 4,
         "answered": 5,
         "questions": 6,
@@ -62,12 +64,67 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
     restricted = evaluate_analogies(exact_vectors(), path, restrict_vocabulary=4)
     assert restricted["overall"] | {"coverage": None} == {
         "accuracy": 1.0,
+        "interval": [1.0, 1.0],
         "correct": 2,
         "answered": 2,
         "questions": 6,
         "coverage": None,
     }
     assert restricted["semantic"]["accuracy"] is None
+
+
+def test_multiplied_cosines_answer_the_same_sets_golden(tmp_path: Path) -> None:
+    path = tmp_path / "questions.txt"
+    path.write_text(QUESTIONS, encoding="utf-8")
+    figures = evaluate_analogies(exact_vectors(), path, method="3cosmul")
+    assert figures["method"] == "3cosmul" and figures["overall"]["correct"] == 4
+
+    # shifted cosines with b, c and a: x 1, .5, .5; y .8, .8, .68; z .775, .775, .5
+    words = ["a", "b", "c", "x", "y", "z"]
+    matrix = np.zeros((6, 6), dtype=np.float32)
+    matrix[:3, :3] = np.eye(3)
+    matrix[3, 1] = 1
+    matrix[4, :3] = [0.36, 0.6, 0.6]
+    matrix[5, :3] = [0, 0.55, 0.55]
+    matrix[4, 3] = np.sqrt(1 - (matrix[4] ** 2).sum())
+    matrix[5, 4] = np.sqrt(1 - (matrix[5] ** 2).sum())
+    answers = WordVectors(words, matrix).analogy("a", "b", "c", 3, method="3cosmul")
+    assert [word for word, _ in answers] == ["z", "x", "y"]
+    assert [score for _, score in answers] == pytest.approx(
+        [0.775**2 / 0.501, 0.5 / 0.501, 0.64 / 0.681], abs=1e-5
+    )  # ε = 0.001
+
+
+@pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
+def test_sparse_and_dense_vectors_give_the_same_figures(tmp_path: Path, method: AnalogyMethod) -> None:
+    path = tmp_path / "questions.txt"
+    path.write_text(QUESTIONS, encoding="utf-8")
+    dense = exact_vectors()
+    sparse = WordVectors(dense.words, csr_matrix(dense.matrix))
+    assert evaluate_analogies(sparse, path, method=method) == evaluate_analogies(dense, path, method=method)
+
+
+def test_king_minus_man_plus_woman_golden() -> None:
+    """The gender axis of the classic table: 1.05 near queen's .97; the wrong sign lands at −2.95."""
+    table = {  # gender, royal, age, food
+        "man": [-1, 0.01, 0.03, 0.09],
+        "woman": [1, 0.02, 0.02, 0.01],
+        "king": [-0.95, 0.93, 0.70, 0.02],
+        "queen": [0.97, 0.95, 0.69, 0.01],
+        "apple": [0, -0.01, 0.03, 1],
+        "orange": [0.01, 0, -0.02, 1],
+    }
+    vectors = WordVectors(list(table), np.array(list(table.values()), dtype=np.float32))
+    right = vectors["king"] - vectors["man"] + vectors["woman"]
+    assert right[0] == pytest.approx(1.05) and abs(right[0] - vectors["queen"][0]) == pytest.approx(0.08)
+    wrong = vectors["man"] - vectors["woman"] + vectors["king"]
+    assert wrong[0] == pytest.approx(-2.95) and abs(wrong[0] - vectors["queen"][0]) > 3
+    for method in ("3cosadd", "3cosmul"):
+        assert vectors.analogy("man", "woman", "king", method=method)[0][0] == "queen"
+    unit = {word: vectors.dense([vectors.row(word)])[0] for word in table}
+    target = unit["woman"] - unit["man"] + unit["king"]
+    cosine = unit["queen"] @ target / np.linalg.norm(target)
+    assert vectors.analogy("man", "woman", "king")[0][1] == pytest.approx(cosine, abs=1e-6)
 
 
 def test_folder_gzip_and_byte_order_mark(tmp_path: Path) -> None:

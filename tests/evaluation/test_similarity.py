@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.similarity import evaluate_similarity, read_similarity, spearman
+from langladder.evaluation.similarity import evaluate_similarity, pair_scores, read_similarity, spearman
 
 REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "wordsim"
 
@@ -35,9 +36,36 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
         "# word word score\nzero\ta\t9\nzero b 7.5\nZero\tc\t8\nzero\td\t0\nzero\tother\t5\n", encoding="utf-8"
     )
     figures = evaluate_similarity(fan(), path)
-    assert figures["sets"] == [{"name": "pairs", "spearman": 0.8, "pairs": 5, "covered": 4, "coverage": 0.8}]
+    (found,) = figures["sets"]
+    low, high = found.pop("interval")
+    assert -1 <= low < 0.8 < high <= 1
+    assert found == {"name": "pairs", "spearman": 0.8, "pairs": 5, "covered": 4, "coverage": 0.8}
     assert evaluate_similarity(fan(), path, ignore_case=False)["sets"][0]["covered"] == 3
     json.dumps(figures)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_measures_golden(sparse: bool) -> None:
+    matrix = np.array([[3, 4], [6, 8], [0, 2]], dtype=np.float32)
+    vectors = WordVectors(["v", "w", "u"], csr_matrix(matrix) if sparse else matrix)
+    first, second = np.array([0, 0]), np.array([1, 2])
+    assert pair_scores(vectors, first, second, "cosine").tolist() == pytest.approx([1, 0.8])
+    assert pair_scores(vectors, first, second, "dot").tolist() == pytest.approx([50, 8])
+    assert pair_scores(vectors, first, second, "euclidean").tolist() == pytest.approx([-5, -np.sqrt(13)])
+    none = np.array([], dtype=np.int64)
+    assert all(len(pair_scores(vectors, none, none, measure)) == 0 for measure in ("cosine", "dot", "euclidean"))
+
+
+def test_the_measure_decides_the_ranks(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tlong\t3\na\tnear\t2\na\taside\t1\n", encoding="utf-8")
+    matrix = np.array([[1, 0], [9, 1], [1, 0.2], [0.4, 0.4]], dtype=np.float32)
+    vectors = WordVectors(["a", "long", "near", "aside"], matrix)
+    found = {
+        measure: evaluate_similarity(vectors, path, measure=measure)["sets"][0]["spearman"]
+        for measure in ("cosine", "dot", "euclidean")
+    }
+    assert found == {"cosine": 1.0, "dot": 1.0, "euclidean": -0.5}  # the long vector is far, though it points alike
 
 
 @pytest.mark.real
@@ -71,6 +99,8 @@ def test_real_sets_parity_with_gensim() -> None:
         (b"a b\n", ":1: 'a b' is not"),
         (b"a b 1\na b high\n", ":2: 'a b high' is not"),
         (b"a b nan\n", ":1:"),
+        (b"word1\tword2\tscore\n", "headings"),
+        (b"a\t\t3\n", ":1:"),
         (b"\n# nothing\n", "no word pairs"),
         (b"a b 1\n\xff\n", ":2: not UTF-8"),
     ],

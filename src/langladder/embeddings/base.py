@@ -1,19 +1,23 @@
 """What every method that yields word vectors ends as: words, a matrix, and the questions one can ask of it.
 
-Similarity is the cosine; an analogy a : b :: c : ? is answered by 3CosAdd (Mikolov et al. 2013, "Linguistic
-Regularities in Continuous Space Word Representations", section 4): the word nearest to b − a + c, all vectors scaled
-to length 1, the three words of the question left out.
+Similarity is the cosine. An analogy a : b :: c : ? is answered, all vectors scaled to length 1 and the three words of
+the question left out, by one of
+
+    3CosAdd (Mikolov et al. 2013, "Linguistic Regularities in Continuous Space Word Representations", section 4):
+        argmax_w cos(w, b − a + c)
+    3CosMul (Levy & Goldberg 2014, "Linguistic Regularities in Sparse and Explicit Word Representations", section 6):
+        argmax_w cos(w, b) cos(w, c) / (cos(w, a) + ε), each cosine shifted to (x + 1) / 2 so that none is negative
 
 The matrix may be dense, or sparse where most entries are zero (counts of company, one-hot): the questions are the same.
 
-Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs.
+Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs, U different words.
 """
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags_array, issparse
@@ -23,7 +27,9 @@ from langladder.counts.cooccurrence import load_counts, save_counts
 from langladder.embeddings import word2vec_format
 from langladder.errors import InputError
 
-QUESTIONS_AT_ONCE = 512  # bounds the (Q, V) table of cosines that one product makes
+QUESTIONS_AT_ONCE = 256  # bounds the (Q, A) tables of cosines
+EPSILON = 0.001  # ε of 3CosMul
+AnalogyMethod = Literal["3cosadd", "3cosmul"]
 
 
 @dataclass(frozen=True)
@@ -127,43 +133,67 @@ class WordVectors:
             (self.words[other], float(cosines[other])) for other in _largest(cosines[None], min(k, len(self) - 1))[0]
         ]
 
-    def analogy(self, a: str, b: str, c: str, k: int = 1) -> list[tuple[str, float]]:
-        """a is to b as c is to …: the k best answers with their cosines, best first."""
-        answers, cosines = self.analogies(np.array([[self.row(a), self.row(b), self.row(c)]]), k)
-        pairs = zip(answers[0], cosines[0], strict=True)
-        return [(self.words[row], float(cosine)) for row, cosine in pairs if cosine > -np.inf]
+    def analogy(
+        self, a: str, b: str, c: str, k: int = 1, *, method: AnalogyMethod = "3cosadd"
+    ) -> list[tuple[str, float]]:
+        """a is to b as c is to …: the k best answers with their scores (cosines by 3CosAdd), best first."""
+        answers, scores = self.analogies(np.array([[self.row(a), self.row(b), self.row(c)]]), k, method=method)
+        pairs = zip(answers[0], scores[0], strict=True)
+        return [(self.words[row], float(score)) for row, score in pairs if score > -np.inf]
 
     def analogies(
-        self, questions: np.ndarray, k: int = 1, *, among: np.ndarray | None = None
+        self,
+        questions: np.ndarray,
+        k: int = 1,
+        *,
+        among: np.ndarray | None = None,
+        method: AnalogyMethod = "3cosadd",
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Many analogies at once: argmax_w cos(w, b − a + c), w none of a, b, c.
+        """Many analogies at once: the words w that fit a : b :: c : w best, w none of a, b, c.
 
         Args:
             questions: (Q, 3) rows of the words a, b, c.
             among: rows that may be answers, ascending; None: all.
+            method: 3CosAdd, scored by cos(w, b − a + c), or 3CosMul, scored by its quotient.
 
         Returns:
-            answers (Q, K) rows of the matrix, and their cosines (Q, K) float32; best first. Where K exceeds
+            answers (Q, K) rows of the matrix, and their scores (Q, K) float32; best first. Where K exceeds
             the possible answers, the question's own words come last, with −∞.
         """
         among = np.arange(len(self)) if among is None else among
         candidates = self.unit if len(among) == len(self) else self.unit[among]  # (A, D)
         answers = np.empty((len(questions), min(k, len(among))), dtype=np.int64)
-        cosines = np.empty(answers.shape, dtype=np.float32)
+        scores = np.empty(answers.shape, dtype=np.float32)
         for first in range(0, len(questions), QUESTIONS_AT_ONCE):
             part = questions[first : first + QUESTIONS_AT_ONCE]
-            a, b, c = (self.unit[part[:, column]] for column in range(3))  # (Q, D) each
-            target = b - a + c
-            table = target @ candidates.T  # (Q, A)
-            table, square = (table.toarray(), target.multiply(target)) if self.is_sparse else (table, target * target)
-            table /= np.maximum(np.sqrt(np.asarray(square.sum(axis=1))), 1e-12).reshape(-1, 1)
+            table = self._add(part, candidates) if method == "3cosadd" else self._multiply(part, candidates)  # (Q, A)
             places = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
             asked, column = np.nonzero(among[places] == part)
             table[asked, places[asked, column]] = -np.inf
             best = _largest(table, k)
             answers[first : first + len(part)] = among[best]
-            cosines[first : first + len(part)] = np.take_along_axis(table, best, axis=1)
-        return answers, cosines
+            scores[first : first + len(part)] = np.take_along_axis(table, best, axis=1)
+        return answers, scores
+
+    def _add(self, questions: np.ndarray, candidates: Any) -> np.ndarray:
+        """cos(w, b − a + c) of every question and candidate, (Q, A)."""
+        a, b, c = (self.unit[questions[:, column]] for column in range(3))  # (Q, D) each
+        target = b - a + c
+        table = target @ candidates.T  # (Q, A)
+        table, square = (table.toarray(), target.multiply(target)) if self.is_sparse else (table, target * target)
+        table /= np.maximum(np.sqrt(np.asarray(square.sum(axis=1))), 1e-12).reshape(-1, 1)
+        return np.asarray(table)
+
+    def _multiply(self, questions: np.ndarray, candidates: Any) -> np.ndarray:
+        """3CosMul of every question and candidate, (Q, A); questions of one section share words: each is asked once."""
+        asked, places = np.unique(questions, return_inverse=True)  # (U,), (Q, 3)
+        table = self.unit[asked] @ candidates.T  # (U, A)
+        table = np.maximum(0, (1 + (table.toarray() if self.is_sparse else table)) / 2)
+        a, b, c = places.reshape(-1, 3).T
+        # cos(w, b) cos(w, c) / (cos(w, a) + ε)
+        scores: np.ndarray = table[b] * table[c]
+        scores /= table[a] + np.float32(EPSILON)
+        return scores
 
     def save(self, folder: Path) -> None:
         """Write `vectors.safetensors` (the matrix or its CSR parts) and `words.json` (the rest), atomically."""

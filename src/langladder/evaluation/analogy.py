@@ -1,4 +1,4 @@
-"""Analogies: does b − a + c lie nearest to d?
+"""Analogies: is d the word that fits a : b :: c best?
 
 Question files have the form of the Google set (Mikolov et al. 2013, "Efficient Estimation of Word Representations in
 Vector Space", section 4.1): a section opens with `: name`, and each line below it has four words, a b c d. Sections
@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from langladder.embeddings.base import WordVectors
+from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.question_files import question_files, read_lines
+from langladder.evaluation.bootstrap import share_interval
+from langladder.evaluation.question_files import question_files, read_lines, rows_by_word
 
 SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`
     "adjective-to-adverb",
@@ -71,18 +72,25 @@ def is_syntactic(section: str) -> bool:
 
 
 def evaluate_analogies(
-    vectors: WordVectors, path: Path, *, restrict_vocabulary: int | None = None, ignore_case: bool = True
+    vectors: WordVectors,
+    path: Path,
+    *,
+    restrict_vocabulary: int | None = None,
+    ignore_case: bool = True,
+    method: AnalogyMethod = "3cosadd",
 ) -> dict[str, Any]:
-    """Answer the questions of a file, or of all question files in a folder, by 3CosAdd.
+    """Answer the questions of a file, or of all question files in a folder.
 
     Args:
         restrict_vocabulary: use the most frequent so many words only.
         ignore_case: match words whatever their case; of words that differ in case only, the most frequent one stands.
+        method: how the answer is found, see `langladder.embeddings.base`.
 
     Returns:
-        {"overall", "semantic", "syntactic", "sections": [{"name", …}], "restrict_vocabulary", "skipped_files"}, where
-        each figure has "accuracy" (share of the answered questions, null if none), "correct", "answered",
-        "questions", "coverage". "semantic" and "syntactic" are null unless the set has syntactic sections.
+        {"overall", "semantic", "syntactic", "sections": [{"name", …}], "restrict_vocabulary", "method",
+        "skipped_files"}, where each figure has "accuracy" (share of the answered questions) with its "interval"
+        [low, high] (95 %), both null if none is answered, "correct", "answered", "questions", "coverage". "semantic"
+        and "syntactic" are null unless the set has syntactic sections.
 
     Raises:
         InputError: see `read_analogies`; or `restrict_vocabulary` below 1.
@@ -91,10 +99,12 @@ def evaluate_analogies(
         raise InputError(f"restrict_vocabulary: {restrict_vocabulary}; allowed: 1 or more, or null for all words")
     files, skipped = question_files(path, lambda line: line.startswith(":"), "analogy questions")
     sections = [section for file in files for section in read_analogies(file)]
-    rows = _rows(vectors, restrict_vocabulary, ignore_case)
+    rows = rows_by_word(vectors, restrict_vocabulary, ignore_case=ignore_case)
     among = np.array(sorted(rows.values()), dtype=np.int64)
 
-    figures = [{"name": section.name} | _score(vectors, section, rows, among, ignore_case) for section in sections]
+    figures = [
+        {"name": section.name} | _score(vectors, section, rows, among, ignore_case, method) for section in sections
+    ]
     syntactic = [figure for figure in figures if is_syntactic(figure["name"])]
     semantic = [figure for figure in figures if not is_syntactic(figure["name"])]
     return {
@@ -103,20 +113,18 @@ def evaluate_analogies(
         "syntactic": _total(syntactic) if syntactic else None,
         "sections": figures,
         "restrict_vocabulary": restrict_vocabulary,
+        "method": method,
         "skipped_files": skipped,
     }
 
 
-def _rows(vectors: WordVectors, restrict_vocabulary: int | None, ignore_case: bool) -> dict[str, int]:
-    """Word as it is matched → row; of several spellings the first (most frequent) stands."""
-    rows: dict[str, int] = {}
-    for row, word in enumerate(vectors.words[:restrict_vocabulary]):
-        rows.setdefault(word.casefold() if ignore_case else word, row)
-    return rows
-
-
 def _score(
-    vectors: WordVectors, section: Section, rows: dict[str, int], among: np.ndarray, ignore_case: bool
+    vectors: WordVectors,
+    section: Section,
+    rows: dict[str, int],
+    among: np.ndarray,
+    ignore_case: bool,
+    method: AnalogyMethod,
 ) -> dict[str, Any]:
     known = []
     for question in section.questions:
@@ -124,7 +132,7 @@ def _score(
         if all(word in rows for word in words):
             known.append([rows[word] for word in words])
     asked = np.array(known, dtype=np.int64).reshape(-1, 4)
-    answers, _ = vectors.analogies(asked[:, :3], among=among)
+    answers, _ = vectors.analogies(asked[:, :3], among=among, method=method)
     return _figure(int((answers[:, 0] == asked[:, 3]).sum()) if len(asked) else 0, len(asked), len(section.questions))
 
 
@@ -135,6 +143,7 @@ def _total(figures: list[dict[str, Any]]) -> dict[str, Any]:
 def _figure(correct: int, answered: int, questions: int) -> dict[str, Any]:
     return {
         "accuracy": round(correct / answered, 6) if answered else None,
+        "interval": share_interval(correct, answered),
         "correct": correct,
         "answered": answered,
         "questions": questions,

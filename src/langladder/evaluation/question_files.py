@@ -1,9 +1,13 @@
-"""Finding and reading evaluation sets: one text file, or a folder of them among other files, plain or gzipped."""
+"""Finding and reading evaluation sets: one text file, or a folder of them among other files, plain or gzipped.
+
+And finding their words among those that have vectors, whatever their case.
+"""
 
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 
 Line = tuple[int, str]  # number, text without surrounding space
@@ -53,3 +57,14 @@ def question_files(path: Path, is_first_line: Callable[[str], bool], kind: str) 
     if not found:
         raise InputError(f"{path}: none of its {len(others)} files is a set of {kind}")
     return found, others
+
+
+def rows_by_word(vectors: WordVectors, most_frequent: int | None = None, *, ignore_case: bool) -> dict[str, int]:
+    """Word as it is matched → its row, among the first so many words.
+
+    With `ignore_case` the keys are case-folded, and of several spellings the first (most frequent) stands.
+    """
+    rows: dict[str, int] = {}
+    for row, word in enumerate(vectors.words[:most_frequent]):
+        rows.setdefault(word.casefold() if ignore_case else word, row)
+    return rows

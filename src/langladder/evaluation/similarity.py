@@ -1,25 +1,28 @@
-"""Word similarity: do the cosines of word pairs rank like the scores that people gave them?
+"""Word similarity: do word pairs rank by their vectors as by the scores that people gave them?
 
-Sets such as WordSim-353 (Finkelstein et al. 2002) and SimLex-999 (Hill et al. 2015): a line has two words and a score,
-separated by tabs or spaces. The measure is Spearman's ρ, the correlation of the ranks; pairs with a word that has no
-vector are left out, and coverage says how many are not.
+Sets such as WordSim-353 (Finkelstein et al. 2002), its parts for similarity and relatedness (Agirre et al. 2009),
+SimLex-999 (Hill et al. 2015) and RG-65 (Rubenstein & Goodenough 1965): a line has two words and a score, separated by
+tabs or spaces. The figure is Spearman's ρ, the correlation of the ranks; pairs with a word that has no vector are left
+out, and coverage says how many are not.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.question_files import question_files, read_lines
+from langladder.evaluation.bootstrap import spearman_interval
+from langladder.evaluation.question_files import question_files, read_lines, rows_by_word
 
 Pair = tuple[str, str, float]
+Measure = Literal["cosine", "dot", "euclidean"]
 
 
 def read_similarity(path: Path) -> list[Pair]:
-    """The pairs of one file: word, word, score.
+    """The pairs of one file: word, word, score. Lines that open with # are comments.
 
     Raises:
         InputError: the file is missing, has no pairs, or a line is malformed (names it).
@@ -30,7 +33,10 @@ def read_similarity(path: Path) -> list[Pair]:
             continue
         pair = _parse(text)
         if pair is None:
-            raise InputError(f"{path}:{number}: {text[:60]!r} is not `word word score` (tabs or spaces between)")
+            raise InputError(
+                f"{path}:{number}: {text[:60]!r} is not `word word score` "
+                "(tabs or spaces between, the score a number; a line of headings needs a # in front)"
+            )
         pairs.append(pair)
     if not pairs:
         raise InputError(f"{path}: has no word pairs")
@@ -38,8 +44,8 @@ def read_similarity(path: Path) -> list[Pair]:
 
 
 def _parse(text: str) -> Pair | None:
-    fields = text.split()
-    if len(fields) != 3:
+    fields = [field.strip() for field in text.split("\t")] if "\t" in text else text.split()
+    if len(fields) != 3 or not all(fields):
         return None
     try:
         score = float(fields[2])
@@ -48,45 +54,66 @@ def _parse(text: str) -> Pair | None:
     return (fields[0], fields[1], score) if np.isfinite(score) else None
 
 
-def evaluate_similarity(vectors: WordVectors, path: Path, *, ignore_case: bool = True) -> dict[str, Any]:
+def evaluate_similarity(
+    vectors: WordVectors, path: Path, *, ignore_case: bool = True, measure: Measure = "cosine"
+) -> dict[str, Any]:
     """Compare with the human scores of a file, or of all similarity sets in a folder.
 
     Args:
         ignore_case: match words whatever their case; of words that differ in case only, the most frequent one stands.
+        measure: see `pair_scores`.
 
     Returns:
-        {"sets": [{"name", "spearman", "pairs", "covered", "coverage"}], "skipped_files"}; "spearman" is null where
-        fewer than two pairs are covered or one side is constant.
+        {"sets": [{"name", "spearman", "interval", "pairs", "covered", "coverage"}], "measure", "skipped_files"};
+        "interval" is the 95 % interval [low, high] of "spearman", both null where fewer than two pairs are covered
+        (three for the interval) or one side is constant.
 
     Raises:
         InputError: see `read_similarity`.
     """
     files, skipped = question_files(path, lambda line: _parse(line) is not None, "word pairs with scores")
-    rows: dict[str, int] = {}
-    for row, word in enumerate(vectors.words):
-        rows.setdefault(word.casefold() if ignore_case else word, row)
+    rows = rows_by_word(vectors, ignore_case=ignore_case)
+    fold = str.casefold if ignore_case else str
 
     sets = []
     for file in files:
         pairs = read_similarity(file)
-        fold = str.casefold if ignore_case else str
         known = [
             (rows[fold(first)], rows[fold(second)], score)
             for first, second, score in pairs
             if fold(first) in rows and fold(second) in rows
         ]
         first, second = (np.array([pair[side] for pair in known], dtype=np.int64) for side in (0, 1))
-        cosines = vectors.cosines(first, second)
+        found, given = pair_scores(vectors, first, second, measure), np.array([score for *_, score in known])
+        correlation = spearman(found, given)
         sets.append(
             {
                 "name": file.name.removesuffix(".gz").rpartition(".")[0] or file.name,
-                "spearman": spearman(cosines, np.array([score for *_, score in known])),
+                "spearman": correlation,
+                "interval": None if correlation is None else spearman_interval(found, given),
                 "pairs": len(pairs),
                 "covered": len(known),
                 "coverage": round(len(known) / len(pairs), 6),
             }
         )
-    return {"sets": sets, "skipped_files": skipped}
+    return {"sets": sets, "measure": measure, "skipped_files": skipped}
+
+
+def pair_scores(vectors: WordVectors, first: np.ndarray, second: np.ndarray, measure: Measure = "cosine") -> np.ndarray:
+    """How alike pairs of rows are, (P,) and (P,) → (P,); larger is more alike.
+
+    Args:
+        measure: "cosine" v · w / (‖v‖ ‖w‖), "dot" v · w, or "euclidean" −‖v − w‖, the latter two of the vectors as
+            they are.
+    """
+    if measure == "cosine":
+        return vectors.cosines(first, second)
+    v, w = vectors.matrix[first], vectors.matrix[second]  # (P, D)
+    if measure == "euclidean":
+        v = w = v - w
+    products = v.multiply(w) if vectors.is_sparse else v * w
+    sums = np.asarray(products.sum(axis=1)).ravel()
+    return sums if measure == "dot" else -np.sqrt(sums)
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
