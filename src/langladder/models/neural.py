@@ -1,9 +1,10 @@
 """What every language model trained by gradients shares: the loss, the scores, saving.
 
 A network says how tokens become hidden states (`forward`) and how far back it can see (`context`); this class makes
-the rest from it. Recurrent networks see everything through their carried state. Networks with a bounded context slide
-a window by half its length, so that each token is scored once and, where the row is long enough, with at least half a
-window before it.
+the rest from it. Networks with carried state read a text from left to right: recurrent ones carry what they remember,
+those with a fixed reach (the last n words, a stack of convolutions) what that reach holds. Networks with a bounded
+context slide a window by half its length, so that each token is scored once and, where the row is long enough, with at
+least half a window before it.
 
 Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C context, W windows.
 """
@@ -18,12 +19,14 @@ import torch
 from torch import nn
 
 from langladder import schema
+from langladder.errors import InputError
 from langladder.models.base import LanguageModel, check_tokens, predicted
-from langladder.nn.output import SoftmaxOutput
-from langladder.text.specials import PAD
+from langladder.nn.output import OutputLayer
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, PAD
 
 CHUNK = 256
-"""Tokens a recurrent network reads at a time when scoring."""
+"""Tokens a network with carried state reads at a time when scoring."""
 
 WINDOW_TOKENS = 8192
 """Tokens read at a time when scoring windows."""
@@ -35,7 +38,7 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
     `context` is how many tokens back a position can see, itself included; None for a network with carried state.
     """
 
-    head: SoftmaxOutput
+    head: OutputLayer
     context: int | None = None
 
     def __init__(self, config: schema.Config, vocab_size: int) -> None:
@@ -53,6 +56,18 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
         Returns:
             hidden (B, T, D), and the state after the last token (None for networks with a bounded context).
         """
+
+    def prepare(self, stream: TokenStream) -> None:
+        """Before training: let the output layer know how often each token is to be predicted in the training stream.
+
+        Raises:
+            InputError: an id outside the vocabulary.
+        """
+        counts = np.bincount(stream.ids, minlength=self.vocab_size)  # (V,)
+        if len(counts) > self.vocab_size:
+            raise InputError(f"training stream: has id {len(counts) - 1}; the model's vocabulary is {self.vocab_size}")
+        counts[[PAD, BOS]] = 0
+        self.head.set_counts(torch.from_numpy(counts))
 
     def input_embedding(self) -> nn.Embedding | None:
         """The table (V, D) by which tokens enter, by house rule the attribute `embedding`; None without one."""
@@ -93,7 +108,7 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
 
     @torch.no_grad()
     def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
-        """See `LanguageModel.advance`: a recurrent network reads on from its hidden state, a token at a time."""
+        """See `LanguageModel.advance`: a network with carried state reads on from it, a token at a time."""
         if self.context is not None:
             return super().advance(tokens, state)
         with _scoring(self, tokens.device.type):
@@ -145,11 +160,15 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
         own = self._own_tensors()
         if own.keys() != arrays.keys():
             raise ValueError(f"names differ: {sorted(own.keys() ^ arrays.keys())}")
-        with torch.no_grad():
-            for name, tensor in own.items():
-                if tensor.shape != arrays[name].shape:
-                    raise ValueError(f"{name}: shape {arrays[name].shape}, expected {tuple(tensor.shape)}")
-                tensor.copy_(torch.from_numpy(arrays[name]))
+        for name, tensor in own.items():
+            if tensor.shape != arrays[name].shape:
+                raise ValueError(f"{name}: shape {arrays[name].shape}, expected {tuple(tensor.shape)}")
+        # not strict, because a shared tensor is named once here and twice in the network
+        self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()}, strict=False)
+
+    def number_of_parameters(self) -> int:
+        """Parameters, shared ones counted once; without buffers such as word counts, which nothing learns."""
+        return sum(parameter.numel() for parameter in self.parameters())
 
     def _own_tensors(self) -> dict[str, torch.Tensor]:
         seen: set[int] = set()

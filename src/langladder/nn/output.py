@@ -13,6 +13,7 @@ Shape legend: N positions, D width, V vocabulary, n positions of one slice.
 """
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -22,7 +23,36 @@ SLICE_BYTES = 128 * 2**20
 """Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
 
 
-class SoftmaxOutput(nn.Module):
+class OutputLayer(nn.Module, ABC):
+    """From hidden states to P(v | h): the contract of the full softmax and of everything that spares its cost.
+
+    `width` is D, `vocab_size` V. `loss` is what trains; the other two are exact and normalised, whatever trains.
+    """
+
+    width: int
+    vocab_size: int
+
+    @abstractmethod
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(…, D) → scores (…, V), whose log-softmax is log P (log P itself is its own log-softmax)."""
+
+    @abstractmethod
+    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """Summed training loss in nats: (N, D), (N,) → scalar; differentiable.
+
+        Raises:
+            InputError: label smoothing is asked of a layer whose loss does not see every word.
+        """
+
+    @abstractmethod
+    def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """log P(target | h) for each position: (N, D), (N,) → (N,) float32; no gradient."""
+
+    def set_counts(self, counts: torch.Tensor) -> None:
+        """How often each word occurs in the training text, (V,): for the layers that are built on it."""
+
+
+class SoftmaxOutput(OutputLayer):
     """P(v | h) = softmax(W h + b)_v.
 
     Args:
@@ -36,6 +66,7 @@ class SoftmaxOutput(nn.Module):
         super().__init__()
         if tied is not None and not isinstance(tied, nn.Parameter):
             raise TypeError(f"tied: an embedding's weight is a Parameter, got {type(tied)}")
+        self.width, self.vocab_size = width, vocab_size
         self.weight = nn.Parameter(torch.empty(vocab_size, width)) if tied is None else tied
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
         if tied is None:

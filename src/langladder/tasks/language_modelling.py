@@ -75,6 +75,7 @@ def train_language_model(
         seed=seed,
         validation_tokens=config.validation_tokens,
     )
+    model.prepare(train)
     result = fit(LanguageModelling(model, config), batches, config, seed=seed, work=work, logger=logger)
     model.cpu().eval()
     return result

@@ -1,0 +1,66 @@
+"""Which output layer a model has, as settings that every network with words at its end shares."""
+
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+
+from langladder import schema
+from langladder.nn.adaptive_softmax import AdaptiveSoftmax
+from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
+from langladder.nn.output import OutputLayer, SoftmaxOutput
+from langladder.nn.sampled_softmax import NoiseContrastive, SampledSoftmax
+
+
+class OutputConfig(schema.Config):
+    """Settings of the output layer, for a model's own settings to inherit."""
+
+    output: Literal["softmax", "adaptive", "hierarchical", "sampled", "nce"] = "softmax"
+    tie_weights: bool = False  # the embedding table is also the output's matrix
+    noise_samples: int = Field(default=256, ge=1)  # sampled and nce: noise words a batch
+    noise: Literal["unigram", "log_uniform", "uniform"] = "unigram"  # sampled and nce: what they are drawn from
+    noise_power: float = Field(default=1.0, ge=0, le=1)  # of the unigram noise; word2vec takes 0.75
+    cutoffs: list[float] = Field(default=[0.1, 0.4], min_length=1)  # adaptive: cuts, as shares of the vocabulary
+    shrink: int = Field(default=4, ge=1)  # adaptive: by how much each cluster is narrower than the one before
+
+    @model_validator(mode="after")
+    def _check_output(self) -> "OutputConfig":
+        if self.tie_weights and self.output in ("adaptive", "hierarchical"):
+            raise ValueError(
+                f"tie_weights=true with output={self.output}: that layer has no vector a word to share with the "
+                "embedding; set tie_weights to false, or output to softmax, sampled or nce"
+            )
+        if not all(0 < a < b < 1 for a, b in zip(self.cutoffs, [*self.cutoffs[1:], 1 - 1e-12], strict=True)):
+            raise ValueError(f"cutoffs={self.cutoffs}: rising shares of the vocabulary, each between 0 and 1")
+        return self
+
+
+def make_output(config: OutputConfig, *, width: int, embedding: nn.Embedding) -> tuple[nn.Module, OutputLayer]:
+    """The bridge and the output layer for hidden states of this width.
+
+    The bridge is a projection to the embedding's width where tied weights ask for one, else it does nothing.
+    """
+    vocab_size, narrow = embedding.num_embeddings, embedding.embedding_dim
+    bridged = config.tie_weights and width != narrow
+    bridge = nn.Linear(width, narrow) if bridged else nn.Identity()
+    tied = embedding.weight if config.tie_weights else None
+    return bridge, _layer(config, narrow if bridged else width, vocab_size, tied)
+
+
+def _layer(config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor | None) -> OutputLayer:
+    if config.output == "adaptive":
+        return AdaptiveSoftmax(width=width, vocab_size=vocab_size, shares=config.cutoffs, shrink=config.shrink)
+    if config.output == "hierarchical":
+        return HierarchicalSoftmax(width=width, vocab_size=vocab_size)
+    if config.output == "softmax":
+        return SoftmaxOutput(width=width, vocab_size=vocab_size, tied=tied)
+    kind = NoiseContrastive if config.output == "nce" else SampledSoftmax
+    return kind(
+        width=width,
+        vocab_size=vocab_size,
+        samples=config.noise_samples,
+        noise=config.noise,
+        power=config.noise_power,
+        tied=tied,
+    )
