@@ -33,6 +33,7 @@ def test_every_word_of_the_truth_is_in_the_vocabulary(folder: Path) -> None:
     known = count_words(generate_text(TINY)["train"]["text"].to_pylist())
     words = [line.split() for line in lines(folder / "analogies.txt") if not line.startswith(":")]
     words += [line.split("\t")[:2] for line in lines(folder / "similarity.tsv")]
+    words += [line.split() for line in lines(folder / "groups.txt") if line[0] not in ":#"]
     words += [re.findall(r" ([^() ]+)\)", line) for line in lines(folder / "sentiment_trees.txt")]
     words += [" ".join(line.split("\t")[:2]).split() for line in lines(folder / "entailment.tsv")]
     for record in map(json.loads, lines(folder / "agreement.jsonl")):
@@ -47,6 +48,20 @@ def test_same_seed_same_bytes(folder: Path, tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         path.name: path.read_bytes() for path in folder.iterdir()
     }
+
+
+def test_groups_are_those_of_the_lexicon(folder: Path) -> None:
+    first, *rest = lines(folder / "groups.txt")
+    assert first.startswith("#")  # so that a folder of truth sets never takes the file for analogy questions
+    found = {name.removeprefix(": "): row.split() for name, row in zip(rest[::2], rest[1::2], strict=True)}
+    assert len(found) == 27 + 4
+    assert {"country", "country-capital", "animal-pet", "food-fruit", "drink", "thing-tool", "person-job"} <= set(found)
+    words = [word for group in found.values() for word in group]
+    assert len(words) == len(set(words))
+    lexicon = world("tiny").lexicon
+    assert all(lexicon.nouns[word].group == "job" for word in found["person-job"])
+    capitals = {country.name: country.capital for country in lexicon.countries.values()}
+    assert [capitals[name] for name in found["country"]] == found["country-capital"]
 
 
 def test_analogies_have_the_format_and_enough_questions(folder: Path) -> None:

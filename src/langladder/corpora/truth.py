@@ -2,6 +2,7 @@
 
     analogies.txt        Google format (Mikolov et al. 2013): ": section" lines, then "a b c d" with a : b = c : d
     similarity.tsv       word, word, score 0..10: how deep the two words' classes meet (Wu & Palmer 1994, equation 1)
+    groups.txt           ": group" lines, then the group's words: what k-means clusters or odd-one-out should find
     sentiment_trees.txt  five-class binary trees (Socher et al. 2013)
     agreement.jsonl      good and bad sentence, by the number of clauses between subject and verb (Linzen et al. 2016)
     entailment.tsv       premise, hypothesis, label (entailment, contradiction, neutral; Bowman et al. 2015)
@@ -43,6 +44,7 @@ def write(world: World, counts: Mapping[str, int], seed: int, folder: Path) -> N
     files = {
         "analogies.txt": analogies(world, counts, Random(f"{seed} analogies")),
         "similarity.tsv": similarity(world, counts, Random(f"{seed} similarity")),
+        "groups.txt": groups(world, counts),
         "sentiment_trees.txt": sentiment.trees(
             world, counts, SENTIMENT_TREES[world.lexicon.size], Random(f"{seed} sentiment")
         ),
@@ -97,6 +99,24 @@ def similarity(world: World, counts: Mapping[str, int], rng: Random) -> list[str
     for score, pairs in sorted(by_score.items(), reverse=True):
         rng.shuffle(pairs)
         lines += [f"{first}\t{second}\t{score:.1f}" for first, second in pairs[: SIMILARITY_PAIRS // len(by_score)]]
+    return lines
+
+
+def groups(world: World, counts: Mapping[str, int]) -> list[str]:
+    """The nouns of each semantic group, and the words of the countries, each word in one group."""
+    found: dict[str, list[str]] = {}
+    for noun in world.lexicon.nouns.values():
+        found.setdefault(noun.group if noun.group == noun.kind else f"{noun.kind}-{noun.group}", []).append(
+            noun.singular
+        )
+    for country in world.lexicon.countries.values():
+        for name in ("name", "capital", "nationality", "currency"):
+            found.setdefault("country" if name == "name" else f"country-{name}", []).append(getattr(country, name))
+    lines = ["# semantic groups: a group opens with a colon, its words stand below it"]
+    for group, words in found.items():
+        known = [word for word in dict.fromkeys(words) if counts.get(word, 0) > 0]
+        if known:
+            lines += [f": {group}", " ".join(known)]
     return lines
 
 
