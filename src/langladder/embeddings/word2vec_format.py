@@ -4,35 +4,40 @@ A header line `V D`, then V entries. Text: `word x_1 … x_D` a line. Binary: th
 little-endian order, and (from the original tool, not from gensim) a line end. Words are UTF-8 without spaces.
 """
 
-import gzip
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from langladder.artefacts import atomic
+from langladder.embeddings.entries import (
+    check_words,
+    decode,
+    dense_rows,
+    is_number,
+    parse_entry,
+    reading,
+    write_entries,
+    writing,
+)
 from langladder.errors import InputError
 
 LONGEST_WORD = 10_000  # bytes: what is longer is no word but a file of another format
 
 
-def write(path: Path, words: list[str], matrix: np.ndarray, *, binary: bool) -> None:
-    """Write words and their (V, D) vectors, atomically; nine digits in text bring every float32 back.
+def write(path: Path, words: list[str], matrix: Any, *, binary: bool) -> None:
+    """Write words and their (V, D) vectors (dense or sparse), atomically; gzipped where the name ends in .gz.
 
     Raises:
         InputError: a word is empty or holds a space or line end, which the format cannot say.
     """
-    for word in words:
-        if not word or any(sign in word for sign in " \n\r\t"):
-            raise InputError(f"{path}: the word {word!r} cannot be written: this format has no spaces inside words")
-    matrix = np.ascontiguousarray(matrix, dtype="<f4")
-    with atomic(Path(path)) as temporary, temporary.open("wb") as file:
+    check_words(path, words)
+    with writing(path) as file:
         file.write(f"{len(words)} {matrix.shape[1]}\n".encode())
-        line = " ".join(["%.9g"] * matrix.shape[1])
-        for word, vector in zip(words, matrix, strict=True):
-            file.write(word.encode() + b" ")
-            file.write(vector.tobytes() if binary else (line % tuple(vector.tolist())).encode())
-            file.write(b"\n")
+        if not binary:
+            write_entries(file, words, matrix)
+            return
+        for word, vector in zip(words, dense_rows(matrix), strict=True):
+            file.write(word.encode() + b" " + vector.tobytes() + b"\n")
 
 
 def read(path: Path, *, binary: bool | None = None) -> tuple[list[str], np.ndarray]:
@@ -44,23 +49,14 @@ def read(path: Path, *, binary: bool | None = None) -> tuple[list[str], np.ndarr
     Raises:
         InputError: the file is missing or malformed (says where).
     """
-    try:
-        if binary is None:
-            binary = _looks_binary(path)
-        with _open(path) as file:
-            size, dim = _header(path, file)
-            return _read_binary(path, file, size, dim) if binary else _read_text(path, file, size, dim)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip file ({error})") from error
+    if binary is None:
+        binary = _looks_binary(path)
+    with reading(path) as file:
+        size, dim = _header(path, file)
+        return _read_binary(path, file, size, dim) if binary else _read_text(path, file, size, dim)
 
 
-def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
-    return gzip.open(path, "rb") if Path(path).suffix == ".gz" else Path(path).open("rb")
-
-
-def _header(path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple[int, int]:
+def _header(path: Path, file: IO[bytes]) -> tuple[int, int]:
     line = file.readline(100)
     try:
         size, dim = (int(number) for number in line.split())
@@ -72,40 +68,23 @@ def _header(path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple[int, int]:
 
 
 def _looks_binary(path: Path) -> bool:
-    with _open(path) as file:
+    with reading(path) as file:
         _, dim = _header(path, file)
         fields = file.readline(LONGEST_WORD + 50 * dim).split(b" ")
-    try:
-        [float(number) for number in fields[1:] if number.strip()]
-    except ValueError:
-        return True
-    return len(fields) <= dim
+    return len(fields) <= dim or not all(is_number(number) for number in fields[1:] if number.strip())
 
 
-def _decode(path: Path, entry: int, word: bytes) -> str:
-    try:
-        return word.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: entry {entry}: the word {word!r} is not UTF-8") from error
-
-
-def _read_text(path: Path, file: IO[bytes] | gzip.GzipFile, size: int, dim: int) -> tuple[list[str], np.ndarray]:
+def _read_text(path: Path, file: IO[bytes], size: int, dim: int) -> tuple[list[str], np.ndarray]:
     words, matrix = [], np.empty((size, dim), dtype=np.float32)
     for entry in range(size):
-        fields = file.readline().rstrip().split(b" ")
-        if len(fields) != dim + 1:
-            raise InputError(f"{path}:{entry + 2}: {len(fields) - 1} numbers after the word; the header says {dim}")
-        words.append(_decode(path, entry + 1, fields[0]))
-        try:
-            matrix[entry] = [float(number) for number in fields[1:]]
-        except ValueError as error:
-            raise InputError(f"{path}:{entry + 2}: {error}") from error
+        word, matrix[entry] = parse_entry(f"{path}:{entry + 2}", file.readline(), dim, "the header says")
+        words.append(word)
     if file.readline().strip():
         raise InputError(f"{path}:{size + 2}: more entries than the {size} that the header says")
     return words, matrix
 
 
-def _read_binary(path: Path, file: IO[bytes] | gzip.GzipFile, size: int, dim: int) -> tuple[list[str], np.ndarray]:
+def _read_binary(path: Path, file: IO[bytes], size: int, dim: int) -> tuple[list[str], np.ndarray]:
     words, matrix = [], np.empty((size, dim), dtype=np.float32)
     for entry in range(size):
         word = bytearray()
@@ -113,7 +92,7 @@ def _read_binary(path: Path, file: IO[bytes] | gzip.GzipFile, size: int, dim: in
             if not sign or len(word) > LONGEST_WORD:
                 raise InputError(f"{path}: entry {entry + 1} of {size}: no word followed by a space")
             word += sign
-        words.append(_decode(path, entry + 1, bytes(word.lstrip(b"\n"))))
+        words.append(decode(f"{path}: entry {entry + 1}", bytes(word.lstrip(b"\n"))))
         vector = file.read(4 * dim)
         if len(vector) != 4 * dim:
             raise InputError(f"{path}: entry {entry + 1} of {size}: the file ends inside the vector")

@@ -1,0 +1,121 @@
+"""What the text formats of word vectors share: an entry is `word x_1 … x_D` on a line, plain or gzipped.
+
+Lines end with \\n only: some published files hold words with other line-end characters (U+0085, U+2028), at which
+Python's text mode would cut. A word is what stands before the last D fields, so words with inner spaces (GloVe's
+840B file has `. . .`) are read; they are not written, since most readers cannot take them.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from langladder.artefacts import atomic
+from langladder.errors import InputError
+
+GZIP = b"\x1f\x8b"  # how every gzip file begins
+ROWS_AT_ONCE = 1024  # of a sparse matrix, made dense for writing
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a plain or gzipped file (seen from its first bytes, whatever its name).
+
+    Raises:
+        InputError: the file is missing, a folder, or damaged gzip; also where that shows while it is read.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as raw:
+            gzipped = raw.read(2) == GZIP
+            raw.seek(0)
+            if gzipped:
+                with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(unpacked) as file:
+                    yield file
+            else:
+                yield raw
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: a folder, where a file of word vectors was expected") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path}: damaged gzip file ({error})") from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, gzipped where its name ends in .gz, without names or times inside; atomic."""
+    path = Path(path)
+    with atomic(path) as temporary, temporary.open("wb") as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
+                yield cast(IO[bytes], file)
+        else:
+            yield raw
+
+
+def check_words(path: Path, words: Sequence[str]) -> None:
+    """Raise InputError for a word that a line-based format cannot hold: empty, or with a space or line end inside."""
+    for word in words:
+        if not word or any(sign in word for sign in " \n\r\t"):
+            raise InputError(f"{path}: the word {word!r} cannot be written: this format has no spaces inside words")
+
+
+def dense_rows(matrix: Any) -> Iterator[np.ndarray]:
+    """The rows of a dense or sparse (V, D) matrix, (D,) little-endian float32 each; never all dense at once."""
+    for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
+        part = matrix[first : first + ROWS_AT_ONCE]
+        yield from np.ascontiguousarray(part if isinstance(part, np.ndarray) else part.toarray(), dtype="<f4")
+
+
+def write_entries(file: IO[bytes], words: Sequence[str], matrix: Any) -> None:
+    """One line a word; nine digits bring every float32 back."""
+    numbers = " ".join(["%.9g"] * matrix.shape[1])
+    for word, vector in zip(words, dense_rows(matrix), strict=True):
+        file.write(word.encode() + b" " + (numbers % tuple(vector.tolist())).encode() + b"\n")
+
+
+def decode(place: str, word: bytes) -> str:
+    """A word as text. Raises InputError, naming the place, where it is not UTF-8."""
+    try:
+        return word.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{place}: the word {word!r} is not UTF-8") from error
+
+
+def parse_entry(place: str, line: bytes, dim: int, expected: str) -> tuple[str, list[float]]:
+    """Word and numbers of one line.
+
+    Args:
+        place: file and line, for messages; `expected`: what says that there are `dim` numbers, likewise.
+
+    Raises:
+        InputError: not `dim` numbers after the word, or the word is not UTF-8.
+    """
+    fields = line.rstrip(b" \t\r\n").rsplit(b" ", dim)
+    if len(fields) != dim + 1:
+        raise InputError(f"{place}: {len(fields) - 1} numbers after the word; {expected} {dim}")
+    try:
+        numbers = [float(number) for number in fields[1:]]
+    except ValueError as error:
+        raise InputError(f"{place}: {error}") from error
+    surplus = fields[0].split(b" ")[1:]
+    if surplus and is_number(surplus[-1]):
+        raise InputError(f"{place}: {dim + len(surplus)} numbers after the word; {expected} {dim}")
+    if not fields[0]:
+        raise InputError(f"{place}: no word before the numbers")
+    return decode(place, fields[0]), numbers
+
+
+def is_number(field: bytes) -> bool:
+    """Whether a field reads as a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True

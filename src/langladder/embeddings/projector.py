@@ -1,0 +1,77 @@
+"""The two tables of the TensorBoard Embedding Projector, in a folder.
+
+`vectors.tsv` has the numbers of one word a line, between tabs; `metadata.tsv` the words on the same lines (with their
+counts as a second column under a header, where they are known; a single column must have no header). Both load at
+projector.tensorflow.org; the third file, `projector_config.pbtxt`, is for `tensorboard --logdir <folder>`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder.artefacts import atomic, write_text
+from langladder.embeddings.entries import check_words, decode, dense_rows, reading
+from langladder.errors import InputError
+
+VECTORS, METADATA = "vectors.tsv", "metadata.tsv"
+_CONFIG = f'embeddings {{\n  tensor_path: "{VECTORS}"\n  metadata_path: "{METADATA}"\n}}\n'
+
+
+def write(folder: Path, words: list[str], matrix: Any, counts: np.ndarray | None = None) -> None:
+    """Write the folder, atomically.
+
+    Raises:
+        InputError: a word is empty or holds a space or line end.
+    """
+    check_words(folder, words)
+    rows = words if counts is None else [f"{word}\t{count}" for word, count in zip(words, counts, strict=True)]
+    header = [] if counts is None else ["word\tcount"]
+    with atomic(Path(folder)) as temporary:
+        temporary.mkdir()
+        numbers = "\t".join(["%.9g"] * matrix.shape[1])
+        with (temporary / VECTORS).open("wb") as file:
+            for vector in dense_rows(matrix):
+                file.write((numbers % tuple(vector.tolist())).encode() + b"\n")
+        write_text(temporary / METADATA, "".join(f"{row}\n" for row in [*header, *rows]))
+        write_text(temporary / "projector_config.pbtxt", _CONFIG)
+
+
+def read(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray | None]:
+    """Words, (V, D) float32 vectors and (V,) int64 counts (None where there are none).
+
+    Of other metadata the first column is taken for the word.
+
+    Raises:
+        InputError: a file is missing or malformed (names the line), or the two differ in length.
+    """
+    matrix = _read_vectors(Path(folder) / VECTORS)
+    path = Path(folder) / METADATA
+    with reading(path) as file:
+        rows = [decode(f"{path}:{n}", line.rstrip(b"\r\n")).split("\t") for n, line in enumerate(file, start=1)]
+    header = rows.pop(0) if len(rows) == len(matrix) + 1 and len(rows[0]) > 1 else []
+    if len(rows) != len(matrix):
+        raise InputError(f"{path}: {len(rows)} words, but {len(matrix)} vectors in {Path(folder) / VECTORS}")
+    counts = None
+    if header[1:2] == ["count"]:
+        try:
+            counts = np.array([int(row[1]) for row in rows], dtype=np.int64)
+        except (ValueError, IndexError) as error:
+            raise InputError(f"{path}: the column `count` must have a whole number in every row ({error})") from error
+    return [row[0] for row in rows], matrix, counts
+
+
+def _read_vectors(path: Path) -> np.ndarray:
+    rows: list[np.ndarray] = []
+    with reading(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = np.array([float(field) for field in line.split(b"\t")], dtype=np.float32)
+            except ValueError as error:
+                raise InputError(f"{path}:{number}: {error}") from error
+            if rows and len(row) != len(rows[0]):
+                raise InputError(f"{path}:{number}: {len(row)} numbers; the first line has {len(rows[0])}")
+            rows.append(row)
+    if not rows:
+        raise InputError(f"{path}: empty; it has the numbers of one word on each line, between tabs")
+    return np.stack(rows)

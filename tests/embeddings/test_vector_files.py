@@ -1,0 +1,202 @@
+"""Files of word vectors: every format there and back, gensim's and ours in turn, and what is refused."""
+
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+from scipy.sparse import csr_matrix
+
+from langladder.embeddings import entries, glove_format, projector
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.files import FORMATS, Format, format_of, read_vectors, write_vectors
+from langladder.errors import InputError
+
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "data" / "ref-gensim" / "euclidean_vectors.bin.gz"
+# U+0085, U+2028 and U+000B end a line or a word for some of Python's functions, but not in these files
+WORDS = ["the", "naïve", "苹果", "a\u0085b", "\u2028", "no\u00a0break", "x\x0by", "3.14", "[bold]", "-1e5", "{", '"']
+NAMES: dict[Format, list[str]] = {
+    "safetensors": ["folder"],
+    "word2vec": ["v.txt", "v.vec.gz"],
+    "word2vec-binary": ["v.bin", "v.bin.gz"],
+    "glove": ["v.glove", "v.glove.txt.gz"],
+    "projector": ["tables"],
+}
+
+
+def some_vectors(dim: int = 7) -> WordVectors:
+    rng = np.random.default_rng(0)
+    matrix = (rng.normal(size=(len(WORDS), dim)) * 10.0 ** rng.integers(-30, 30, (len(WORDS), dim))).astype(np.float32)
+    return WordVectors(WORDS, matrix, np.arange(len(WORDS), 0, -1), {"why": "test"})
+
+
+@pytest.mark.parametrize(("format", "name"), [(format, name) for format in FORMATS for name in NAMES[format]])
+def test_roundtrip_in_every_format(tmp_path: Path, format: Format, name: str) -> None:
+    vectors = some_vectors()
+    write_vectors(vectors, tmp_path / name, format)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    found = read_vectors(tmp_path / name)
+    assert found.words == vectors.words
+    assert found.matrix.dtype == np.float32 and np.array_equal(found.matrix, vectors.matrix)
+    if format in ("safetensors", "projector"):
+        assert found.counts is not None and vectors.counts is not None
+        assert found.counts.tolist() == vectors.counts.tolist()
+    if format != "projector":
+        assert format_of(tmp_path / name) == format
+
+    write_vectors(found, tmp_path / "again" / name, format)  # same vectors, same bytes (no time inside a gzip file)
+    for path in (tmp_path / "again").rglob("*.*"):
+        if path.is_file() and format != "safetensors":
+            assert path.read_bytes() == (tmp_path / path.relative_to(tmp_path / "again")).read_bytes()
+
+
+@pytest.mark.parametrize("format", ["word2vec", "word2vec-binary", "glove", "projector", "safetensors"])
+def test_sparse_vectors_roundtrip(tmp_path: Path, format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "ROWS_AT_ONCE", 5)
+    matrix = np.where(np.random.default_rng(0).random((12, 9)) < 0.2, 1.5, 0).astype(np.float32)
+    write_vectors(WordVectors(WORDS, csr_matrix(matrix)), tmp_path / "v", format)
+    found = read_vectors(tmp_path / "v")
+    assert np.array_equal(found.matrix.toarray() if found.is_sparse else found.matrix, matrix)
+
+
+@pytest.mark.parametrize("name", ["v.glove", "v.glove.gz", "v.vec", "v.vec.gz", "v.bin", "v.bin.gz"])
+def test_parity_with_gensim_both_ways(tmp_path: Path, name: str) -> None:
+    vectors = some_vectors()
+    path, format = tmp_path / name, format_of(tmp_path / name)
+    write_vectors(vectors, path, format)
+    kind = {"binary": format == "word2vec-binary", "no_header": format == "glove"}
+    peer = KeyedVectors.load_word2vec_format(str(path), **kind)
+    assert list(peer.index_to_key) == vectors.words and np.array_equal(peer.vectors, vectors.matrix)
+
+    theirs = tmp_path / f"theirs-{name}"
+    peer.save_word2vec_format(str(theirs), binary=kind["binary"], write_header=not kind["no_header"])
+    found = read_vectors(theirs)
+    assert found.words == vectors.words and np.array_equal(found.matrix, vectors.matrix)
+
+
+@pytest.mark.real
+def test_reads_a_gzipped_binary_made_elsewhere_by_content(tmp_path: Path) -> None:
+    if not REFERENCE.is_file():
+        pytest.skip("needs shared/data/ref-gensim")
+    renamed = tmp_path / "no-ending"
+    renamed.write_bytes(REFERENCE.read_bytes())
+    plain = tmp_path / "plain.bin"
+    plain.write_bytes(gzip.decompress(REFERENCE.read_bytes()))
+    peer = KeyedVectors.load_word2vec_format(str(plain), binary=True)
+    for path in (REFERENCE, renamed, plain):
+        vectors = read_vectors(path)
+        assert len(vectors) == 2747 and vectors.words == list(peer.index_to_key)
+        assert np.array_equal(vectors.matrix, peer.vectors)
+
+
+def test_glove_reads_words_with_spaces(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"the 0.5 -1\n. . . 1 2\n4 5 6\r\nat name@domain.com 3 4 \n")
+    words, matrix = glove_format.read(path)
+    assert words == ["the", ". . .", "4", "at name@domain.com"]
+    assert matrix.tolist() == [[0.5, -1], [1, 2], [5, 6], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"a 1 2\nb 1\nc 3 4\n", ":2: 1 numbers after the word; most lines have 2"),
+        (b"a 1\nb 1 2\nc 3 4\n", ":1: 1 numbers"),
+        (b"a 1 2\nb 1 2 3\nc 3 4\n", ":2: 3 numbers"),
+        (b"a 1 2\nb 1 x\n", ":2: could not convert"),
+        (b"a 1 2\n\nb 1 2\n", ":2: 0 numbers"),
+        (b"a 1 2\n\xff 1 2\n", r":2: the word b'\\xff' is not UTF-8"),
+        (b"a 1 2\nb 1 2\na 3 4\n", ":3: the word 'a' stands on line 1"),
+        (b"a 1 2\n 1 2\n", ":2: no word before the numbers"),
+    ],
+)
+def test_malformed_glove_lines_are_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        glove_format.read(path)
+
+
+def _numpy_file() -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.ones(3))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no word vectors"),
+        (b"{}", "no word vectors: it begins with b'{}'"),
+        (b"hello\n", "neither a word2vec header"),
+        (b"PK\x03\x04 and so on", "zip archive: unpack it"),
+        (b"\x80\x04\x95", "pickle, which may run code"),
+        (b"\xba\x16\x4f\x2f\x0c\x00", "fastText"),
+        (_numpy_file(), "NumPy array"),
+        (gzip.compress(b"2 2\na 1 2\nb 3 4\n" * 99)[:-9], "damaged gzip file"),
+        (b"2 2\na 1 2\na 3 4\n", r"v: word vectors: the word 'a' occurs twice"),
+        (b"2 2\na 1 2\nb nan 4\n", "vector of 'b' has a number that is not finite"),
+        (b"2 2\na 1 2\nb 1 2 3\n", ":3: 3 numbers after the word; the header says 2"),
+    ],
+)
+def test_what_is_no_vector_file_is_refused_with_advice(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "v"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_vectors(path)
+    assert str(path) in str(caught.value)
+
+
+def test_folders_are_refused_with_what_they_lack(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"needs words\.json"):
+        read_vectors(tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        read_vectors(tmp_path / "missing")
+    matrix = np.array([[0, np.inf], [1, 0]], dtype=np.float32)
+    WordVectors(["a", "b"], csr_matrix(matrix)).save(tmp_path / "sparse")
+    with pytest.raises(InputError, match="'a' has a number"):
+        read_vectors(tmp_path / "sparse")
+
+
+def test_a_safetensors_file_stands_for_its_folder(tmp_path: Path) -> None:
+    vectors = some_vectors()
+    vectors.save(tmp_path / "dense")
+    found = read_vectors(tmp_path / "dense" / "vectors.safetensors")
+    assert found.words == vectors.words and found.about == {"why": "test"}
+    (tmp_path / "dense" / "words.json").unlink()
+    with pytest.raises(InputError, match=r"needs words\.json"):
+        read_vectors(tmp_path / "dense" / "vectors.safetensors")
+
+
+def test_projector_tables(tmp_path: Path) -> None:
+    vectors = some_vectors()
+    projector.write(tmp_path / "p", vectors.words, vectors.matrix, vectors.counts)
+    lines = (tmp_path / "p" / "metadata.tsv").read_text(encoding="utf-8").split("\n")
+    assert lines[:2] == ["word\tcount", "the\t12"] and len(lines) == len(vectors) + 2
+    assert (tmp_path / "p" / "vectors.tsv").read_text().count("\n") == len(vectors)
+
+    projector.write(tmp_path / "q", vectors.words, vectors.matrix)  # a single column has no header
+    assert (tmp_path / "q" / "metadata.tsv").read_text(encoding="utf-8").startswith("the\nnaïve\n")
+    (tmp_path / "q" / "metadata.tsv").write_text("the\n")
+    with pytest.raises(InputError, match="1 words, but 12 vectors"):
+        read_vectors(tmp_path / "q")
+    (tmp_path / "p" / "vectors.tsv").write_text("1\t2\n1\n")
+    with pytest.raises(InputError, match=r"vectors\.tsv:2: 1 numbers"):
+        read_vectors(tmp_path / "p" / "vectors.tsv")
+
+
+@pytest.mark.parametrize("format", ["word2vec", "word2vec-binary", "glove", "projector"])
+def test_words_that_a_format_cannot_hold_are_refused(tmp_path: Path, format: Format) -> None:
+    with pytest.raises(InputError, match="New York"):
+        write_vectors(WordVectors(["New York"], np.ones((1, 2), dtype=np.float32)), tmp_path / "v", format)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_formats_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"allowed: safetensors, word2vec"):
+        write_vectors(some_vectors(), tmp_path / "v", "csv")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no format ends so"):
+        format_of("x.csv")
