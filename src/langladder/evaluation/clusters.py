@@ -1,0 +1,156 @@
+"""Known groups of words: do the vectors find them (purity), and do they see who does not belong (outliers)?
+
+Purity (Manning, Raghavan & Schütze 2008, section 16.3): the vectors, scaled to length 1, are cut into as many clusters
+as there are groups by k-means; each cluster counts the words of its commonest group.
+
+    purity = 1/N Σ_k max_j |cluster_k ∩ group_j|
+
+Outlier detection (Camacho-Collados & Navigli 2016, "Find the word that does not belong"): n words of a group and one
+that is not of it, W. A word's compactness is the mean similarity of the others, which is largest when the odd one out
+is left out.
+
+    c(w) = 1/(n (n − 1)) Σ_{u ≠ v ∈ W∖{w}} cos(u, v)
+    OP   = the outlier's place by c, from 0 to n (n: found)
+    accuracy = mean of [OP = n],   OPP = mean of OP / n
+
+The paper's words are chosen by hand; here they are drawn, with a fixed seed, from the groups.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.evaluation.bootstrap import share_interval
+from langladder.evaluation.question_files import read_lines, rows_by_word
+
+SEED = 0
+CLUSTER, OUTLIERS = 8, 8  # words of a group, and outliers to each, as in the paper's 8-8-8 set
+DRAWS = 4  # of such words from each group
+LEAST_CLUSTER = 3  # known words that a group needs to be asked about
+
+
+def read_groups(path: Path) -> dict[str, list[str]]:
+    """Group → its words: `: group` opens one, and words stand below it, any number a line; # opens a comment line.
+
+    Raises:
+        InputError: the file is missing or malformed (names the line), a word stands in two groups, or there are fewer
+            than two groups.
+    """
+    groups: dict[str, list[str]] = {}
+    of: dict[str, str] = {}
+    name = ""
+    for number, text in read_lines(Path(path)):
+        if text.startswith("#"):
+            continue
+        if text.startswith(":"):
+            name = text[1:].strip()
+            if not name or name in groups:
+                raise InputError(f"{path}:{number}: a group needs a name of its own after the colon, not {name!r}")
+            groups[name] = []
+            continue
+        if not name:
+            raise InputError(f"{path}:{number}: {text[:60]!r} stands before the first group (a line `: name`)")
+        for word in text.split():
+            if word in of:
+                raise InputError(f"{path}:{number}: {word!r} is in the group {of[word]!r} already")
+            of[word] = name
+            groups[name].append(word)
+    if sum(bool(words) for words in groups.values()) < 2:
+        raise InputError(f"{path}: needs two groups with words at least")
+    return groups
+
+
+def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = True) -> dict[str, Any]:
+    """Purity and outlier detection on the groups of a file.
+
+    Returns:
+        {"purity", "groups", "words", "covered", "coverage", "outliers": {"accuracy", "interval", "opp", "cases"},
+        "sections": [{"name", "words", "covered", "accuracy", "opp", "cases"}]}: groups counts those with a known word,
+        sections are the groups (outlier figures); figures are null where fewer than two groups have known words, or
+        none has the words to draw from.
+
+    Raises:
+        InputError: see `read_groups`.
+    """
+    groups = read_groups(path)
+    by_word = rows_by_word(vectors, ignore_case=ignore_case)
+    fold = str.casefold if ignore_case else str
+    known = {
+        name: list(dict.fromkeys(by_word[fold(word)] for word in words if fold(word) in by_word))
+        for name, words in groups.items()
+    }
+    found = {name: np.array(rows, dtype=np.int64) for name, rows in known.items() if rows}
+    places = {name: _outlier_places(vectors, found, name) for name in found}
+    every = np.concatenate(list(places.values())) if places else np.zeros(0)
+    words, covered = sum(map(len, groups.values())), sum(map(len, known.values()))
+    return {
+        "purity": purity(vectors, list(found.values())),
+        "groups": len(found),
+        "words": words,
+        "covered": covered,
+        "coverage": round(covered / words, 6),
+        "outliers": _figure(every) | {"interval": share_interval(int((every == 1).sum()), len(every))},
+        "sections": [
+            {"name": name, "words": len(groups[name]), "covered": len(known[name])}
+            | _figure(places.get(name, np.zeros(0)))
+            for name in groups
+        ],
+    }
+
+
+def _figure(places: np.ndarray) -> dict[str, Any]:
+    if len(places) == 0:
+        return {"accuracy": None, "opp": None, "cases": 0}
+    accuracy, opp = float((places == 1).mean()), float(places.mean())
+    return {"accuracy": round(accuracy, 6), "opp": round(opp, 6), "cases": len(places)}
+
+
+def purity(vectors: WordVectors, groups: list[np.ndarray]) -> float | None:
+    """Purity of k-means clusters, one for each of the groups of rows; None for fewer than two groups."""
+    if len(groups) < 2:
+        return None
+    rows = np.concatenate(groups)
+    truth = np.repeat(np.arange(len(groups)), [len(group) for group in groups])  # (N,)
+    with threadpool_limits(1):  # sums in one order, whatever the machine
+        clusters = KMeans(len(groups), n_init=10, random_state=SEED).fit_predict(vectors.unit[rows])  # (N,)
+    shared = np.zeros((len(groups), len(groups)), dtype=np.int64)  # clusters × groups
+    np.add.at(shared, (clusters, truth), 1)
+    # purity = 1/N Σ_k max_j |cluster_k ∩ group_j|
+    return round(float(shared.max(axis=1).sum() / len(rows)), 6)
+
+
+def _outlier_places(vectors: WordVectors, groups: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """OP / n of the cases drawn for one group, (C,)."""
+    rng = np.random.default_rng([SEED, *name.encode()])
+    own = groups[name]
+    others = np.array([row for other, rows in groups.items() if other != name for row in rows if row not in own])
+    if len(own) < LEAST_CLUSTER or len(others) == 0:
+        return np.zeros(0)
+    places = []
+    for _ in range(DRAWS):
+        cluster = rng.choice(own, min(CLUSTER, len(own)), replace=False)
+        for outlier in rng.choice(others, min(OUTLIERS, len(others)), replace=False):
+            places.append(outlier_place(vectors, np.append(cluster, outlier)) / len(cluster))
+    return np.array(places)
+
+
+def outlier_place(vectors: WordVectors, rows: np.ndarray) -> int:
+    """OP of the last of n + 1 rows: how many of the others have a smaller compactness."""
+    compactness = compactness_scores(vectors, rows)
+    return int((compactness[:-1] < compactness[-1]).sum())
+
+
+def compactness_scores(vectors: WordVectors, rows: np.ndarray) -> np.ndarray:
+    """c(w) of each of n + 1 rows, (n + 1,) float64."""
+    unit = vectors.unit[rows]
+    cosines = np.array((unit @ unit.T).toarray() if vectors.is_sparse else unit @ unit.T, dtype=np.float64)
+    np.fill_diagonal(cosines, 0)
+    n = len(rows) - 1
+    # Σ over the pairs without w = Σ over all pairs − the pairs with w on either side
+    scores: np.ndarray = (cosines.sum() - 2 * cosines.sum(axis=1)) / (n * (n - 1))
+    return scores
