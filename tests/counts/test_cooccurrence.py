@@ -109,7 +109,7 @@ def test_counts_equal_brute_force(seed: int, window: int, sides: str, weighting:
 
 
 def test_sides_are_each_others_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cooccurrence, "BLOCK", 500)  # so that the rows come in several blocks
+    monkeypatch.setattr(cooccurrence, "PAIRS_AT_ONCE", 30_000)  # so that the text is counted in several parts
     rng = np.random.default_rng(0)
     ids = np.minimum(rng.zipf(1.3, 20_000) - 1, 299).astype(np.int32)
     offsets = np.arange(0, 20_001, 20)

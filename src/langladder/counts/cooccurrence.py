@@ -4,23 +4,33 @@
 
 with weight(d) = 1 (flat) or 1/d (Pennington et al. 2014, GloVe, section 4.2). A window never reaches beyond its line.
 
-Counting goes centre word by centre word: all positions of word i are visited together, so that its row of X fits into
-one dense, cached array, and no pair is ever sorted. Sums run in the order of the text: same text, same bytes.
+Words are numbered from the most frequent on, and a pair is counted once, at its rarer word: the text is read in order,
+and each position puts its company of lower numbers into the bucket of its word. A bucket is then counted in one dense
+row, which is short and in the cache where buckets are long, and no pair is ever sorted. This gives the lower triangle,
+and the other one is its mirror image. Sums run in the order of the text whatever the number of threads: same text,
+same bytes. Beyond PAIRS_AT_ONCE pairs the text is counted part by part.
 """
 
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from pydantic import Field
 from scipy.sparse import csc_matrix, csr_matrix
 
 from langladder.artefacts import read_arrays, write_arrays
+from langladder.counts.pair_kernels import bucket_sizes, count_buckets, fill_buckets, mirror, transpose_rows
 from langladder.errors import InputError
 from langladder.schema import Config
 
-BLOCK = 1 << 20  # the most entries that the kernel's scratch space holds, unless one word alone needs more
+PAIRS_AT_ONCE = 1 << 28  # entries of 4 bytes that the buckets hold
+MOST_THREADS = 8
+
+Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # calls a function with many arguments
 
 
 class CooccurrenceConfig(Config):
@@ -32,13 +42,19 @@ class CooccurrenceConfig(Config):
 
 
 def count_cooccurrence(
-    ids: np.ndarray, offsets: np.ndarray, vocab_size: int, config: CooccurrenceConfig | None = None
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    vocab_size: int,
+    config: CooccurrenceConfig | None = None,
+    *,
+    threads: int | None = None,
 ) -> csr_matrix:
     """Term–term counts X.
 
     Args:
-        ids: (T,) word ids below `vocab_size`.
+        ids: (T,) word ids below `vocab_size`; fastest where low ids are frequent words.
         offsets: (R + 1,) bounds of the lines: line r is `ids[offsets[r] : offsets[r + 1]]`.
+        threads: changes the speed only; None: as many as there are processors, up to 8.
 
     Returns:
         (V, V) float64 CSR, column numbers ascending in each row, no stored zeros.
@@ -48,23 +64,31 @@ def count_cooccurrence(
     """
     config = config or CooccurrenceConfig()
     _check(ids, vocab_size)
-    left = config.window if config.sides != "right" else 0
-    right = config.window if config.sides != "left" else 0
-    distances = np.arange(1, config.window + 1)
-    weights = np.ones(config.window) if config.weighting == "flat" else 1 / distances
+    ids, offsets = np.asarray(ids, dtype=np.int32), np.asarray(offsets, dtype=np.int64)
+    m = config.window
+    weights = np.ones(m) if config.weighting == "flat" else 1 / np.arange(1, m + 1)
+    with _threads(threads or min(os.cpu_count() or 1, MOST_THREADS)) as (run, shares):
 
-    frequencies = np.bincount(ids, minlength=vocab_size)
-    groups = np.concatenate([[0], np.cumsum(frequencies)])
-    # Mirrored, left company is right company: count the transpose, and transposing it back sorts its entries for free.
-    positions, before, after = _group(ids, offsets, groups, right, left)
-    room = np.minimum(frequencies * (left + right), vocab_size)  # no row can have more entries than this
-    pieces = [
-        _count_rows(ids, groups, positions, before, after, weights, first, last, int(room[first:last].sum()))
-        for first, last in _blocks(room)
-    ]
-    sizes, columns, values = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    return csr_matrix(csc_matrix((values, columns, bounds), shape=(vocab_size, vocab_size)))
+        def triangle(left: int, right: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            parts = [
+                _count_part(ids, offsets, vocab_size, weights, left, right, first, last, shares, run)
+                for first, last in _parts(offsets, left + right)
+            ]
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part
+            return total.indptr.astype(np.int64), total.indices, total.data
+
+        if config.sides == "symmetric":
+            upper = lower = triangle(m, m)
+        else:  # below the diagonal stands the company before the rarer word; above it the rarer word is the company
+            lower, upper = triangle(m, 0), triangle(0, m)
+            if config.sides == "right":
+                lower, upper = upper, lower
+    bounds, columns, values = mirror(*upper, *lower)
+    counts = csr_matrix((values, columns, bounds), shape=(vocab_size, vocab_size))
+    counts.has_canonical_format = True
+    return counts
 
 
 def _check(ids: np.ndarray, vocab_size: int) -> None:
@@ -72,73 +96,78 @@ def _check(ids: np.ndarray, vocab_size: int) -> None:
         raise InputError(f"word ids {ids.min()} … {ids.max()}; the vocabulary has ids 0 … {vocab_size - 1}")
 
 
-def _blocks(room: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of words whose rows together fit into BLOCK entries (one word alone may need more)."""
-    ends = np.cumsum(room)
-    blocks = []
-    first = 0
-    while first < len(room):
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + BLOCK, side="right")))
-        blocks.append((first, last))
-        first = last
-    return blocks
+@contextmanager
+def _threads(number: int) -> Iterator[tuple[Run, int]]:
+    """A function that runs calls on so many threads and gives their results in order; and the number."""
+    if number == 1:
+        yield lambda function, calls: [function(*call) for call in calls], 1
+        return
+    with ThreadPoolExecutor(number) as pool:
+        yield lambda function, calls: list(pool.map(lambda call: function(*call), calls)), number
 
 
-@njit(cache=True)
-def _group(
-    ids: np.ndarray, offsets: np.ndarray, groups: np.ndarray, left: int, right: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All positions, grouped by their word, and how far the window reaches before and after each within its line."""
-    slots = groups.copy()
-    positions = np.empty(len(ids), dtype=np.int64)
-    before = np.empty(len(ids), dtype=np.int16)
-    after = np.empty(len(ids), dtype=np.int16)
-    for line in range(len(offsets) - 1):
-        begin, end = offsets[line], offsets[line + 1]
-        for t in range(begin, end):
-            slot = slots[ids[t]]
-            slots[ids[t]] += 1
-            positions[slot] = t
-            before[slot] = min(left, t - begin)
-            after[slot] = min(right, end - 1 - t)
-    return positions, before, after
+def _parts(offsets: np.ndarray, reach: int) -> list[tuple[int, int]]:
+    """Ranges of positions that have at most PAIRS_AT_ONCE pairs each."""
+    begin, end = int(offsets[0]), int(offsets[-1])
+    step = max(1, PAIRS_AT_ONCE // reach)
+    return [(first, min(end, first + step)) for first in range(begin, max(end, begin + 1), step)]
 
 
-@njit(cache=True)
-def _count_rows(
+def _count_part(
     ids: np.ndarray,
-    groups: np.ndarray,
-    positions: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
+    offsets: np.ndarray,
+    vocab_size: int,
     weights: np.ndarray,
+    left: int,
+    right: int,
     first: int,
     last: int,
-    room: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows `first` … `last − 1`: how many entries each has, their columns (unsorted), their values."""
-    row = np.zeros(len(groups) - 1)  # dense: the company of the word in hand
-    sizes = np.empty(last - first, dtype=np.int64)
-    columns = np.empty(room, dtype=np.int32)
-    values = np.empty(room)
-    end = 0
-    for word in range(first, last):
-        begin = end
-        for slot in range(groups[word], groups[word + 1]):
-            t = positions[slot]
-            for distance in range(-before[slot], after[slot] + 1):
-                if distance != 0:
-                    other = ids[t + distance]
-                    if row[other] == 0:
-                        columns[end] = other
-                        end += 1
-                    row[other] += weights[abs(distance) - 1]
-        for entry in range(begin, end):
-            values[entry] = row[columns[entry]]
-            row[columns[entry]] = 0
-        sizes[word - first] = end - begin
-    return sizes, columns[:end].copy(), values[:end].copy()
+    shares: int,
+    run: Run,
+) -> csr_matrix:
+    """The pairs of the positions `first` … `last − 1`, each at its rarer word: (V, V) CSR, the transposed triangle."""
+    bits = (len(weights) - 1).bit_length()
+    cuts = np.linspace(first, last, shares + 1).astype(np.int64)
+    ranges = [(int(cuts[share]), int(cuts[share + 1])) for share in range(shares)]
+    sizes = np.stack(run(bucket_sizes, ((ids, offsets, vocab_size, left, right, *part) for part in ranges)), axis=1)
+
+    # Buckets stand in the order of their words, shares in the order of the text, each with a spare place behind.
+    bounds = np.concatenate([[0], np.cumsum(sizes.ravel() + 1)])
+    starts = bounds[:-1].reshape(sizes.shape)  # (V, S)
+    buckets = np.empty(bounds[-1], dtype=np.int32 if vocab_size << bits < 1 << 31 else np.int64)
+    slots = np.array(starts.T)  # (S, V)
+    run(fill_buckets, ((ids, offsets, left, right, bits, *ranges[i], slots[i], buckets) for i in range(shares)))
+
+    pairs = sizes.sum(axis=1)
+    room = np.minimum(pairs, np.arange(1, vocab_size + 1))  # no row can have more entries than this
+    ends = np.ascontiguousarray(slots.T)
+    blocks = _blocks(pairs, shares)
+    calls = ((buckets, starts, ends, weights, bits, *block, int(room[slice(*block)].sum())) for block in blocks)
+    rows = run(count_buckets, calls)
+    return _transpose(vocab_size, blocks, rows)
+
+
+def _blocks(pairs: np.ndarray, shares: int) -> list[tuple[int, int]]:
+    """Ranges of words with about equally many pairs, several for each thread."""
+    ends = np.cumsum(pairs)
+    aims = ends[-1] * np.arange(1, 8 * shares) / (8 * shares) if len(ends) else []
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(ends, aims) + 1, [len(pairs)]]).clip(0, len(pairs)))
+    return [(int(cuts[i]), int(cuts[i + 1])) for i in range(len(cuts) - 1)]
+
+
+def _transpose(
+    vocab_size: int, blocks: list[tuple[int, int]], rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> csr_matrix:
+    """(V, V) CSR, columns ascending, of the transposed rows that `count_buckets` found block by block."""
+    lengths = np.zeros(vocab_size, dtype=np.int64)
+    for _, columns, _ in rows:
+        lengths += np.bincount(columns, minlength=vocab_size)
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    out_columns, out_values = np.empty(bounds[-1], dtype=np.int32), np.empty(bounds[-1])
+    slots = bounds[:-1].copy()
+    for (first, _), row in zip(blocks, rows, strict=True):
+        transpose_rows(first, *row, slots, out_columns, out_values)
+    return csr_matrix((out_values, out_columns, bounds), shape=(vocab_size, vocab_size))
 
 
 def count_term_document(ids: np.ndarray, offsets: np.ndarray, vocab_size: int) -> csr_matrix:
