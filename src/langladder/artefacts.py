@@ -100,3 +100,36 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     except SafetensorError as error:
         raise InputError(f"{path}: not a safetensors file ({error})") from error
     return arrays
+
+
+def map_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file as views of the file: nothing is read until it is looked at.
+
+    Writing to them changes the copy in memory only.
+
+    Raises:
+        InputError: the file is missing or is not safetensors.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:  # checks the header, names, lengths
+            names = list(file.keys())
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except SafetensorError as error:
+        raise InputError(f"{path}: not a safetensors file ({error})") from error
+    data = np.memmap(path, dtype=np.uint8, mode="c")
+    length = int(data[:8].view(np.uint64)[0])  # format: 8 bytes of header length, the header as JSON, the arrays
+    header = json.loads(bytes(data[8 : 8 + length]))
+    arrays = {}
+    for name in names:
+        first, last = (8 + length + offset for offset in header[name]["data_offsets"])
+        dtype = _SAFETENSORS_DTYPES.get(header[name]["dtype"])
+        if dtype is None:
+            raise InputError(f"{path}: {name} is {header[name]['dtype']}; mapped are {', '.join(_SAFETENSORS_DTYPES)}")
+        arrays[name] = np.asarray(data[first:last]).view(dtype).reshape(header[name]["shape"])
+    return arrays
+
+
+_SAFETENSORS_DTYPES = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "U8": np.uint8}

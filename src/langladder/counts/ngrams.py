@@ -49,6 +49,32 @@ class NgramCounts:
         """The numbers of one order's n-grams."""
         return slice(int(self.levels[order - 1]), int(self.levels[order]))
 
+    def histories(self, order: int) -> np.ndarray:
+        """The number of the history (w_1 … w_{n-1}) of each n-gram of one order n ≥ 2, (G_n,)."""
+        shorter = self.level(order - 1)
+        extensions = np.diff(self.starts[shorter.start : shorter.stop + 1])
+        return np.repeat(np.arange(shorter.start, shorter.stop), extensions)
+
+    def history_sums(self, order: int, values: np.ndarray) -> np.ndarray:
+        """Σ_w values(h w) for each history h of order n − 1: (G_n,) → (G_{n-1},); for n = 1, (1,)."""
+        if order == 1:
+            return values.sum(keepdims=True)
+        shorter = self.level(order - 1)
+        bounds = self.starts[shorter.start : shorter.stop + 1] - shorter.stop
+        sums = np.zeros(len(bounds) - 1, dtype=np.result_type(values, np.int64))
+        extended = np.flatnonzero(np.diff(bounds))
+        if len(extended):
+            sums[extended] = np.add.reduceat(values, bounds[extended], dtype=sums.dtype)
+        return sums
+
+    def opens_line(self) -> np.ndarray:
+        """(G,) bool: which n-grams open with BOS, so that no longer history than theirs exists."""
+        opens = np.zeros(len(self.words), dtype=np.bool_)
+        opens[BOS] = True
+        for order in range(2, self.order + 1):
+            opens[self.level(order)] = opens[self.histories(order)]
+        return opens
+
     def number(self, ngram: list[int]) -> int:
         """The number of an n-gram given by its word ids; −1 where the text has none such."""
         found = ngram[0]
@@ -76,17 +102,8 @@ def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> i
     return low if low < end and words[low] == word else -1
 
 
-@njit(cache=True)
-def _extensions(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray, following: np.ndarray) -> np.ndarray:
-    """`extension` of each n-gram by the word that follows it."""
-    found = np.empty(len(ngrams), dtype=np.int64)
-    for i in range(len(ngrams)):
-        found[i] = extension(words, starts, ngrams[i], following[i])
-    return found
-
-
 def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
-    """Count all n-grams of orders 1 … `order`.
+    """Count all n-grams of orders 1 … `order`: one counting sort of the text an order.
 
     Args:
         ids: (T,) integer word ids below `vocab_size`; every line opens with BOS.
@@ -95,38 +112,84 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
         InputError: the text is empty, does not open with BOS, or has an id that is not below `vocab_size`.
     """
     _check(ids, vocab_size)
+    ids = ids.astype(np.int32)
     words = [np.arange(vocab_size, dtype=np.int32)]
     counts = [np.bincount(ids, minlength=vocab_size)]
     suffixes = [np.full(vocab_size, -1, dtype=np.int64)]
     levels = [0, vocab_size]
-    starts = np.array([vocab_size], dtype=np.int64)
+    starts = [np.array([vocab_size], dtype=np.int64)]
 
-    at = np.arange(len(ids))  # the positions where an n-gram of the order in hand ends …
-    ending = ids.astype(np.int64)  # … and the number of that n-gram
+    by_word = np.argsort(ids, kind="stable").astype(np.int32)  # all positions where a word is predicted, by that word
+    by_word = by_word[ids[by_word] != BOS]
+    ending = ids  # the number of the n-gram of the order in hand that ends at each position; −1 where none does
     for _ in range(order - 1):
-        # (w_1 … w_n) ending at t = (w_1 … w_{n-1}) ending at t − 1, followed by w_t; its suffix (w_2 … w_n) ends at t.
-        extends = np.flatnonzero((np.diff(at) == 1) & (ids[at[1:]] != BOS))
-        histories, lower, at = ending[extends], ending[extends + 1], at[extends + 1]
         base, end = levels[-2:]
-        keys, repeats = np.unique((histories - base) * vocab_size + ids[at], return_counts=True)
-
-        extensions = np.bincount(keys // vocab_size, minlength=end - base)  # of each n-gram of the order below
-        starts = np.concatenate([starts, starts[-1] + np.cumsum(extensions)])
-        words.append((keys % vocab_size).astype(np.int32))
-        counts.append(repeats)
-        levels.append(end + len(keys))
-
-        ending = _extensions(np.concatenate(words), starts, histories, ids[at])
-        suffix = np.empty(len(keys), dtype=np.int64)
-        suffix[ending - end] = lower
-        suffixes.append(suffix)
+        longer = _lengthen(ids, by_word, ending, base, end)
+        words.append(longer[0])
+        counts.append(longer[1])
+        suffixes.append(longer[2])
+        starts.append(longer[3])
+        ending = longer[4]
+        levels.append(end + len(longer[0]))
     return NgramCounts(
         np.array(levels, dtype=np.int64),
         np.concatenate(words),
-        starts,
+        np.concatenate(starts),
         np.concatenate(suffixes),
         np.concatenate(counts),
     )
+
+
+@njit(cache=True)
+def _lengthen(
+    ids: np.ndarray, by_word: np.ndarray, ending: np.ndarray, base: int, end: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The n-grams one word longer than those numbered base … end − 1.
+
+    Positions that stand in the order of their words are sorted by their histories, stably (a counting sort): then they
+    stand in the order of the trie, and equal n-grams side by side.
+
+    Args:
+        ids: (T,) int32 words.
+        by_word: (P,) int32 positions of all words but BOS, sorted by word.
+        ending: (T,) int32 numbers of the n-grams of order n that end at each position; −1 where none does.
+
+    Returns:
+        words, counts, suffixes of the G_{n+1} new n-grams; starts of the new n-grams after each of the G_n old ones (where
+        the next one's begin); ending for order n + 1.
+    """
+    bounds = np.zeros(end - base + 1, dtype=np.int32)  # of the positions with each history, in `order`
+    for t in range(1, len(ids)):
+        if ids[t] != BOS and ending[t - 1] >= 0:
+            bounds[ending[t - 1] - base + 1] += 1
+    bounds = np.cumsum(bounds)
+    order = np.empty(bounds[-1], dtype=np.int32)
+    following = bounds[:-1].copy()
+    for t in by_word:
+        if ending[t - 1] >= 0:
+            history = ending[t - 1] - base
+            order[following[history]] = t
+            following[history] += 1
+
+    words = np.empty(len(order), dtype=np.int32)
+    counts = np.zeros(len(order), dtype=np.int64)
+    suffixes = np.empty(len(order), dtype=np.int64)
+    starts = np.empty(end - base, dtype=np.int64)
+    longer = np.full(len(ids), -1, dtype=np.int32)
+    new = -1
+    for history in range(end - base):
+        before = -1
+        for i in range(bounds[history], bounds[history + 1]):
+            t = order[i]
+            if ids[t] != before:
+                new += 1
+                before = ids[t]
+                words[new] = before
+                suffixes[new] = ending[t]  # (w_2 … w_{n+1}) ends where (w_1 … w_{n+1}) does
+            counts[new] += 1
+            longer[t] = end + new
+        starts[history] = end + new + 1
+    return words[: new + 1], counts[: new + 1], suffixes[: new + 1], starts, longer
 
 
 def _check(ids: np.ndarray, vocab_size: int) -> None:

@@ -4,7 +4,7 @@
                  = log b(h) + log P(w | h′)      else, h′ being h without its first word (b = 1 where h was not seen).
 
 Interpolated models fit the same form: p(h w) then already contains the lower orders' share. It is the form of ARPA
-files too. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS.
+files too. A saved model is mapped into memory, not read: what is looked up is what is loaded. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS.
 
 Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
 """
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numba import njit
 
+from langladder import artefacts
 from langladder.counts.ngrams import extension
 from langladder.models.base import CountedLanguageModel, check_tokens
 from langladder.schema import Config
@@ -30,7 +31,9 @@ DTYPES = {
 
 
 class BackoffLanguageModel(CountedLanguageModel):
-    """Base of n-gram models: subclasses write `fit`, which ends in `_set_tables`."""
+    """Base of n-gram models: subclasses write `fit`, which ends in `set_arrays`."""
+
+    _read_arrays = staticmethod(artefacts.map_arrays)
 
     def __init__(self, config: Config, vocab_size: int) -> None:
         self.config = config
@@ -88,13 +91,12 @@ class BackoffLanguageModel(CountedLanguageModel):
         tables = self.arrays()
         words, starts, log_probs = tables["words"], tables["starts"], tables["log_probs"]
         row = log_probs[: self.vocab_size].copy()  # (V,)
-        for length in range(1, self.order):
-            history = self._number(prefix[-length:]) if length <= len(prefix) else -1
-            if history < 0:
-                break
-            row += tables["log_backoffs"][history]
-            seen = slice(starts[history], starts[history + 1])
-            row[words[seen]] = log_probs[seen]
+        for length in range(1, min(self.order, len(prefix) + 1)):
+            history = self._number(prefix[-length:])
+            if history >= 0:
+                row += tables["log_backoffs"][history]
+                seen = slice(starts[history], starts[history + 1])
+                row[words[seen]] = log_probs[seen]
             if prefix[-length] == BOS:
                 break
         return row

@@ -26,6 +26,7 @@ class LanguageModel(ABC):
     Config: ClassVar[type[schema.Config]] = schema.Config
     config: schema.Config
     vocab_size: int
+    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads what `save` wrote
 
     def __init__(self, config: schema.Config, vocab_size: int) -> None:
         self.config, self.vocab_size = config, vocab_size
@@ -99,7 +100,7 @@ class LanguageModel(ABC):
         if not (isinstance(target, type) and issubclass(target, cls)):
             raise InputError(f"{path}: holds a {description['_target_']}, not a {cls.__name__}")
         model = target(target.Config.model_validate(description["config"]), description["vocab_size"])
-        arrays = artefacts.read_arrays(Path(folder) / "model.safetensors")
+        arrays = target._read_arrays(Path(folder) / "model.safetensors")
         try:
             model.set_arrays(arrays)
         except ValueError as error:
