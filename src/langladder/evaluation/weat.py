@@ -140,7 +140,13 @@ def _rows(vectors: WordVectors, folded: dict[str, int], words: Iterable[str]) ->
 
 
 def weat(
-    vectors: WordVectors, X: np.ndarray, Y: np.ndarray, A: np.ndarray, B: np.ndarray, *, permutations: int = PERMUTATIONS
+    vectors: WordVectors,
+    X: np.ndarray,
+    Y: np.ndarray,
+    A: np.ndarray,
+    B: np.ndarray,
+    *,
+    permutations: int = PERMUTATIONS,
 ) -> dict[str, Any]:
     """Effect size and p-value of one test.
 

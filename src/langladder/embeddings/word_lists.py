@@ -1,0 +1,117 @@
+"""Lists of words for debiasing and its audit: JSON as in Bolukbasi et al.'s `debiaswe`, or plain text.
+
+JSON is a list of words, a list of lists of words (pairs), or, for professions, a list of [word, definitional score,
+stereotype score]. Text has one entry a line, its words apart by spaces or tabs; lines that open with # are comments.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import read_json
+from langladder.errors import InputError
+
+
+def read_words(path: Path) -> list[str]:
+    """A list of words: of entries with several parts (professions) the first.
+
+    Raises:
+        InputError: the file is missing, malformed (names the entry) or empty.
+    """
+    return [str(entry[0]) for entry in _entries(Path(path))]
+
+
+def read_word_sets(path: Path) -> list[list[str]]:
+    """A list of pairs, or larger sets, of different words.
+
+    Raises:
+        InputError: the file is missing, malformed (names the entry) or empty.
+    """
+    sets = [[str(word) for word in entry] for entry in _entries(Path(path))]
+    for number, words in enumerate(sets, start=1):
+        if len(words) < 2 or len(set(words)) < len(words):
+            raise InputError(f"{path}: entry {number} {words} is not a pair (or larger set) of different words")
+    return sets
+
+
+def read_stereotypes(path: Path) -> dict[str, float]:
+    """Word → stereotype score of a list of professions; empty where the list has no scores.
+
+    Raises:
+        InputError: see `read_words`.
+    """
+    scores = {}
+    for entry in _entries(Path(path)):
+        if len(entry) == 3:
+            try:
+                scores[str(entry[0])] = float(entry[2])
+            except (TypeError, ValueError) as error:
+                raise InputError(f"{path}: {entry} is not [word, definitional score, stereotype score]") from error
+    return scores
+
+
+def _entries(path: Path) -> list[list[Any]]:
+    """Every entry as a list with at least a word."""
+    if path.suffix == ".json":
+        value = read_json(path)
+        if not isinstance(value, list):
+            raise InputError(f"{path}: not a list, but {type(value).__name__}")
+        entries = [entry if isinstance(entry, list) else [entry] for entry in value]
+    else:
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except FileNotFoundError as error:
+            raise InputError(f"{path}: no such file") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from error
+        entries = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    for number, entry in enumerate(entries, start=1):
+        if not entry or not isinstance(entry[0], str) or not entry[0]:
+            raise InputError(f"{path}: entry {number} {entry!r} is not a word or a list of words")
+    if not entries:
+        raise InputError(f"{path}: has no words")
+    return entries
+
+
+@dataclass(frozen=True)
+class BiasLists:
+    """What hard debiasing is told of a bias, and what its audit asks about.
+
+    Attributes:
+        definitional: pairs (or larger sets) that differ in nothing but the bias: woman, man; she, he.
+        equalise: sets whose words shall differ in nothing else afterwards; may share words with `definitional`.
+        specific: words to which the bias belongs by meaning (actress, beard): left as they are.
+        professions: words that should be neutral; the audit asks about them.
+        stereotypes: how people judged them, where known: below 0 for the first words of the pairs.
+    """
+
+    definitional: list[list[str]]
+    equalise: list[list[str]]
+    specific: list[str]
+    professions: list[str]
+    stereotypes: dict[str, float]
+
+    @classmethod
+    def read(cls, folder: Path) -> "BiasLists":
+        """The files of a folder, each `.json` or `.txt`: definitional_pairs, equalize_pairs, gender_specific_full
+        (or `specific`), professions.
+
+        Raises:
+            InputError: one is missing (names it) or malformed.
+        """
+        professions = _find(folder, "professions")
+        return cls(
+            definitional=read_word_sets(_find(folder, "definitional_pairs")),
+            equalise=read_word_sets(_find(folder, "equalize_pairs")),
+            specific=read_words(_find(folder, "gender_specific_full", "specific")),
+            professions=read_words(professions),
+            stereotypes=read_stereotypes(professions),
+        )
+
+
+def _find(folder: Path, *names: str) -> Path:
+    wanted = [Path(folder) / f"{name}{suffix}" for name in names for suffix in (".json", ".txt")]
+    for path in wanted:
+        if path.is_file():
+            return path
+    raise InputError(f"{folder}: has no {' or '.join(path.name for path in wanted)}")

@@ -1,0 +1,96 @@
+"""The audit of a bias: figures by hand, before and after debiasing, real lists."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.debias import bias_subspace
+from langladder.embeddings.word_lists import BiasLists
+from langladder.evaluation.bias import analogies, audit, debias_and_audit, explained
+
+REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
+LISTS = BiasLists(
+    definitional=[["woman", "man"], ["she", "he"]],
+    equalise=[["woman", "man"], ["she", "he"]],
+    specific=["actress"],
+    professions=["programmer", "homemaker", "clerk", "actress", "astronaut"],
+    stereotypes={"programmer": 0.8, "homemaker": -0.9, "clerk": 0.0, "actress": -1.0, "astronaut": 0.9},
+)
+
+
+def biased() -> WordVectors:
+    """Gender along x (woman > 0); programmer and homemaker are alike but for it."""
+    table = {
+        "woman": [0.6, 0.8, 0],
+        "man": [-0.6, 0.8, 0],
+        "she": [0.8, 0.6, 0],
+        "he": [-0.8, 0.6, 0],
+        "actress": [0.8, -0.6, 0],
+        "programmer": [-0.28, 0, 0.96],
+        "homemaker": [0.6, 0.08, 0.7959899],
+        "clerk": [0, 0.8, 0.6],
+        "tree": [0, 0.6, -0.8],
+    }
+    return WordVectors(list(table), np.array(list(table.values()), dtype=np.float32))
+
+
+def test_figures_by_hand_golden() -> None:
+    vectors = biased()
+    direction = bias_subspace(vectors, LISTS.definitional)[0]
+    assert direction.tolist() == pytest.approx([1, 0, 0], abs=1e-6)
+    found = audit(vectors, direction, LISTS)
+    names, values = zip(*found["projections"], strict=True)
+    assert names == ("programmer", "clerk", "homemaker")  # actress is one by meaning, astronaut has no vector
+    assert values == pytest.approx((-0.28, 0, 0.6), abs=1e-5)
+    assert found["direct_bias"] == pytest.approx(0.88 / 3, abs=1e-5)
+    assert (found["words"], found["covered"]) == (4, 3)
+    assert found["stereotype"]["spearman"] == 1.0 and found["stereotype"]["words"] == 3
+    assert found["weat"] is None
+    assert explained(vectors, LISTS.definitional)[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_analogies_tell_where_the_word_itself_would_win() -> None:
+    found = analogies(biased(), LISTS.definitional, ["programmer", "clerk", "nobody"])
+    assert found is not None and found["pair"] == ["man", "woman"]
+    programmer, clerk = found["answers"]
+    # −.28 + 1.2, 0, .96
+    assert programmer["answer"] == "homemaker" and not programmer["unchanged"] and clerk["word"] == "clerk"
+    small = analogies(biased(), [["she", "woman"]], ["clerk"])  # .2, −.2, 0 lead not away from clerk
+    assert small is not None and small["answers"][0]["unchanged"] and small["answers"][0]["answer"] != "clerk"
+    assert analogies(biased(), [["queen", "king"]], ["clerk"]) is None
+
+
+def test_debiasing_takes_the_bias_away(tmp_path: Path) -> None:
+    weat = tmp_path / "weat.txt"
+    weat.write_text(
+        ": jobs\nhome: homemaker actress\nscreen: programmer clerk\nfemale: woman she\nmale: man he\n", encoding="utf-8"
+    )
+    after, found = debias_and_audit(biased(), LISTS, weat=weat)
+    assert found["before"]["direct_bias"] > 0.25 and found["after"]["direct_bias"] == 0
+    assert found["after"]["stereotype"]["spearman"] is None  # nothing is left that could rank
+    assert [entry["word"] for entry in found["before"]["analogies"]["answers"]] == ["programmer", "clerk", "homemaker"]
+    assert [entry["word"] for entry in found["after"]["analogies"]["answers"]] == ["programmer", "clerk", "homemaker"]
+    assert found["before"]["weat"][0]["effect_size"] > 1
+    assert after.similarity("programmer", "man") == pytest.approx(after.similarity("programmer", "woman"), abs=1e-6)
+    json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.real
+def test_male_and_female_terms_are_equally_near_to_science_and_arts_afterwards() -> None:
+    if not REAL.is_dir():
+        pytest.skip("needs shared/data")
+    vectors = WordVectors.read_word2vec(REAL / "weat-wefe" / "weat_w2v____old.txt.gz")
+    lists = BiasLists.read(REAL / "debiaswe")
+    _, found = debias_and_audit(vectors, lists, weat=REAL / "weat-wefe" / "WEAT.json")
+    before, after = (
+        {entry["name"].split()[0]: entry["effect_size"] for entry in found[part]["weat"]}
+        for part in ("before", "after")
+    )
+    assert found["explained"][0] > 0.5  # one direction says most of what sets the pairs apart
+    for number in "78":  # terms of gender lose their side
+        assert before[number] > 0.9 and after[number] < 0.2
+    for number in "129":  # what has nothing to do with gender stays
+        assert after[number] == pytest.approx(before[number], abs=0.02)
