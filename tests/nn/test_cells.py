@@ -18,7 +18,7 @@ def test_golden_rnn_three_steps():
     h = f64([0.0, 0.0])
     expected = ([0.405321, 0.753066], [0.865830, 0.972031], [0.941796, 0.989892])
     for x, value in zip(([0.5, 0.2, 0.8], [0.3, 0.9, 0.4], [0.7, 0.1, 0.6]), expected, strict=True):
-        h = rnn_step(f64(x), h, weights)
+        h = rnn_step(weights.drive(f64(x)), h, weights)
         assert_close(h, f64(value), atol=1e-6, rtol=0)
 
 
@@ -28,7 +28,7 @@ def test_golden_lstm_step():
         torch.full((8, 2), 0.1, dtype=torch.float64),
         *f64([0.0] * 8, [0.0] * 8),
     )
-    h, c = lstm_step(f64([0.3, 0.5]), f64([0.6, 0.8]), f64([0.5, -0.5]), weights)
+    h, c = lstm_step(weights.drive(f64([0.3, 0.5])), f64([0.6, 0.8]), f64([0.5, -0.5]), weights)
     assert_close(c, f64([0.39750934, -0.15726989]), atol=1e-8, rtol=0)
     assert_close(h, f64([0.20960439, -0.08653777]), atol=1e-8, rtol=0)
 
@@ -50,13 +50,13 @@ def test_parity_with_fused_layers(kind, layers):
     for layer in range(layers):
         weights = CellWeights.of(fused, layer)
         h, c, outputs = torch.zeros(3, 7), torch.zeros(3, 7), []
-        for t in range(x.shape[1]):
+        for driven in weights.drive(x).unbind(1):
             if kind is nn.RNN:
-                h = rnn_step(x[:, t], h, weights)
+                h = rnn_step(driven, h, weights)
             elif kind is nn.GRU:
-                h = gru_step(x[:, t], h, weights, reset_after=True)
+                h = gru_step(driven, h, weights, reset_after=True)
             else:
-                h, c = lstm_step(x[:, t], h, c, weights)
+                h, c = lstm_step(driven, h, c, weights)
             outputs.append(h)
         x = torch.stack(outputs, dim=1)
     assert_close(x, expected, atol=1e-5, rtol=0)
@@ -66,13 +66,14 @@ def test_gru_forms_differ_and_keep_their_promises():
     torch.manual_seed(0)
     weights = CellWeights(torch.randn(9, 4), torch.randn(9, 3), torch.randn(9), torch.randn(9))
     x, h = torch.randn(2, 4), torch.randn(2, 3)
-    assert not torch.allclose(gru_step(x, h, weights, reset_after=True), gru_step(x, h, weights, reset_after=False))
+    after, before = (gru_step(weights.drive(x), h, weights, reset_after=form) for form in (True, False))
+    assert not torch.allclose(after, before)
     # A closed update gate copies the state: z = 0 in the paper's form, z = 1 in torch's.
     for reset_after, shut in ((False, -1e4), (True, 1e4)):
         b = weights.b.clone()
         b[3:6] = shut
         closed = CellWeights(weights.W, weights.U, b, weights.c)
-        assert_close(gru_step(x, h, closed, reset_after=reset_after), h)
+        assert_close(gru_step(closed.drive(x), h, closed, reset_after=reset_after), h)
 
 
 def test_gradient_flows_through_an_open_lstm_cell():
@@ -82,7 +83,7 @@ def test_gradient_flows_through_an_open_lstm_cell():
     start = torch.randn(1, 3, requires_grad=True)
     h, c = torch.zeros(1, 3), start
     for _ in range(50):
-        h, c = lstm_step(torch.randn(1, 2), h, c, weights)
+        h, c = lstm_step(weights.drive(torch.randn(1, 2)), h, c, weights)
     c.sum().backward()
     assert_close(c, start)
     assert_close(start.grad, torch.ones(1, 3))

@@ -1,18 +1,19 @@
-"""Recurrent language models: Elman RNN, GRU and LSTM (Mikolov et al. 2010; Zaremba et al. 2014).
+"""Recurrent language models: Elman RNN, GRU, LSTM, peephole LSTM (Mikolov et al. 2010; Zaremba et al. 2014).
 
     h_t = cell(E w_t, h_{t−1}),   P(w_{t+1} | w_1 … w_t) = softmax(W h_t + b)
 
 The state is carried through the whole text. Dropout is Zaremba's: on the embeddings, between the layers and before
-the output, never on the recurrent connection. With tied weights (Press & Wolf 2017; Inan et al. 2017) the output
-layer is the embedding table, and a projection bridges the widths where they differ. The fused torch layers train; the
-equations they compute stand in `nn.cells` (the GRU is the `reset_after=True` form).
+the output, never on the recurrent connection. What regularises that too is optional (Gal & Ghahramani 2016, as in
+Merity et al. 2018): masks that hold for all steps (`locked`), whole words dropped, entries of the recurrent matrix
+dropped. With tied weights (Press & Wolf 2017; Inan et al. 2017) the output layer is the embedding table, and a
+projection bridges the widths where they differ. Fused layers train where they exist, see `nn.recurrent`.
 
 A bidirectional network cannot be a language model: its state at t has already read w_{t+1}, the word to predict.
 
 Shape legend: B rows, T tokens, D embedding, H width, L layers.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from pydantic import Field, model_validator
@@ -20,20 +21,29 @@ from torch import nn
 
 from langladder import schema
 from langladder.models.neural import NeuralLanguageModel
-from langladder.nn.output import SoftmaxOutput
+from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
+from langladder.nn.initialisation import Initialisation, initialise
+from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.recurrent import Cell, RecurrentStack, State
 
-State = tuple[torch.Tensor, ...]  # (h,), or (h, c) for the LSTM, each (L, B, H)
-CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
-
-class RecurrentConfig(schema.Config):
+class RecurrentConfig(OutputConfig):
     """Settings of `RecurrentLM`."""
 
-    cell: Literal["lstm", "gru", "rnn"] = "lstm"
+    cell: Cell = "lstm"
+    reset_after: bool = True  # GRU: true is torch's form (fused), false that of Cho et al.
+    layer_norm: bool = False  # inside the cell (Ba et al. 2016); trains in a loop, several times slower
     width: int = Field(default=256, ge=1, le=8192)
     embedding_dim: int = Field(default=256, ge=1, le=8192)
     layers: int = Field(default=1, ge=1, le=4)
-    dropout: float = Field(default=0.0, ge=0, lt=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)  # on embeddings, between layers, before the output
+    input_dropout: float | None = Field(default=None, ge=0, lt=1)  # on embeddings instead; null: as dropout
+    locked: bool = False  # dropout masks hold for all steps of a batch
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the vocabulary dropped from the input
+    weight_drop: float = Field(default=0.0, ge=0, lt=1)  # share of the recurrent matrix' entries dropped
+    input_init: Initialisation = "xavier"
+    recurrent_init: Initialisation = "orthogonal"
+    forget_bias: float = 1.0  # an LSTM begins by remembering
     tie_weights: bool = True
     bidirectional: bool = False
 
@@ -46,48 +56,53 @@ class RecurrentConfig(schema.Config):
             )
         return self
 
+    @model_validator(mode="after")
+    def _reset_after_is_the_grus(self) -> "RecurrentConfig":
+        if not self.reset_after and self.cell != "gru":
+            raise ValueError(f"reset_after=false with cell={self.cell}: only the GRU has a reset gate; leave it out")
+        return self
+
 
 class RecurrentLM(NeuralLanguageModel):
-    """Embedding → recurrent layers → softmax."""
+    """Embedding → recurrent layers → softmax, or another output layer."""
 
     Config: ClassVar[type[schema.Config]] = RecurrentConfig
 
     def __init__(self, config: RecurrentConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
-        between = config.dropout if config.layers > 1 else 0.0
-        self.cell = CELLS[config.cell](
-            config.embedding_dim, config.width, num_layers=config.layers, dropout=between, batch_first=True
+        self.cell = RecurrentStack(
+            config.cell,
+            input_width=config.embedding_dim,
+            width=config.width,
+            layers=config.layers,
+            reset_after=config.reset_after,
+            layer_norm=config.layer_norm,
+            dropout=config.dropout,
+            locked=config.locked,
+            weight_drop=config.weight_drop,
         )
-        self.dropout = nn.Dropout(config.dropout)
-        bridged = config.tie_weights and config.width != config.embedding_dim
-        self.bridge = nn.Linear(config.width, config.embedding_dim) if bridged else nn.Identity()
-        self.head = SoftmaxOutput(
-            width=config.embedding_dim if config.tie_weights else config.width,
-            vocab_size=vocab_size,
-            tied=self.embedding.weight if config.tie_weights else None,
-        )
+        drop = LockedDropout if config.locked else nn.Dropout
+        self.input_dropout = drop(config.dropout if config.input_dropout is None else config.input_dropout)
+        self.dropout, self.word_dropout = drop(config.dropout), config.word_dropout
+        self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)
         self._initialise(config)
 
     def forward(self, tokens: torch.Tensor, state: State | None = None) -> tuple[torch.Tensor, State]:
         """See `NeuralLanguageModel.forward`."""
-        x = self.dropout(self.embedding(tokens))  # (B, T, D)
-        given = state if state is None or len(state) > 1 else state[0]
-        hidden, last = self.cell(x, given)  # (B, T, H)
-        hidden = self.dropout(self.bridge(hidden))  # (B, T, D or H)
-        return hidden, last if isinstance(last, tuple) else (last,)
+        x = self.input_dropout(embed_with_word_dropout(self.embedding, tokens, self.word_dropout))  # (B, T, D)
+        hidden, last = self.cell(x, state)  # (B, T, H)
+        return self.dropout(self.bridge(hidden)), last  # (B, T, D or H)
 
     def _initialise(self, config: RecurrentConfig) -> None:
-        """Small embeddings, Xavier input weights, orthogonal recurrent ones; an LSTM begins by remembering (f ≈ 1)."""
+        """Small embeddings, one matrix a gate, no bias but the LSTM's forget gate's."""
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
-        for name, parameter in self.cell.named_parameters():
-            if "weight_hh" in name:
-                for gate in torch.split(parameter.data, config.width):
-                    nn.init.orthogonal_(gate)
-            elif "weight_ih" in name:
-                for gate in torch.split(parameter.data, config.width):
-                    nn.init.xavier_uniform_(gate)
-            else:
-                nn.init.zeros_(parameter)
-                if config.cell == "lstm" and "bias_ih" in name:
-                    parameter.data[config.width : 2 * config.width] = 1.0  # rows of the forget gate
+        for layer in self.cell.layers:
+            W, U, b = layer.matrices()  # type: ignore[operator]
+            initialise(W, config.input_init, self.cell.gates)
+            initialise(U, config.recurrent_init, self.cell.gates)
+            for name, parameter in layer.named_parameters():
+                if "bias" in name:  # both of a fused layer's
+                    nn.init.zeros_(parameter)
+            if self.cell.gates == 4:
+                b.data[config.width : 2 * config.width] = config.forget_bias  # rows of the forget gate

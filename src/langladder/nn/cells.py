@@ -1,8 +1,9 @@
 """One time step of the recurrent cells, as equations: the readable form of what torch's fused layers compute.
 
-Each function reads the previous state and one input and returns the next state. The gates are stacked along the rows
-of W (from the input), U (from the hidden state) and b, in the order in which torch stores them. What trains is the
-fused form (`nn.RNN`, `nn.GRU`, `nn.LSTM`); the tests hold the two equal.
+Each step reads the previous state and `driven` = W x_t + b, which hangs on no state: for a whole sequence it is one
+product (`CellWeights.drive`). The gates are stacked along the rows of W (from the input), U (from the hidden state)
+and b, in the order in which torch stores them. Where torch has the cell (RNN, LSTM, GRU with `reset_after`), its
+fused form trains and the tests hold the two equal; the others train in a loop over these steps (`nn.recurrent`).
 
 Shape legend: B rows, I input, H hidden, G gates (1, 3 or 4).
 """
@@ -12,17 +13,32 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import layer_norm, linear
+
+
+@dataclass(frozen=True)
+class LayerNorms:
+    """Gains and biases of a cell's layer norms: input and hidden (G·H,), cell and cell_bias (H,)."""
+
+    input: Tensor
+    hidden: Tensor
+    cell: Tensor
+    cell_bias: Tensor
 
 
 @dataclass(frozen=True)
 class CellWeights:
-    """Weights of one layer: W (G·H, I), U (G·H, H), biases b and c (G·H,), which torch keeps apart."""
+    """Weights of one layer: W (G·H, I), U (G·H, H), bias b (G·H,), and c (G·H,), which torch keeps apart from b.
+
+    With `norms` (Ba et al. 2016, equations 20 to 22) W x, U h and the LSTM's cell are normalised before use; the
+    biases after the first two norms are one with b.
+    """
 
     W: Tensor
     U: Tensor
     b: Tensor
-    c: Tensor
+    c: Tensor | None = None
+    norms: LayerNorms | None = None
 
     @classmethod
     def of(cls, layer: nn.RNNBase, index: int = 0) -> Self:
@@ -30,23 +46,33 @@ class CellWeights:
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return cls(*(getattr(layer, f"{name}_l{index}") for name in names))
 
-    def from_input(self, x: Tensor, gates: int) -> tuple[Tensor, ...]:
-        """W x + b, one part a gate: (B, I) → G times (B, H)."""
-        return linear(x, self.W, self.b).chunk(gates, dim=-1)
+    def drive(self, x: Tensor) -> Tensor:
+        """W x + b, or LN(W x) + b: (…, I) → (…, G·H)."""
+        if self.norms is None:
+            return linear(x, self.W, self.b)
+        a = linear(x, self.W)
+        return layer_norm(a, a.shape[-1:], self.norms.input, self.b)
 
-    def from_hidden(self, h: Tensor, gates: int) -> tuple[Tensor, ...]:
-        """U h + c, one part a gate: (B, H) → G times (B, H)."""
-        return linear(h, self.U, self.c).chunk(gates, dim=-1)
+    def recur(self, h: Tensor, rows: slice = slice(None)) -> Tensor:
+        """U h + c, or LN(U h): (B, H) → (B, G·H); `rows` takes some of the gates only."""
+        a = linear(h, self.U[rows], None if self.c is None else self.c[rows])
+        return a if self.norms is None else layer_norm(a, a.shape[-1:], self.norms.hidden[rows])
+
+    def squash(self, c: Tensor) -> Tensor:
+        """tanh(c), or tanh(LN(c)): the cell as the output gate sees it, (B, H) → (B, H)."""
+        if self.norms is not None:
+            c = layer_norm(c, c.shape[-1:], self.norms.cell, self.norms.cell_bias)
+        return torch.tanh(c)
 
 
-def rnn_step(x: Tensor, h: Tensor, weights: CellWeights) -> Tensor:
-    """Elman (1990): x (B, I), h (B, H) → h (B, H)."""
+def rnn_step(driven: Tensor, h: Tensor, weights: CellWeights) -> Tensor:
+    """Elman (1990): driven (B, H), h (B, H) → h (B, H)."""
     # h_t = tanh(W x_t + U h_{t−1} + b)
-    return torch.tanh(weights.from_input(x, 1)[0] + weights.from_hidden(h, 1)[0])
+    return torch.tanh(driven + weights.recur(h))
 
 
-def gru_step(x: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -> Tensor:
-    """Gated recurrent unit (Cho et al. 2014): x (B, I), h (B, H) → h (B, H).
+def gru_step(driven: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -> Tensor:
+    """Gated recurrent unit (Cho et al. 2014): driven (B, 3H), h (B, H) → h (B, H).
 
     Two forms are in use, and weights do not carry over from one to the other:
 
@@ -54,8 +80,12 @@ def gru_step(x: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -
     - `reset_after=False` (the paper's equations 5 to 8 as most lecture notes write them): the reset gate acts on h
       before the product, and z is the share of the *new* state.
     """
-    x_r, x_z, x_n = weights.from_input(x, 3)  # (B, H) each
-    h_r, h_z, h_n = weights.from_hidden(h, 3)
+    H = h.shape[-1]
+    x_r, x_z, x_n = driven.chunk(3, dim=-1)  # (B, H) each
+    if reset_after:
+        h_r, h_z, h_n = weights.recur(h).chunk(3, dim=-1)
+    else:
+        h_r, h_z = weights.recur(h, slice(2 * H)).chunk(2, dim=-1)
     # r = σ(W_r x + U_r h + b_r)
     r = torch.sigmoid(x_r + h_r)
     # z = σ(W_z x + U_z h + b_z)
@@ -64,7 +94,7 @@ def gru_step(x: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -
         # n = tanh(W_n x + b_n + r ⊙ (U_n h + c_n));   h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}
         return gru_blend(torch.tanh(x_n + r * h_n), h, z)
     # n = tanh(W_n x + U_n (r ⊙ h) + b_n);   h_t = (1 − z) ⊙ h_{t−1} + z ⊙ n
-    n = torch.tanh(x_n + weights.from_hidden(r * h, 3)[2])
+    n = torch.tanh(x_n + weights.recur(r * h, slice(2 * H, None)))
     return gru_blend(h, n, z)
 
 
@@ -73,16 +103,34 @@ def gru_blend(first: Tensor, second: Tensor, z: Tensor) -> Tensor:
     return (1 - z) * first + z * second
 
 
-def lstm_step(x: Tensor, h: Tensor, c: Tensor, weights: CellWeights) -> tuple[Tensor, Tensor]:
+def lstm_step(driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights) -> tuple[Tensor, Tensor]:
     """Long short-term memory (Hochreiter & Schmidhuber 1997, with Gers et al.'s forget gate).
 
-    x (B, I), h (B, H), c (B, H) → h (B, H), c (B, H).
+    driven (B, 4H), h (B, H), c (B, H) → h (B, H), c (B, H).
     """
-    gates = zip(weights.from_input(x, 4), weights.from_hidden(h, 4), strict=True)
-    a_i, a_f, a_g, a_o = (from_x + from_h for from_x, from_h in gates)  # (B, H) each
+    a_i, a_f, a_g, a_o = (driven + weights.recur(h)).chunk(4, dim=-1)  # (B, H) each
     # i, f, o = σ(W x + U h + b);   g = tanh(W_g x + U_g h + b_g)
     i, f, o, g = torch.sigmoid(a_i), torch.sigmoid(a_f), torch.sigmoid(a_o), torch.tanh(a_g)
     # c_t = f ⊙ c_{t−1} + i ⊙ g: the path on which gradients flow unsquashed
     c = f * c + i * g
     # h_t = o ⊙ tanh(c_t)
-    return o * torch.tanh(c), c
+    return o * weights.squash(c), c
+
+
+def peephole_step(
+    driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights, peepholes: Tensor
+) -> tuple[Tensor, Tensor]:
+    """LSTM whose gates look at the cell (Gers & Schmidhuber 2000), each unit at its own.
+
+    driven (B, 4H), h (B, H), c (B, H), peepholes p_i, p_f, p_o (3, H) → h (B, H), c (B, H).
+    """
+    a_i, a_f, a_g, a_o = (driven + weights.recur(h)).chunk(4, dim=-1)  # (B, H) each
+    p_i, p_f, p_o = peepholes  # (H,) each
+    # i = σ(W_i x + U_i h + p_i ⊙ c_{t−1} + b_i);   f likewise
+    i, f = torch.sigmoid(a_i + p_i * c), torch.sigmoid(a_f + p_f * c)
+    # c_t = f ⊙ c_{t−1} + i ⊙ tanh(W_g x + U_g h + b_g)
+    c = f * c + i * torch.tanh(a_g)
+    # o = σ(W_o x + U_o h + p_o ⊙ c_t + b_o): it alone sees the new cell
+    o = torch.sigmoid(a_o + p_o * c)
+    # h_t = o ⊙ tanh(c_t)
+    return o * weights.squash(c), c

@@ -1,0 +1,96 @@
+"""Gated convolutional language model (Dauphin et al. 2017): a stack of causal convolutions instead of a recurrence.
+
+    h_l(X) = (X ∗ W + b) ⊗ σ(X ∗ V + c)                 the gate chooses what passes on; the path X ∗ W is linear,
+                                                        so that gradients do not shrink on it
+
+A convolution of width k sees a position and the k − 1 before it, so that L layers reach L (k − 1) + 1 tokens back.
+Each layer is a residual block. What precedes a text is zeros; with carried state it is the text read before, so that
+a text read in pieces is scored as if read whole.
+
+Differences from the paper: all layers have one width (no bottlenecks), and positions at the window's start are not
+left out of the loss, because the carried state gives them their past.
+
+Shape legend: B rows, T tokens, D embedding, C channels, k width of the convolution, L layers.
+"""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils.parametrizations import weight_norm
+
+from langladder import schema
+from langladder.models.neural import NeuralLanguageModel
+from langladder.nn.output_choice import OutputConfig, make_output
+
+
+class ConvolutionalConfig(OutputConfig):
+    """Settings of `ConvolutionalLM`."""
+
+    width: int = Field(default=256, ge=1, le=8192)  # C
+    embedding_dim: int = Field(default=256, ge=1, le=8192)  # D
+    layers: int = Field(default=4, ge=1, le=64)
+    kernel: int = Field(default=4, ge=2, le=64)  # k
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    weight_norm: bool = False  # Salimans & Kingma 2016: direction and length of each filter apart
+    tie_weights: bool = True
+
+
+class GatedBlock(nn.Module):
+    """One causal gated convolution with its residual connection."""
+
+    def __init__(self, config: ConvolutionalConfig) -> None:
+        super().__init__()
+        C = config.width
+        convolution = nn.Conv1d(C, 2 * C, config.kernel)  # W, b and V, c
+        nn.init.kaiming_normal_(convolution.weight, nonlinearity="linear")
+        assert convolution.bias is not None
+        nn.init.zeros_(convolution.bias)
+        self.convolution = weight_norm(convolution) if config.weight_norm else convolution
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: torch.Tensor, past: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x (B, C, T), the k − 1 inputs before it (B, C, k − 1) → (B, C, T), the last k − 1 inputs."""
+        whole = torch.cat([past.to(x.dtype), x], dim=2)  # (B, C, k − 1 + T)
+        # h = (X ∗ W + b) ⊗ σ(X ∗ V + c)
+        h = functional.glu(self.convolution(self.dropout(whole)), dim=1)
+        return x + h, whole[..., whole.shape[2] - past.shape[2] :]
+
+
+class ConvolutionalLM(NeuralLanguageModel):
+    """Embedding → gated convolutions → softmax, or another output layer."""
+
+    Config: ClassVar[type[schema.Config]] = ConvolutionalConfig
+    config: ConvolutionalConfig
+
+    def __init__(self, config: ConvolutionalConfig, vocab_size: int) -> None:
+        super().__init__(config, vocab_size)
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        same = config.width == config.embedding_dim
+        self.widen: nn.Module = nn.Identity() if same else nn.Linear(config.embedding_dim, config.width)
+        self.blocks = nn.ModuleList(GatedBlock(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)
+        nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
+
+    @property
+    def reach(self) -> int:
+        """Tokens that a position sees, itself included: L (k − 1) + 1."""
+        return self.config.layers * (self.config.kernel - 1) + 1
+
+    def forward(
+        self, tokens: torch.Tensor, state: tuple[torch.Tensor, ...] | None = None
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """See `NeuralLanguageModel.forward`; the state is each layer's last inputs, L times (B, C, k − 1)."""
+        x = self.widen(self.dropout(self.embedding(tokens))).transpose(1, 2)  # (B, C, T)
+        if state is None:
+            state = (x.new_zeros(len(x), self.config.width, self.config.kernel - 1),) * len(self.blocks)
+        after = []
+        for block, past in zip(self.blocks, state, strict=True):
+            x, last = block(x, past)
+            after.append(last)
+        hidden = self.norm(x.transpose(1, 2))  # (B, T, C)
+        return self.dropout(self.bridge(hidden)), tuple(after)

@@ -1,0 +1,35 @@
+"""Dropout whose mask holds for a whole sequence (Gal & Ghahramani 2016), on features and on words.
+
+Ordinary dropout draws a new mask at every time step. A locked mask drops the same features at all steps of a row, so
+that what is dropped is missing, not noisy; word dropout drops the same words wherever they stand.
+
+Shape legend: B rows, T steps, D features, V words.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class LockedDropout(nn.Module):
+    """Drop features, the same ones at every step of a row, with probability p; the rest is scaled by 1 / (1 − p)."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(B, T, D) → (B, T, D)."""
+        if not self.training or self.p == 0:
+            return x
+        mask = functional.dropout(torch.ones_like(x[:, :1]), self.p)  # (B, 1, D)
+        return x * mask
+
+
+def embed_with_word_dropout(embedding: nn.Embedding, tokens: torch.Tensor, p: float) -> torch.Tensor:
+    """Embedded tokens (B, T) → (B, T, D); in training each word of the vocabulary is dropped with probability p."""
+    x: torch.Tensor = embedding(tokens)
+    if not embedding.training or p == 0:
+        return x
+    mask = functional.dropout(x.new_ones(embedding.num_embeddings), p)  # (V,)
+    return x * mask[tokens][..., None]

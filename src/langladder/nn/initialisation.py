@@ -1,0 +1,31 @@
+"""First weights. With n_in inputs and n_out outputs a unit:
+
+    xavier      U(±√(6 / (n_in + n_out)))   variance 2 / (n_in + n_out): for tanh and gates (Glorot & Bengio 2010)
+    he          N(0, 2 / n_in)              for ReLU, which halves the variance (He et al. 2015)
+    orthogonal  Wᵀ W = I                    keeps the norm through any number of steps (Saxe et al. 2014)
+    uniform     U(±1 / √n_in)               torch's own for recurrent layers
+
+A matrix that holds several gates is initialised gate by gate: each is a layer of its own.
+"""
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+Initialisation = Literal["xavier", "he", "orthogonal", "uniform"]
+
+
+def initialise(weight: torch.Tensor, kind: Initialisation, gates: int = 1) -> None:
+    """Overwrite `weight` (gates · n_out, n_in, …) in place."""
+    with torch.no_grad():
+        for part in weight.chunk(gates):
+            if kind == "xavier":
+                nn.init.xavier_uniform_(part)
+            elif kind == "he":
+                nn.init.kaiming_normal_(part, nonlinearity="relu")
+            elif kind == "orthogonal":
+                nn.init.orthogonal_(part)
+            else:
+                bound = part[0].numel() ** -0.5
+                nn.init.uniform_(part, -bound, bound)

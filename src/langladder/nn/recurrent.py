@@ -1,0 +1,175 @@
+"""Recurrent layers over whole sequences: torch's fused ones where they exist, else a loop over the steps of `nn.cells`.
+
+    cell      reset_after   layer norm   how it runs
+    rnn       –             no           fused
+    gru       yes           no           fused
+    lstm      –             no           fused
+    gru       no            any          loop (the form of Cho et al. 2014)
+    peephole  –             any          loop
+    any       any           yes          loop (Ba et al. 2016)
+
+In the loop W x of all steps is one product beforehand; U h is one product a step. Weight dropout (Merity et al. 2018)
+drops entries of U, the same ones at all steps of a batch: it regularises the recurrence and leaves the fused layers
+usable, which dropout on the state itself would not.
+
+Shape legend: B rows, T steps, I input, H hidden, G gates, L layers.
+"""
+
+from typing import Any, Literal
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from langladder.nn.cells import CellWeights, LayerNorms, gru_step, lstm_step, peephole_step, rnn_step
+from langladder.nn.dropout import LockedDropout
+from langladder.nn.initialisation import initialise
+
+Cell = Literal["rnn", "gru", "lstm", "peephole"]
+State = tuple[torch.Tensor, ...]  # (h,), or (h, c) for LSTMs
+GATES: dict[str, int] = {"rnn": 1, "gru": 3, "lstm": 4, "peephole": 4}
+_FUSED: dict[str, tuple[Any, Any]] = {
+    "rnn": (nn.RNN, torch.rnn_tanh),
+    "gru": (nn.GRU, torch.gru),
+    "lstm": (nn.LSTM, torch.lstm),
+}
+
+
+class FusedLayer(nn.Module):
+    """One layer as torch's fused kernel."""
+
+    def __init__(self, cell: str, *, input_width: int, width: int, weight_drop: float) -> None:
+        super().__init__()
+        kind, self.function = _FUSED[cell]
+        self.weight_drop = weight_drop
+        self.rnn = kind(input_width, width, batch_first=True)
+
+    def forward(self, x: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """x (B, T, I), state of (B, H) → (B, T, H), state."""
+        pair = len(state) == 2
+        first: Any = tuple(part[None] for part in state) if pair else state[0][None]
+        if self.training and self.weight_drop:
+            W, U, b, c = (getattr(self.rnn, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+            weights = [W, functional.dropout(U, self.weight_drop), b, c]
+            # has biases, 1 layer, no dropout between layers, training, one direction, batch first
+            hidden, *last = self.function(x, first, weights, True, 1, 0.0, True, False, True)
+        else:
+            hidden, after = self.rnn(x, first)
+            last = after if pair else (after,)
+        return hidden, tuple(part[0] for part in last)
+
+    def matrices(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """W (G·H, I), U (G·H, H) and the bias b (G·H,)."""
+        return self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0  # type: ignore[return-value]
+
+
+class LoopLayer(nn.Module):
+    """One layer as a loop over steps."""
+
+    def __init__(
+        self, cell: str, *, input_width: int, width: int, reset_after: bool, layer_norm: bool, weight_drop: float
+    ) -> None:
+        super().__init__()
+        self.cell, self.reset_after, self.weight_drop = cell, reset_after, weight_drop
+        rows = GATES[cell] * width
+        self.W = nn.Parameter(torch.empty(rows, input_width))
+        self.U = nn.Parameter(torch.empty(rows, width))
+        self.b = nn.Parameter(torch.zeros(rows))
+        for weight in (self.W, self.U):
+            initialise(weight, "uniform", GATES[cell])
+        # nn.GRU's second bias is no part of r ⊙ (U h), so that form needs it
+        inner = cell == "gru" and reset_after and not layer_norm
+        self.c = nn.Parameter(torch.zeros(rows)) if inner else None
+        self.peepholes = nn.Parameter(torch.zeros(3, width)) if cell == "peephole" else None
+        self.norms = nn.ParameterList()
+        if layer_norm:
+            self.norms.extend(torch.ones(rows) for _ in range(2))
+            if GATES[cell] == 4:
+                self.norms.extend((torch.ones(width), torch.zeros(width)))
+
+    def forward(self, x: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """x (B, T, I), state of (B, H) → (B, T, H), state."""
+        weights = self._weights()
+        outputs = []
+        for driven in weights.drive(x.transpose(0, 1)).unbind(0):  # T times (B, G·H)
+            state = self._step(driven, state, weights)
+            outputs.append(state[0])
+        return torch.stack(outputs, dim=1), state
+
+    def _step(self, driven: torch.Tensor, state: State, weights: CellWeights) -> State:
+        if self.cell == "rnn":
+            return (rnn_step(driven, state[0], weights),)
+        if self.cell == "gru":
+            return (gru_step(driven, state[0], weights, reset_after=self.reset_after),)
+        h, c = state
+        if self.peepholes is None:
+            return lstm_step(driven, h, c, weights)
+        return peephole_step(driven, h, c, weights, self.peepholes)
+
+    def _weights(self) -> CellWeights:
+        norms: LayerNorms | None = None
+        if len(self.norms):
+            unused = self.norms[:1]  # cells that are no LSTMs have no norm of the cell
+            norms = LayerNorms(*(self.norms if len(self.norms) == 4 else (*self.norms, *unused, *unused)))
+        return CellWeights(self.W, functional.dropout(self.U, self.weight_drop, self.training), self.b, self.c, norms)
+
+    def matrices(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """W (G·H, I), U (G·H, H) and the bias b (G·H,)."""
+        return self.W, self.U, self.b
+
+
+class RecurrentStack(nn.Module):
+    """Layers one upon the other, with dropout between them.
+
+    Args:
+        cell: which cell, see the module's table.
+        input_width: I of the first layer; the others read H.
+        width: H.
+        layers: L.
+        dropout: between the layers; `locked` keeps one mask for all steps.
+        weight_drop: share of U's entries dropped.
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        *,
+        input_width: int,
+        width: int,
+        layers: int = 1,
+        reset_after: bool = True,
+        layer_norm: bool = False,
+        dropout: float = 0.0,
+        locked: bool = False,
+        weight_drop: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.width, self.states, self.gates = width, GATES[cell] // 4 + 1, GATES[cell]
+        fused = cell in _FUSED and not layer_norm and (reset_after or cell != "gru")
+        self.layers = nn.ModuleList()
+        for read in (input_width, *[width] * (layers - 1)):
+            if fused:
+                layer: nn.Module = FusedLayer(cell, input_width=read, width=width, weight_drop=weight_drop)
+            else:
+                layer = LoopLayer(
+                    cell,
+                    input_width=read,
+                    width=width,
+                    reset_after=reset_after,
+                    layer_norm=layer_norm,
+                    weight_drop=weight_drop,
+                )
+            self.layers.append(layer)
+        self.dropout = LockedDropout(dropout) if locked else nn.Dropout(dropout)
+
+    def forward(self, x: torch.Tensor, state: State | None = None) -> tuple[torch.Tensor, State]:
+        """x (B, T, I), state of (L, B, H) → top layer's states (B, T, H), state; None begins with zeros."""
+        if state is None:
+            state = tuple(x.new_zeros(len(self.layers), len(x), self.width) for _ in range(self.states))
+        last = []
+        for number, layer in enumerate(self.layers):
+            if number:
+                x = self.dropout(x)
+            x, after = layer(x, tuple(part[number].to(x.dtype) for part in state))
+            last.append(after)
+        return x, tuple(torch.stack(parts) for parts in zip(*last, strict=True))  # (L, B, H) each

@@ -1,0 +1,191 @@
+"""Whole recurrent layers: fused against the loop, sizes, dropout that holds for a sequence, first weights, BPTT."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from langladder.nn.cells import CellWeights, peephole_step, rnn_step
+from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
+from langladder.nn.initialisation import initialise
+from langladder.nn.recurrent import GATES, FusedLayer, LoopLayer, RecurrentStack
+
+B, T, READ, H = 3, 6, 5, 7
+
+
+def stack(cell: str, **settings: object) -> RecurrentStack:
+    torch.manual_seed(0)
+    return RecurrentStack(cell, **({"input_width": READ, "width": H} | settings))
+
+
+def fused_and_loop(cell: str, weight_drop: float = 0.0) -> tuple[FusedLayer, LoopLayer]:
+    """The same layer twice, with the same weights."""
+    torch.manual_seed(0)
+    fused = FusedLayer(cell, input_width=READ, width=H, weight_drop=weight_drop)
+    loop = LoopLayer(cell, input_width=READ, width=H, reset_after=True, layer_norm=False, weight_drop=weight_drop)
+    weights = CellWeights.of(fused.rnn)
+    with torch.no_grad():
+        loop.W.copy_(weights.W)
+        loop.U.copy_(weights.U)
+        if loop.c is None:
+            loop.b.copy_(weights.b + weights.c)
+        else:
+            loop.b.copy_(weights.b)
+            loop.c.copy_(weights.c)
+    return fused, loop
+
+
+@pytest.mark.parametrize("weight_drop", [0.0, 0.5])
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_parity_of_fused_and_loop(cell, weight_drop):
+    fused, loop = fused_and_loop(cell, weight_drop)
+    x, state = torch.randn(B, T, READ), tuple(torch.randn(B, H) for _ in range(2 if cell == "lstm" else 1))
+    results = []
+    for layer in (fused, loop):
+        torch.manual_seed(1)  # the same entries of U are dropped
+        hidden, last = layer(x, state)
+        W, U, _ = layer.matrices()
+        results.append([hidden, *last, *torch.autograd.grad(hidden.square().sum(), [W, U])])
+    for ours, theirs in zip(*results, strict=True):
+        assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    for layer in (fused, loop):
+        layer.eval()
+    assert_close(fused(x, state)[0], loop(x, state)[0], atol=1e-5, rtol=0)
+    if weight_drop:
+        assert not torch.allclose(results[0][0], fused(x, state)[0])
+
+
+def test_parity_of_blind_peepholes_with_lstm():
+    lstm, peephole = fused_and_loop("lstm")[0], stack("peephole").layers[0]
+    weights = CellWeights.of(lstm.rnn)
+    with torch.no_grad():
+        peephole.W.copy_(weights.W)
+        peephole.U.copy_(weights.U)
+        peephole.b.copy_(weights.b + weights.c)
+    x, state = torch.randn(B, T, READ), (torch.randn(B, H), torch.randn(B, H))
+    assert_close(peephole(x, state)[0], lstm(x, state)[0], atol=1e-5, rtol=0)
+
+
+def test_golden_peephole_gates_see_their_own_unit_and_the_output_gate_the_new_cell():
+    one = torch.ones(1, 1)
+    weights = CellWeights(torch.zeros(4, 1), torch.zeros(4, 1), torch.zeros(4))
+    h, c = peephole_step(torch.zeros(1, 4), 0 * one, one, weights, torch.tensor([[1.0], [2.0], [3.0]]))
+    new = torch.sigmoid(torch.tensor(2.0))  # f = σ(2 · 1), i ⊙ tanh(0) = 0
+    assert_close(c, new * one)
+    assert_close(h, torch.sigmoid(3 * new) * torch.tanh(new) * one)  # σ(3 · 1) would be the old cell's
+    # five units: what one unit's cell holds reaches no other unit
+    weights = CellWeights(torch.zeros(20, 1), torch.zeros(20, 5), torch.zeros(20))
+    first = torch.zeros(1, 5)
+    second = first.index_fill(1, torch.tensor([2]), 1.0)
+    torch.manual_seed(0)
+    p, driven = torch.randn(3, 5), torch.randn(1, 20)
+    outs = [peephole_step(driven, first, cell, weights, p)[0] for cell in (first, second)]
+    assert ((outs[0] != outs[1]) == second.bool()).all()
+
+
+def test_golden_parameters_are_1_to_3_to_4():
+    sizes = {cell: sum(p.numel() for p in stack(cell, input_width=300, width=512).parameters()) for cell in GATES}
+    assert sizes["rnn"] == 416_768 and sizes["gru"] == 1_250_304 and sizes["lstm"] == 1_667_072
+    assert (sizes["gru"], sizes["lstm"]) == (3 * sizes["rnn"], 4 * sizes["rnn"])
+    assert sizes["peephole"] == sizes["lstm"] - 4 * 512 + 3 * 512  # one bias vector, three peepholes
+    deep = stack("lstm", input_width=300, width=128, layers=4)
+    assert sum(p.numel() for p in deep.parameters()) == 220_160 + 3 * 132_096
+
+
+VARIANTS = [
+    ("rnn", {}),
+    ("gru", {}),
+    ("gru", {"reset_after": False}),
+    ("lstm", {}),
+    ("peephole", {}),
+    *((cell, {"layer_norm": True}) for cell in GATES),
+    ("gru", {"layer_norm": True, "reset_after": False}),
+]
+
+
+@pytest.mark.parametrize(("cell", "settings"), VARIANTS, ids=str)
+@pytest.mark.parametrize("layers", [1, 3])
+def test_gradient_and_carried_state(cell, settings, layers):
+    """Reading in two parts is reading in one; every parameter matters."""
+    network, x = stack(cell, layers=layers, **settings), torch.randn(B, T, READ)
+    whole, last = network(x)
+    first, state = network(x[:, :2])
+    second, again = network(x[:, 2:], state)
+    assert_close(torch.cat([first, second], dim=1), whole)
+    for ours, theirs in zip(last, again, strict=True):
+        assert ours.shape == (layers, B, H)
+        assert_close(ours, theirs)
+    whole.square().sum().backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("cell", ["lstm", "peephole", "gru"])
+def test_bf16_runs_and_agrees(cell):
+    if cell == "lstm" and not torch.cpu.get_capabilities().get("avx512_bf16"):
+        pytest.skip("torch's LSTM needs AVX-512 to run in bf16 at all")
+    network, x = stack(cell, layers=2, layer_norm=cell == "gru"), torch.randn(B, T, READ)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough, state = network(x)
+        network(x, state)
+    assert_close(rough.float(), network(x)[0], atol=0.05, rtol=0.05)
+
+
+def test_layer_norm_makes_the_cell_blind_to_the_weights_scale():
+    network, x = stack("lstm", layer_norm=True), 5 * torch.randn(B, T, READ)
+    before = network(x)[0]
+    with torch.no_grad():
+        network.layers[0].W *= 10
+        network.layers[0].U *= 10
+    assert_close(network(x)[0], before, atol=1e-3, rtol=1e-3)
+
+
+def test_locked_dropout_keeps_one_mask_a_row():
+    torch.manual_seed(0)
+    x = LockedDropout(0.5)(torch.ones(4, 9, 50))
+    assert torch.equal(x, x[:, :1].expand_as(x)) and set(x.unique().tolist()) == {0.0, 2.0}
+    assert not torch.equal(x[0], x[1])
+    assert torch.equal(LockedDropout(0.5).eval()(x), x)
+    fresh = nn.Dropout(0.5)(torch.ones(1, 2, 50))
+    assert not torch.equal(fresh[:, 0], fresh[:, 1])
+
+
+def test_word_dropout_drops_a_word_everywhere():
+    torch.manual_seed(0)
+    embedding, tokens = nn.Embedding(20, 3), torch.arange(20).repeat(2, 2)
+    x = embed_with_word_dropout(embedding, tokens, 0.5)
+    assert torch.equal(x[0, :20], x[1, 20:])
+    dropped = (x[0, :20] == 0).all(dim=1)
+    assert 0 < dropped.sum() < 20
+    assert_close(x[0, :20][~dropped], 2 * embedding.weight[~dropped])
+    assert torch.equal(embed_with_word_dropout(embedding.eval(), tokens, 0.5), embedding(tokens))
+
+
+@pytest.mark.parametrize("kind", ["xavier", "he", "orthogonal", "uniform"])
+def test_golden_initial_variance_gate_by_gate(kind):
+    torch.manual_seed(0)
+    weight = torch.empty(4 * 200, 200)
+    initialise(weight, kind, gates=4)
+    expected = {"xavier": 2 / 400, "he": 2 / 200, "orthogonal": 1 / 200, "uniform": 1 / (3 * 200)}[kind]
+    assert weight.var().item() == pytest.approx(expected, rel=0.03)
+    if kind == "orthogonal":
+        for gate in weight.chunk(4):
+            assert_close(gate @ gate.T, torch.eye(200), atol=1e-5, rtol=0)
+
+
+def test_golden_bptt_is_the_sum_over_steps():
+    """∂L/∂U = Σ_t δ_t h_{t−1}ᵀ with δ_t = (∂L_t/∂h_t + Uᵀ δ_{t+1}) ⊙ (1 − h_t²): each step's own share, once."""
+    torch.manual_seed(0)
+    weights = CellWeights(*(torch.randn(*shape, dtype=torch.float64) for shape in ((H, READ), (H, H), (H,))))
+    weights.U.requires_grad_()
+    x, states = torch.randn(T, READ, dtype=torch.float64), [torch.zeros(H, dtype=torch.float64)]
+    for driven in weights.drive(x):
+        states.append(rnn_step(driven, states[-1], weights))
+    sum(0.5 * h.square().sum() for h in states[1:]).backward()  # ∂L_t/∂h_t = h_t
+
+    gradient, above = torch.zeros(H, H, dtype=torch.float64), torch.zeros(H, dtype=torch.float64)
+    for t in range(T, 0, -1):
+        delta = (states[t] + above).detach() * (1 - states[t].detach() ** 2)
+        gradient += torch.outer(delta, states[t - 1].detach())
+        above = weights.U.detach().T @ delta
+    assert_close(weights.U.grad, gradient)
