@@ -1,0 +1,92 @@
+"""`langladder map`: words on a plane, as a picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from langladder.cli.output import json_option, print_json, vectors_argument
+from langladder.cli.words import find
+from langladder.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.evaluation.flat_map import FlatMap, Method
+
+SHOWN = 100  # words, where none are named
+
+
+@click.command("map")
+@vectors_argument
+@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1)
+@click.option("--words", "file", type=click.Path(path_type=Path), help="A word a line; after a tab, its group's name.")
+@click.option("--top", type=click.IntRange(min=3), help=f"The most frequent so many words [default: {SHOWN}].")
+@click.option("--method", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True)
+@click.option("--perplexity", type=float, help="Of t-SNE [default: 30, or less for few words].")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of t-SNE.")
+@json_option
+def draw_map(
+    vectors: str,
+    out: Path,
+    words: tuple[str, ...],
+    file: Path | None,
+    top: int | None,
+    method: "Method",
+    perplexity: float | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Draw words on a plane.
+
+    WORDS, or those of a file, or the most frequent ones, go into OUT: an .svg file or an .html page (self-contained).
+    PCA shows directions (pairs that differ in one way lie in parallel), t-SNE clusters. Where labels would overlap, the
+    mouse over a point tells its word; --json prints all places as well.
+
+    \b
+    Examples:
+      langladder map models/embedding/skipgram royal.svg king queen man woman
+      langladder map vectors.bin words.html --words animals.tsv --method tsne
+    """
+    if out.suffix not in (".svg", ".html"):
+        raise InputError(f"{out}: a map is written as .svg or .html")
+    from langladder.embeddings.files import read_vectors
+    from langladder.evaluation.flat_map import flat_map
+
+    known = read_vectors(vectors)
+    groups = dict.fromkeys(words, "") | ({} if file is None else _read_groups(file))
+    for word in groups:
+        find(known, word)
+    if top is not None or not groups:
+        groups = dict.fromkeys(known.words[: top or SHOWN], "") | groups
+    found = flat_map(known, list(groups), method, perplexity=perplexity, seed=seed)
+    caption = _draw(out, found, groups, vectors, method)
+    if as_json:
+        points = zip(found.words, found.points.tolist(), strict=True)
+        places = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]
+        print_json({"out": str(out), "method": method, "explained": found.explained, "words": places})
+    else:
+        click.echo(f"{caption} → {out}")
+
+
+def _draw(out: Path, found: "FlatMap", groups: dict[str, str], vectors: str, method: "Method") -> str:
+    from langladder.artefacts import write_text
+    from langladder.reporting.word_map import word_map_html, word_map_svg
+
+    how = "t-SNE" if method == "tsne" else "PCA"
+    if found.explained is not None:
+        how += f", which shows {found.explained:.0%} of the variance"
+    caption = f"{len(found.words)} words by {how}"
+    title = f"Words of {Path(vectors).name}"
+    svg = word_map_svg(found, groups, f"{title}: {caption}")
+    write_text(out, word_map_html(svg, title, caption) if out.suffix == ".html" else svg)
+    return caption
+
+
+def _read_groups(path: Path) -> dict[str, str]:
+    from langladder.evaluation.question_files import read_lines
+
+    groups = {}
+    for _, line in read_lines(path):
+        word, _, group = line.partition("\t")
+        groups[word.strip()] = group.strip()
+    return groups

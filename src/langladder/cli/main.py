@@ -1,0 +1,51 @@
+"""`langladder <command>`: all commands, and how bad input is told: a sentence on stderr and exit code 2."""
+
+from typing import Any
+
+import click
+
+from langladder.cli.analogy import analogy
+from langladder.cli.bias import bias
+from langladder.cli.convert import convert
+from langladder.cli.draw_map import draw_map
+from langladder.cli.neighbours import neighbours
+from langladder.cli.similarity import similarity
+from langladder.errors import InputError
+
+
+class Refused(click.ClickException):
+    """Bad input: told without a traceback."""
+
+    exit_code = 2
+
+
+class App(click.Group):
+    """The group of all commands."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; `InputError`, and files that cannot be opened, become messages."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise Refused(str(error)) from error
+        except (PermissionError, NotADirectoryError, IsADirectoryError) as error:
+            raise Refused(f"{error.filename}: {error.strerror}") from error
+
+
+@click.group(
+    cls=App,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: langladder neighbours models/embedding/skipgram king",
+)
+@click.version_option(package_name="langladder", prog_name="langladder", message="%(prog)s %(version)s")
+def app() -> None:
+    """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
+
+    VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
+    language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
+    gzipped.
+    """
+
+
+for command in (neighbours, analogy, similarity, draw_map, bias, convert):
+    app.add_command(command)

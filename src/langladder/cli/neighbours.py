@@ -1,0 +1,57 @@
+"""`langladder neighbours`: the words nearest to a word."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langladder.cli.output import json_option, print_json, print_table, vectors_argument
+from langladder.cli.words import find
+
+if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
+    from langladder.evaluation.similarity import Measure
+
+COLUMNS = {"cosine": "cosine", "dot": "dot product", "euclidean": "distance"}
+
+
+@click.command()
+@vectors_argument
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "-k", "--count", type=click.IntRange(min=1), default=10, show_default=True, help="Neighbours of each word."
+)
+@click.option("--measure", type=click.Choice([*COLUMNS]), default="cosine", show_default=True, help="What near means.")
+@json_option
+def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measure", as_json: bool) -> None:
+    """The words nearest to each of WORDS.
+
+    \b
+    Example:
+      langladder neighbours models/embedding/skipgram king Paris -k 5
+    """
+    from langladder.embeddings.files import read_vectors
+
+    known = read_vectors(vectors)
+    found = {word: nearest(known, word, count, measure) for word in words}
+    if as_json:
+        answers = [{"word": word, "nearest": near} for word, near in found.items()]
+        print_json({"measure": measure, "neighbours": answers})
+        return
+    for word, near in found.items():
+        rows = [[place, other["word"], other["score"]] for place, other in enumerate(near, start=1)]
+        print_table(["", f"nearest to {word}", COLUMNS[measure]], rows)
+
+
+def nearest(vectors: "WordVectors", word: str, count: int, measure: "Measure") -> list[dict[str, Any]]:
+    """[{"word", "score"}], nearest first; the score of "euclidean" is the distance."""
+    row = find(vectors, word)
+    if measure == "cosine":
+        return [{"word": other, "score": round(cosine, 6)} for other, cosine in vectors.nearest(word, count)]
+    import numpy as np
+
+    from langladder.evaluation.similarity import pair_scores
+
+    scores = pair_scores(vectors, np.full(len(vectors), row), np.arange(len(vectors)), measure)  # (V,)
+    order = [int(other) for other in np.argsort(-scores, kind="stable") if other != row][:count]
+    sign = -1 if measure == "euclidean" else 1
+    return [{"word": vectors.words[other], "score": round(sign * float(scores[other]), 6)} for other in order]

@@ -1,0 +1,66 @@
+"""How commands answer: tables for people, JSON for machines.
+
+Into a pipe or file go plain text lines as long as they need to be; on a terminal long words are folded, never cut.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Cell = str | int | float | None
+
+_WIDE = 100_000  # columns of a pipe
+
+
+def vectors_argument(function: Function) -> Function:
+    """The argument VECTORS, first of every command."""
+    return click.argument("vectors", metavar="VECTORS")(function)
+
+
+def json_option(function: Function) -> Function:
+    """The option --json, as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(function)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None) -> None:
+    """Print a table; numbers stand to the right, floats with four decimals, None as a dash; no rows, no table."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(rows)
+    if not rows:
+        return
+    terminal = sys.stdout.isatty()
+    width, colours = (None, "auto") if terminal else (_WIDE, None)
+    console = Console(width=width, color_system=colours, force_terminal=terminal, highlight=False)  # type: ignore[arg-type]
+    table = Table(box=box.SIMPLE_HEAD, title=None if title is None else Text(title), title_justify="left")
+    for place, column in enumerate(columns):
+        numeric = any(isinstance(row[place], int | float) for row in rows)
+        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_shown(cell)) for cell in row))  # `Text`: a word such as [bold] is no markup
+    console.print(table)
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return f"{cell:.4f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def interval(figure: Sequence[float] | None) -> str | None:
+    """A 95 % interval as text."""
+    return None if figure is None else f"{figure[0]:.3f} … {figure[1]:.3f}"

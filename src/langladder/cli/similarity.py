@@ -1,0 +1,72 @@
+"""`langladder similarity`: how alike two words are, or how well a list of scored pairs is met."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
+from langladder.cli.words import find
+
+if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
+    from langladder.evaluation.similarity import Measure
+
+
+@click.command()
+@vectors_argument
+@click.argument("asked", nargs=-1, required=True, metavar="WORD WORD | FILE")
+@click.option(
+    "--measure",
+    type=click.Choice(["cosine", "dot", "euclidean"]),
+    default="cosine",
+    show_default=True,
+    help="By what the pairs of a file are ranked.",
+)
+@json_option
+def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json: bool) -> None:
+    """How alike two words are, or how well scored pairs are met.
+
+    Of two words: cosine, dot product and Euclidean distance.
+
+    With a FILE (or folder) of lines `word word score`, Spearman's correlation between its scores and the vectors; there
+    the case of words does not matter, and pairs with a word that has no vector are left out.
+
+    \b
+    Examples:
+      langladder similarity models/embedding/skipgram king queen
+      langladder similarity vectors.bin wordsim353.tsv
+    """
+    if len(asked) not in (1, 2):
+        raise click.UsageError(f"{len(asked)} words: name two (or one file of pairs)")
+    from langladder.embeddings.files import read_vectors
+
+    known = read_vectors(vectors)
+    if len(asked) == 2:
+        _compare(known, *asked, as_json)
+        return
+    from pathlib import Path
+
+    from langladder.evaluation.similarity import evaluate_similarity
+
+    found = evaluate_similarity(known, Path(asked[0]), measure=measure)
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ["pairs of", "Spearman's ρ", "95 % interval", "known", "pairs"],
+        [[s["name"], s["spearman"], interval(s["interval"]), s["covered"], s["pairs"]] for s in found["sets"]],
+    )
+
+
+def _compare(vectors: "WordVectors", first: str, second: str, as_json: bool) -> None:
+    import numpy as np
+
+    from langladder.evaluation.similarity import pair_scores
+
+    rows = np.array([find(vectors, first)]), np.array([find(vectors, second)])
+    cosine, dot, nearness = (float(pair_scores(vectors, *rows, how)[0]) for how in ("cosine", "dot", "euclidean"))
+    if as_json:
+        figures = {"cosine": round(cosine, 6), "dot": round(dot, 6), "euclidean": round(-nearness, 6)}
+        print_json({"first": first, "second": second} | figures)
+        return
+    print_table([f"{first} and {second}", ""], [["cosine", cosine], ["dot product", dot], ["distance", abs(nearness)]])
