@@ -150,7 +150,7 @@ def test_entropy_pruning_by_hand_golden() -> None:
 
 
 def _has(model: NgramModel, ngram: list[int]) -> bool:
-    return model._number(np.array(ngram)) >= 0  # noqa: SLF001
+    return model._number(np.array(ngram)) >= 0
 
 
 # Four sentences, one symbol a word: 我爱吃苹果 / 我爱吃香蕉 / 我喜欢苹果 / 他爱吃苹果 (WE: 我)
@@ -239,7 +239,7 @@ def test_katz_by_hand_golden() -> None:
 
 
 def test_katz_trusts_no_history_wholly() -> None:
-    """4 is followed by 5 only, six times: above the cut-off, so nothing is discounted; one count more, as SRILM does."""
+    """4 is followed by 5 only, six times, which is above the cut-off: one count more, as SRILM does."""
     sentences = [[4, 5]] * 6 + [[r, 6] for r in range(6, 12) for _ in range(1 + (r == 6))] + [[7, 8], [9, 10], [9, 10]]
     model = fitted("katz", sentences, 2)
     discounted = discounted_counts(np.array([6]), 5)

@@ -58,7 +58,7 @@ class NgramCounts:
     def history_sums(self, order: int, values: np.ndarray) -> np.ndarray:
         """Σ_w values(h w) for each history h of order n − 1: (G_n,) → (G_{n-1},); for n = 1, (1,)."""
         if order == 1:
-            return values.sum(keepdims=True)
+            return np.array([values.sum()])
         shorter = self.level(order - 1)
         bounds = self.starts[shorter.start : shorter.stop + 1] - shorter.stop
         sums = np.zeros(len(bounds) - 1, dtype=np.result_type(values, np.int64))
@@ -100,6 +100,19 @@ def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> i
         else:
             high = middle
     return low if low < end and words[low] == word else -1
+
+
+@njit(cache=True)
+def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
+    """The number of each n-gram, (M, n) word ids → (M,); −1 where the text has none such."""
+    found = np.empty(len(ngrams), dtype=np.int64)
+    for i in range(len(ngrams)):
+        number = np.int64(ngrams[i, 0])
+        for n in range(1, ngrams.shape[1]):
+            if number >= 0:
+                number = extension(words, starts, number, ngrams[i, n])
+        found[i] = number
+    return found
 
 
 def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
@@ -155,8 +168,8 @@ def _lengthen(
         ending: (T,) int32 numbers of the n-grams of order n that end at each position; −1 where none does.
 
     Returns:
-        words, counts, suffixes of the G_{n+1} new n-grams; starts of the new n-grams after each of the G_n old ones (where
-        the next one's begin); ending for order n + 1.
+        words, counts, suffixes of the G_{n+1} new n-grams; for each of the G_n old ones, where the extensions of the
+        next one start; ending for order n + 1.
     """
     bounds = np.zeros(end - base + 1, dtype=np.int32)  # of the positions with each history, in `order`
     for t in range(1, len(ids)):

@@ -35,6 +35,7 @@ class AddK(NgramModel):
 
     def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `NgramModel.estimate`."""
+        assert kept.all(), "in add-k smoothing an n-gram that is pruned would have to share what unseen ones have"
         counts, whole = predicted_counts(ngrams), ngrams.opens_line()
         whole[ngrams.level(ngrams.order)] = True
         room = self.config.k / uniform(ngrams)  # k V′

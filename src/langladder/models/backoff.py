@@ -4,7 +4,8 @@
                  = log b(h) + log P(w | h′)      else, h′ being h without its first word (b = 1 where h was not seen).
 
 Interpolated models fit the same form: p(h w) then already contains the lower orders' share. It is the form of ARPA
-files too. A saved model is mapped into memory, not read: what is looked up is what is loaded. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS.
+files too. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS. A saved model
+is mapped into memory, not read: only what is looked up is loaded.
 
 Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
 """

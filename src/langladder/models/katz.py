@@ -8,10 +8,10 @@ Katz 1987, "Estimation of Probabilities from Sparse Data"; Chen and Goodman 1998
 
 with n_r the number of n-grams of the order that occur r times, and k = 5. Where the text decides otherwise:
 
-* a d_r outside (0, 1), A not below 1, or some n_r that is 0: the largest smaller k that works; failing that, 0.5 is taken
-  from every count;
-* a history all of whose words occur more than k times would keep all its probability: its total counts one more, as SRILM
-  does, and that one goes to the words never seen after it;
+* a d_r outside (0, 1), A not below 1, or some n_r that is 0: the largest smaller k that works; failing that, 0.5 is
+  taken from every count;
+* a history all of whose words occur more than k times would keep all its probability: its total counts one more, as
+  SRILM does, and that one goes to the words never seen after it;
 * a history after which every word was seen has nothing to give away: relative frequencies;
 * what single words give away, all words share evenly (a back-off to unseen words alone would give it all to UNK).
 """
@@ -79,6 +79,7 @@ def discounted_counts(counts: np.ndarray, cutoff: int) -> np.ndarray:
         d = (turing - above) / (1 - above)
         if ((d > 0) & (d < 1)).all():
             table = np.concatenate([[0.0], d, [1.0]])
-            discounts: np.ndarray = table[np.minimum(counts, k + 1)]
-            return discounts * counts
-    return np.maximum(counts - 0.5, 0.0)
+            discounted: np.ndarray = table[np.minimum(counts, k + 1)] * counts
+            return discounted
+    halved: np.ndarray = np.maximum(counts - 0.5, 0.0)
+    return halved

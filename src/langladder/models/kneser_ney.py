@@ -7,8 +7,8 @@ Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Tec
     γ(h)     = (D_1 N_1(h ·) + D_2 N_2(h ·) + D_3+ N_3+(h ·)) / Σ_x a(h x)
 
 with a the count at the highest order and the continuation count below it (`counts.ngrams.continuation_counts`),
-N_k(h ·) the number of words seen k times after h, and D_1, D_2, D_3+ one triple an order, in closed form; or one D for all
-counts, as in `models.absolute_discounting`.
+N_k(h ·) the number of words seen k times after h, and D_1, D_2, D_3+ one triple an order, in closed form; or one D
+for all counts, as in `models.absolute_discounting`.
 
 Details as in KenLM's `lmplz`: n-grams that open with BOS keep their plain counts; single words are interpolated with
 the uniform distribution over everything that can be predicted (all ids but PAD and BOS, so words never seen share γ

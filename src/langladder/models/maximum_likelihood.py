@@ -2,11 +2,11 @@
 
     P(w | h) = c(h w) / Σ_x c(h x)
 
-A word never seen after h has probability 0, and with it every text that holds the pair: the scorer counts such tokens as
-impossible, and the perplexity of the text is infinite. That is what smoothing is for.
+A word never seen after h has probability 0, and with it every text that holds the pair: the scorer counts such tokens
+as impossible, and the perplexity of the text is infinite. That is what smoothing is for.
 
-After a history never seen the estimate is 0 / 0. So that P(· | h) is a distribution there too, the longest end of h that
-was seen takes its place; in a text this happens only after a token that was impossible already.
+After a history never seen the estimate is 0 / 0. So that P(· | h) is a distribution there too, the longest end of h
+that was seen takes its place; in a text this happens only after a token that was impossible already.
 """
 
 from typing import ClassVar
@@ -30,6 +30,7 @@ class MaximumLikelihood(NgramModel):
 
     def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `NgramModel.estimate`."""
+        assert kept.all(), "an unsmoothed model has nothing to put in the place of what is pruned"
         probs = relative_frequencies(ngrams)
         backoffs = np.zeros(len(ngrams.starts) - 1)  # what was never seen after a history seen is impossible
         backoffs[np.diff(ngrams.starts) == 0] = 1.0  # nothing was ever seen after it: no estimate

@@ -99,7 +99,7 @@ class NgramModel(BackoffLanguageModel):
         )
 
     def _frequent(self, ngrams: NgramCounts) -> np.ndarray:
-        """(G,) bool: what the count cut-offs leave. A kept n-gram's history and suffix are at least as frequent: kept."""
+        """(G,) bool: what the count cut-offs leave. Histories and suffixes are at least as frequent: kept as well."""
         kept = np.ones(len(ngrams.words), dtype=np.bool_)
         cuts = self.config.prune if isinstance(self.config, PrunableConfig) else []
         for order in range(2, ngrams.order + 1) if cuts else ():

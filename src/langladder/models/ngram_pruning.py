@@ -8,9 +8,9 @@ moves its distribution by the relative entropy
 
 and n-grams with exp(D) − 1 (the relative rise of perplexity) below a threshold go, from the highest order down.
 
-What differs: P(h) is the history's share of the training words, not the product of the model's lower orders, which under
-Kneser-Ney are no probabilities of the history (Chelba et al. 2010); and an n-gram stays as long as a longer one that is
-kept has it as history *or as suffix*, so that the model stays closed under both.
+What differs: P(h) is the history's share of the training words, not the product of the model's lower orders, which
+under Kneser-Ney are no probabilities of the history (Chelba et al. 2010); and an n-gram stays as long as a longer one
+that is kept has it as history *or as suffix*, so that the model stays closed under both.
 """
 
 import numpy as np

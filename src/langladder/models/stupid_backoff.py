@@ -4,15 +4,16 @@ Brants et al. 2007, "Large Language Models in Machine Translation", section 4, e
 
     S(w | h) = c(h w) / Σ_x c(h x)   where h w was seen,      α S(w | h′)   else,      α = 0.4
 
-S is a score: after one history it does not sum to 1, so no perplexity follows from it. Here log P is asked for, and given:
+S is a score: after one history it does not sum to 1, so no perplexity follows from it. What is given here is
 
     P(w | h) = S(w | h) / Z(h),   Z(h) = Σ_v S(v | h) = 1 + α (Z(h′) − Σ_{seen x} S(x | h′))
 
-Z follows from the counts, order by order, so the tables hold P itself, in back-off form with b(h) = α Z(h′) / Z(h). After
-one history P and S rank words alike. The paper saves this very sum (its texts have 10^12 words); here it costs little.
+Z follows from the counts, order by order, so the tables hold P itself, in back-off form with b(h) = α Z(h′) / Z(h).
+After one history P and S rank words alike. The paper saves this very sum (its texts have 10^12 words); here it costs
+little.
 
-What differs: the recursion ends not in single words but one step later, in the uniform distribution, so that a word never
-seen keeps a score; and Σ_x c(h x) stands for c(h), which is the same but where the text ends.
+What differs: the recursion ends not in single words but one step later, in the uniform distribution, so that a word
+never seen keeps a score; and Σ_x c(h x) stands for c(h), which is the same but where the text ends.
 """
 
 from typing import ClassVar

@@ -1,0 +1,179 @@
+"""Reading ARPA files line by line into the trie of `langladder.counts.ngrams`; the format stands in `models.arpa`."""
+
+import gzip
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from langladder.counts.ngrams import numbers
+from langladder.errors import InputError
+from langladder.text.specials import BOS, PAD
+
+ZERO = -99.0  # the logarithm of 0
+
+
+class Section:
+    """The lines of one order as they stand in the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[tuple[list[str], int]] = []  # words, line number
+        self.log_probs: list[float] = []
+        self.log_backoffs: list[float] = []
+
+
+class Reader:
+    """The file, line by line, knowing where it is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number = path, 0
+        self.lines = self._lines()
+
+    def _lines(self) -> Iterator[bytes]:
+        try:
+            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
+                for self.number, line in enumerate(file, start=1):
+                    yield line
+        except FileNotFoundError as error:
+            raise InputError(f"{self.path}: no such file") from error
+        except (gzip.BadGzipFile, EOFError) as error:
+            raise InputError(f"{self.path}: damaged gzip file ({error})") from error
+
+    def wrong(self, what: str) -> InputError:
+        return InputError(f"{self.path}:{self.number}: {what}")
+
+    def filled(self) -> str:
+        """The next line that is not blank."""
+        for line in self.lines:
+            if line.strip():
+                return self._text(line)
+        raise self.wrong("the file ends here; a complete ARPA file ends with \\end\\")
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode("utf-8").strip(" \t\r\n")
+        except UnicodeDecodeError as error:
+            raise self.wrong(f"not UTF-8 ({error.reason})") from error
+
+    def sizes(self) -> list[int]:
+        """n-grams of each order, from the head of the file."""
+        for line in self.lines:  # anything may stand before \data\
+            if line.strip() == b"\\data\\":
+                break
+        else:
+            raise self.wrong("not an ARPA file: it has no line \\data\\")
+        sizes: list[int] = []
+        for line in self.lines:
+            text = self._text(line)
+            if not text:
+                if sizes:
+                    return sizes
+                continue
+            found = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text)
+            if not found or int(found[1]) != len(sizes) + 1:
+                raise self.wrong(f"{text!r}; expected 'ngram {len(sizes) + 1}=<number>'")
+            sizes.append(int(found[2]))
+        raise self.wrong("the file ends within its head")
+
+    def section(self, n: int, size: int, highest: bool) -> Section:
+        """The n-grams of order n."""
+        header = self.filled()
+        if header != f"\\{n}-grams:":
+            raise self.wrong(f"{header!r}; expected '\\{n}-grams:'")
+        section = Section(self.path)
+        for _ in range(size):
+            line = next(self.lines, b"")
+            fields = line.split()  # at ASCII white space, and no other
+            if len(fields) not in ((n + 1,) if highest else (n + 1, n + 2)):
+                shape = f"log10 p, {n} words" + ("" if highest else ", and perhaps log10 b")
+                raise self.wrong(f"{self._text(line)!r} is not one of the {size} n-grams of order {n} ({shape})")
+            try:
+                section.log_probs.append(float(fields[0]))
+                section.log_backoffs.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
+            except ValueError as error:
+                raise self.wrong(f"{self._text(line)!r}: {error}") from error
+            if not section.log_probs[-1] <= 0 or math.isnan(section.log_backoffs[-1]):
+                raise self.wrong(f"{self._text(line)!r}: log10 p must be at most 0, and log10 b a number")
+            section.rows.append((self._text(b" ".join(fields[1 : n + 1])).split(" "), self.number))
+        return section
+
+    def end(self) -> None:
+        """The file is complete."""
+        if (line := self.filled()) != "\\end\\":
+            raise self.wrong(f"{line!r}; expected \\end\\ (more n-grams than the head announces?)")
+
+
+class Tables:
+    """The trie of `langladder.counts.ngrams`, one order at a time."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self.levels = [0]
+        self.words = np.zeros(0, dtype=np.int32)
+        self.starts = np.array([vocab_size], dtype=np.int64)
+        self.log_probs = [np.full(vocab_size, -np.inf)]
+        self.log_backoffs: list[np.ndarray] = [np.zeros(vocab_size)]
+        self.vocab_size = vocab_size
+
+    def add(self, section: Section, names: dict[str, int]) -> None:
+        """Add one order."""
+        try:
+            ids = np.array([[names[word] for word in words] for words, _ in section.rows], dtype=np.int64)
+        except KeyError:
+            word, line = next((w, line) for words, line in section.rows for w in words if w not in names)
+            known = "the vocabulary given" if len(self.levels) == 1 else "the words of order 1"
+            raise InputError(f"{section.path}:{line}: {word!r} is not among {known}") from None
+        if len(self.levels) == 1:
+            self._add_words(section, ids.reshape(-1))
+        else:
+            self._add_longer(section, ids.reshape(len(section.rows), len(self.levels)))
+
+    def _add_words(self, section: Section, ids: np.ndarray) -> None:
+        _refuse_repeats(section, ids, np.argsort(ids, kind="stable"))
+        self.log_probs[0][ids] = _natural(section.log_probs)
+        self.log_probs[0][[PAD, BOS]] = -np.inf  # given, never predicted
+        self.log_backoffs[0][ids] = _natural(section.log_backoffs)
+        self.words = np.arange(self.vocab_size, dtype=np.int32)
+        self.levels.append(self.vocab_size)
+
+    def _add_longer(self, section: Section, ids: np.ndarray) -> None:
+        base, end = self.levels[-2:]
+        histories = numbers(self.words, self.starts, ids[:, :-1])  # (M, n) → (M,)
+        if (histories < 0).any():
+            words, line = section.rows[int(np.argmax(histories < 0))]
+            raise InputError(f"{section.path}:{line}: the file has {' '.join(words)!r}, but not its history")
+        keys = (histories - base) * self.vocab_size + ids[:, -1]
+        order = np.argsort(keys, kind="stable")
+        _refuse_repeats(section, keys, order)
+        self.starts = np.concatenate(
+            [self.starts, self.starts[-1] + np.cumsum(np.bincount(histories - base, minlength=end - base))]
+        )
+        self.words = np.concatenate([self.words, ids[order, -1].astype(np.int32)])
+        self.log_probs.append(_natural(section.log_probs)[order])
+        self.log_backoffs.append(_natural(section.log_backoffs)[order])
+        self.levels.append(end + len(order))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As `BackoffLanguageModel.set_arrays` takes them."""
+        lower = [np.zeros(0), *self.log_backoffs[:-1]]  # the highest order has none
+        return {
+            "levels": np.array(self.levels, dtype=np.int64),
+            "words": self.words,
+            "starts": self.starts,
+            "log_probs": np.concatenate(self.log_probs).astype(np.float32),
+            "log_backoffs": np.concatenate(lower).astype(np.float32),
+        }
+
+
+def _natural(base10: list[float]) -> np.ndarray:
+    values = np.array(base10, dtype=np.float64)
+    return np.where(values <= ZERO, -np.inf, values * math.log(10))
+
+
+def _refuse_repeats(section: Section, keys: np.ndarray, order: np.ndarray) -> None:
+    repeated = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(repeated):
+        words, line = section.rows[int(order[repeated[0] + 1])]
+        raise InputError(f"{section.path}:{line}: {' '.join(words)!r} stands in the file twice")

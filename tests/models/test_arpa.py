@@ -1,0 +1,246 @@
+"""ARPA: KenLM's files and the scores its own tests expect, our files under a scorer of their own, malformed files."""
+
+import gzip
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.errors import InputError
+from langladder.models.absolute_discounting import AbsoluteDiscounting
+from langladder.models.add_k import AddK
+from langladder.models.arpa import ArpaConfig, ArpaModel, read_arpa, spell, unspell, write_arpa
+from langladder.models.base import LanguageModel
+from langladder.models.katz import Katz
+from langladder.models.kneser_ney import KneserNey
+from langladder.models.maximum_likelihood import MaximumLikelihood
+from langladder.models.ngram import NgramModel
+from langladder.models.stupid_backoff import StupidBackoff
+from langladder.models.witten_bell import WittenBell
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS, SPELLINGS, UNK
+
+REFERENCE = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "ref-ngram-arpa"
+TOKENS = [*SPELLINGS, "the", "a b", "back\\slash", "<unk>", "no\u00a0break", " ", "\\x20", "日本", "<s>", "\n"]
+V = len(TOKENS)
+
+SMALL = """
+\\data\\
+ngram 1=4
+ngram 2=2
+
+\\1-grams:
+-0.5\t<unk>
+-99\t<s>\t-0.25
+-0.75\tthe\t-0.125
+-1\t</s>
+
+\\2-grams:
+-0.25\t<s> the
+-0.5\tthe </s>
+
+\\end\\
+"""
+
+
+class SlowScorer:
+    """ARPA as its definition reads: a dictionary of n-grams and a recursion. Shares no code with the package."""
+
+    def __init__(self, text: str) -> None:
+        self.probs: dict[tuple[str, ...], float] = {}
+        self.backoffs: dict[tuple[str, ...], float] = {}
+        n = 0
+        for line in text.split("\n"):
+            if line.startswith("\\"):
+                n = int(line[1]) if line.endswith("-grams:") else 0
+            elif n and line.strip(" \t\r"):
+                columns = line.replace("\t", " ").split(" ")
+                words = tuple(columns[1 : n + 1])
+                self.probs[words] = float(columns[0])
+                self.backoffs[words] = float(columns[n + 1]) if len(columns) > n + 1 else 0.0
+        self.order = max(len(words) for words in self.probs)
+
+    def log10(self, history: tuple[str, ...], word: str) -> float:
+        history = history[max(0, len(history) - self.order + 1) :]
+        if (*history, word) in self.probs:
+            return self.probs[*history, word]
+        return self.backoffs.get(history, 0.0) + self.log10(history[1:], word) if history else -math.inf
+
+    def sentence(self, words: list[str]) -> list[float]:
+        line = ["<s>", *words, "</s>"]
+        return [self.log10(tuple(line[:t]), line[t]) for t in range(1, len(line))]
+
+
+def reference(name: str) -> Path:
+    if not REFERENCE.is_dir():
+        pytest.skip("needs shared/data/ref-ngram-arpa")
+    return REFERENCE / name
+
+
+def log10_scores(model: LanguageModel, tokens: list[str], words: list[str]) -> list[float]:
+    index = {token: number for number, token in enumerate(tokens)}
+    row = [BOS, *(index.get(word, UNK) for word in words), EOS]
+    scores: list[float] = (model.log_probs(torch.tensor([row]))[0, 1:].double() / math.log(10)).tolist()
+    return scores
+
+
+def fitted(cls: type[NgramModel], order: int = 3, seed: int = 0, **extra: object) -> NgramModel:
+    rng = np.random.default_rng(seed)
+    lines = [[BOS, *rng.integers(4, V, rng.integers(0, 9)), EOS] for _ in range(80)]
+    ids = np.array([word for line in lines for word in line], dtype=np.int32)
+    model = cls(cls.Config.model_validate({"order": order} | extra), V)
+    model.fit(TokenStream(ids, np.array([0, len(ids)])))
+    return model
+
+
+@pytest.mark.real
+def test_kenlm_model_test_scores_parity() -> None:
+    """The sentence and the figures of KenLM's own lm/model_test.cc (its <unk> has back-off -20 in this file)."""
+    model, tokens = read_arpa(reference("test.arpa"))
+    words = ["looking", "on", "a", "little", "the", "biarritz", "not_found", "more", "."]
+    expected = [
+        -0.484652, -0.348837, -0.0155266, -0.00306122, -4.04005, -1.9889, -2.29666, -1.20632 - 20, -0.51363, -0.0191651
+    ]  # fmt: skip
+    assert log10_scores(model, tokens, words) == pytest.approx(expected, abs=1e-4)
+    assert log10_scores(model, tokens, ["looking", "on", "a", "little", "more", "loin"])[4:6] == pytest.approx(
+        [-0.00181395, -0.0432557], abs=1e-6
+    )
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["test.arpa", "test_nounk.arpa", "toy0.arpa", "toy1.arpa"])
+def test_kenlm_files_score_as_an_independent_scorer_parity(name: str) -> None:
+    path = reference(name)
+    model, tokens = read_arpa(path)
+    slow = SlowScorer(path.read_text())
+    words = tokens[4:]
+    rng = np.random.default_rng(0)
+    sentences = [rng.choice(words, 12).tolist() for _ in range(40)]
+    sentences.append(["also", "would", "consider", "higher", "looking"])
+    sentences.append(["looking", "on", "a", "little", "more", ".", "to", "look", "a", "screening", "a", "little"])
+    for sentence in sentences:
+        sentence = [word if word in words else "<unk>" for word in sentence]
+        expected = slow.sentence(sentence)
+        assert log10_scores(model, tokens, sentence) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("cls", "order", "extra"),
+    [
+        (KneserNey, 3, {}),
+        (KneserNey, 1, {}),
+        (KneserNey, 4, {"prune": [0, 1]}),
+        (KneserNey, 4, {"prune_entropy": 0.001}),
+        (Katz, 3, {}),
+        (WittenBell, 3, {}),
+        (StupidBackoff, 3, {}),
+        (AbsoluteDiscounting, 2, {}),
+        (AddK, 3, {}),
+        (MaximumLikelihood, 3, {}),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".arpa", ".arpa.gz"])
+def test_roundtrip_and_parity_with_an_independent_scorer(
+    cls: type[NgramModel], order: int, extra: dict[str, object], suffix: str, tmp_path: Path
+) -> None:
+    model, path = fitted(cls, order, **extra), tmp_path / f"model{suffix}"
+    write_arpa(path, model, TOKENS)
+    read, tokens = read_arpa(path, TOKENS)
+    assert tokens == TOKENS and read.ngrams_per_order() == model.ngrams_per_order()
+    rng = np.random.default_rng(1)
+    rows = torch.from_numpy(rng.integers(3, V, (20, 12)))
+    rows[:, 0] = BOS
+    assert torch.allclose(read.log_probs(rows), model.log_probs(rows), rtol=1e-6, atol=1e-5)
+
+    text = gzip.decompress(path.read_bytes()).decode() if suffix.endswith("gz") else path.read_bytes().decode()
+    slow = SlowScorer(text)
+    for row in rows.tolist():
+        line = [EOS if token == EOS else token for token in row[1:]]
+        words = [{UNK: "<unk>", EOS: "</s>"}.get(token, spell(TOKENS[token])) for token in line]
+        expected = [score if score > -99 else -math.inf for score in slow.sentence(words)]
+        scores = (model.log_probs(torch.tensor([[BOS, *line, EOS]]))[0, 1:].double() / math.log(10)).tolist()
+        assert scores == pytest.approx(expected, abs=1e-4)
+
+    write_arpa(tmp_path / f"again{suffix}", model, TOKENS)
+    assert (tmp_path / f"again{suffix}").read_bytes() == path.read_bytes()
+
+
+def test_form_of_the_file_golden(tmp_path: Path) -> None:
+    """Blank line first (old KenLM asks for it), tabs around the words, the highest order without back-offs, no PAD."""
+    write_arpa(tmp_path / "m.arpa", fitted(KneserNey, 2), TOKENS)
+    lines = (tmp_path / "m.arpa").read_bytes().decode().split("\n")
+    assert lines[:4] == ["", "\\data\\", f"ngram 1={V - 1}", lines[3]] and lines[3].startswith("ngram 2=")
+    assert lines[-3:] == ["", "\\end\\", ""]
+    single = lines[lines.index("\\1-grams:") + 1 : lines.index("\\2-grams:") - 1]
+    assert [line.split("\t")[1] for line in single] == ["<unk>", "<s>", "</s>", *map(spell, TOKENS[4:])]
+    assert single[1].startswith("-99\t<s>\t-")
+    pairs = lines[lines.index("\\2-grams:") + 1 : -3]
+    assert all(line.count("\t") == 1 and line.count(" ") == 1 for line in pairs)
+
+
+def test_tokens_with_spaces_and_marks_are_spelt_safely_roundtrip() -> None:
+    for token in TOKENS[4:]:
+        assert unspell(spell(token)) == token
+        assert not set(spell(token)) & set(" \t\n\\") - {"\\"} and spell(token) not in ("<s>", "</s>", "<unk>")
+    assert len({spell(token) for token in TOKENS}) == V
+    assert spell("a b") == "a\\x20b" and spell("<unk>") == "\\x3cunk>" and spell("日本") == "日本"
+
+
+def test_saved_arpa_model_loads_roundtrip(tmp_path: Path) -> None:
+    (tmp_path / "small.arpa").write_text(SMALL)
+    model, tokens = read_arpa(tmp_path / "small.arpa")
+    assert tokens == ["<pad>", "<unk>", "<bos>", "<eos>", "the"]
+    assert log10_scores(model, tokens, ["the"]) == pytest.approx([-0.25, -0.5])
+    assert log10_scores(model, tokens, ["?", "the"]) == pytest.approx([-0.25 - 0.5, -0.75, -0.5])
+    model.save(tmp_path / "saved")
+    loaded = LanguageModel.load(tmp_path / "saved")
+    assert isinstance(loaded, ArpaModel) and loaded.config == ArpaConfig()
+    assert log10_scores(loaded, tokens, ["the"]) == pytest.approx([-0.25, -0.5])
+    with pytest.raises(InputError, match="read from"):
+        model.fit(TokenStream(np.array([BOS, 4, EOS], dtype=np.int32), np.array([0, 3])))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("\\data\\", "data", 16, "no line"),
+        ("ngram 2=2", "ngram 3=2", 4, "expected 'ngram 2=<number>'"),
+        ("\\1-grams:", "\\2-grams:", 6, "expected '\\\\1-grams:'"),
+        ("-0.75\tthe\t-0.125", "-0.75\tthe cat\t-0.1 5", 9, "n-grams of order 1"),
+        ("-0.75\tthe", "-0.7.5\tthe", 9, "could not convert"),
+        ("-0.75\tthe", "0.75\tthe", 9, "at most 0"),
+        ("-1\t</s>", "-1\tthe", 10, "twice"),
+        ("<s> the", "<s> cat", 13, "'cat' is not among"),
+        ("-0.25\t<s> the\n", "-0.25\t<s> the\n-0.1\tthe the\n", 15, "expected \\\\end"),
+        ("ngram 2=2", "ngram 2=3", 15, "2-grams|n-grams of order 2"),
+        ("\\end\\", "", 16, "ends here"),
+        ("-0.5\tthe </s>", "-0.5\tthe </s>\t-0.1", 14, "n-grams of order 2"),
+        ("-0.5\tthe </s>", "-0.5\t<s> the", 14, "twice"),
+    ],
+)
+def test_malformed_files_name_file_and_line(old: str, new: str, line: int, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.arpa"
+    assert old in SMALL
+    path.write_text(SMALL.replace(old, new, 1))
+    with pytest.raises(InputError, match=message) as error:
+        read_arpa(path)
+    assert str(error.value).startswith(f"{path}:{line}:")
+
+
+def test_missing_history_and_foreign_vocabulary_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.arpa"
+    extra = SMALL.replace("ngram 2=2", "ngram 2=2\nngram 3=1").replace(
+        "\\end\\", "\\3-grams:\n-1\t</s> the the\n\n\\end\\"
+    )
+    path.write_text(extra)
+    with pytest.raises(InputError, match=f"{path}:18: .*not its history"):
+        read_arpa(path)
+    path.write_text(SMALL)
+    with pytest.raises(InputError, match=f"{path}:9: 'the' is not among the vocabulary given"):
+        read_arpa(path, [*SPELLINGS, "cat"])
+    with pytest.raises(InputError, match="different tokens"):
+        write_arpa(path, fitted(KneserNey), TOKENS[:-1])
+    with pytest.raises(InputError, match="no such file"):
+        read_arpa(tmp_path / "none.arpa")
