@@ -13,6 +13,7 @@ The matrix may be dense, or sparse where most entries are zero (counts of compan
 Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs, U different words.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -27,7 +28,8 @@ from langladder.counts.cooccurrence import load_counts, save_counts
 from langladder.embeddings import word2vec_format
 from langladder.errors import InputError
 
-QUESTIONS_AT_ONCE = 256  # bounds the (Q, A) tables of cosines
+QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
+SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
 EPSILON = 0.001  # ε of 3CosMul
 AnalogyMethod = Literal["3cosadd", "3cosmul"]
 
@@ -165,35 +167,40 @@ class WordVectors:
         answers = np.empty((len(questions), min(k, len(among))), dtype=np.int64)
         scores = np.empty(answers.shape, dtype=np.float32)
         for first in range(0, len(questions), QUESTIONS_AT_ONCE):
-            part = questions[first : first + QUESTIONS_AT_ONCE]
-            table = self._add(part, candidates) if method == "3cosadd" else self._multiply(part, candidates)  # (Q, A)
-            places = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
-            asked, column = np.nonzero(among[places] == part)
-            table[asked, places[asked, column]] = -np.inf
-            best = _largest(table, k)
-            answers[first : first + len(part)] = among[best]
-            scores[first : first + len(part)] = np.take_along_axis(table, best, axis=1)
+            start = first
+            for table in self._analogy_scores(questions[first : first + QUESTIONS_AT_ONCE], candidates, method):
+                rows = slice(start, start + len(table))
+                part = questions[rows]
+                places = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
+                asked, column = np.nonzero(among[places] == part)
+                table[asked, places[asked, column]] = -np.inf
+                best = _largest(table, k)
+                answers[rows], scores[rows] = among[best], np.take_along_axis(table, best, axis=1)
+                start = rows.stop
         return answers, scores
 
-    def _add(self, questions: np.ndarray, candidates: Any) -> np.ndarray:
-        """cos(w, b − a + c) of every question and candidate, (Q, A)."""
-        a, b, c = (self.unit[questions[:, column]] for column in range(3))  # (Q, D) each
-        target = b - a + c
-        table = target @ candidates.T  # (Q, A)
-        table, square = (table.toarray(), target.multiply(target)) if self.is_sparse else (table, target * target)
-        table /= np.maximum(np.sqrt(np.asarray(square.sum(axis=1))), 1e-12).reshape(-1, 1)
-        return np.asarray(table)
-
-    def _multiply(self, questions: np.ndarray, candidates: Any) -> np.ndarray:
-        """3CosMul of every question and candidate, (Q, A); questions of one section share words: each is asked once."""
+    def _analogy_scores(self, questions: np.ndarray, candidates: Any, method: AnalogyMethod) -> Iterator[np.ndarray]:
+        """The scores of every candidate, some questions at a time, (Q, A); shared words meet the candidates once."""
         asked, places = np.unique(questions, return_inverse=True)  # (U,), (Q, 3)
-        table = self.unit[asked] @ candidates.T  # (U, A)
-        table = np.maximum(0, (1 + (table.toarray() if self.is_sparse else table)) / 2)
-        a, b, c = places.reshape(-1, 3).T
-        # cos(w, b) cos(w, c) / (cos(w, a) + ε)
-        scores: np.ndarray = table[b] * table[c]
-        scores /= table[a] + np.float32(EPSILON)
-        return scores
+        unit = self.unit[asked]  # (U, D)
+        product = unit @ candidates.T
+        cosines: np.ndarray = product.toarray() if self.is_sparse else product  # (U, A)
+        if method == "3cosmul":
+            cosines = np.maximum(0, (1 + cosines) / 2)
+        for first in range(0, len(questions), SCORES_AT_ONCE):
+            a, b, c = places.reshape(-1, 3)[first : first + SCORES_AT_ONCE].T
+            if method == "3cosmul":
+                # cos(w, b) cos(w, c) / (cos(w, a) + ε)
+                scores = cosines[b] * cosines[c]
+                scores /= cosines[a] + np.float32(EPSILON)
+            else:
+                # cos(w, b − a + c) = (cos(w, b) − cos(w, a) + cos(w, c)) / ‖b − a + c‖
+                target = unit[b] - unit[a] + unit[c]  # (Q, D)
+                square = target.multiply(target) if self.is_sparse else target * target
+                scores = cosines[b] - cosines[a]
+                scores += cosines[c]
+                scores /= np.maximum(np.sqrt(np.asarray(square.sum(axis=1))), 1e-12).reshape(-1, 1)
+            yield scores
 
     def save(self, folder: Path) -> None:
         """Write `vectors.safetensors` (the matrix or its CSR parts) and `words.json` (the rest), atomically."""
@@ -205,7 +212,11 @@ class WordVectors:
                 save_counts(temporary / "vectors.safetensors", self.matrix.astype(np.float32))
             else:
                 artefacts.write_arrays(temporary / "vectors.safetensors", {"vectors": self.matrix.astype(np.float32)})
-            artefacts.write_json(temporary / "words.json", description)
+            artefacts.write_json(temporary / "words.json", description | self._write_more(temporary))
+
+    def _write_more(self, folder: Path) -> dict[str, Any]:  # noqa: ARG002
+        """What a subclass keeps besides: files in `folder`, and keys of `words.json`, `kind` among them."""
+        return {}
 
     @classmethod
     def load(cls, folder: Path) -> "WordVectors":
@@ -222,7 +233,14 @@ class WordVectors:
             raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
         counts = description["counts"]
         counts = None if counts is None else np.array(counts, dtype=np.int64)
-        return cls(description["words"], _read_matrix(Path(folder)), counts, description.get("about", {}))
+        vectors = WordVectors(description["words"], _read_matrix(path.parent), counts, description.get("about", {}))
+        if "kind" not in description:
+            return vectors
+        if description["kind"] != "subword":
+            raise InputError(f"{path}: vectors of kind {description['kind']!r}; this version reads none but subword")
+        from langladder.embeddings.subword_vectors import SubwordVectors
+
+        return SubwordVectors.complete(vectors, path.parent, description)
 
     def write_word2vec(self, path: Path, *, binary: bool = False) -> None:
         """Write the format of the word2vec tool, text or binary, that gensim and others read."""

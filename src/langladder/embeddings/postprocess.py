@@ -3,7 +3,8 @@
     centre             v ← v − μ, the mean of all vectors
     all_but_the_top    Mu & Viswanath 2018, "All-but-the-Top: Simple and Effective Postprocessing for Word
                        Representations", algorithm 1: centre, then take away what lies along the first principal
-                       components u_1 … u_n, which say more of frequency than of meaning: v ← v − μ − Σ_i (u_i · (v − μ)) u_i
+                       components u_1 … u_n, which say more of frequency than of meaning:
+                       v ← v − μ − Σ_i (u_i · (v − μ)) u_i
     unit_length        v ← v / ‖v‖
 
 Centred vectors have no zeros, so the first two want dense vectors; sparse ones are factorised first (SVD).

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
@@ -131,11 +131,11 @@ def _outlier_places(vectors: WordVectors, groups: dict[str, np.ndarray], name: s
     others = np.array([row for other, rows in groups.items() if other != name for row in rows if row not in own])
     if len(own) < LEAST_CLUSTER or len(others) == 0:
         return np.zeros(0)
-    places = []
+    places: list[float] = []
     for _ in range(DRAWS):
         cluster = rng.choice(own, min(CLUSTER, len(own)), replace=False)
-        for outlier in rng.choice(others, min(OUTLIERS, len(others)), replace=False):
-            places.append(outlier_place(vectors, np.append(cluster, outlier)) / len(cluster))
+        outliers = rng.choice(others, min(OUTLIERS, len(others)), replace=False)
+        places += [outlier_place(vectors, np.append(cluster, outlier)) / len(cluster) for outlier in outliers]
     return np.array(places)
 
 

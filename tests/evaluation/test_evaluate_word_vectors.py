@@ -1,0 +1,87 @@
+"""The page of one set of word vectors: every part, sparse as dense, and nothing where a corpus brings nothing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from langladder.embeddings.base import WordVectors
+from langladder.evaluation.word_vectors import evaluate_word_vectors
+from langladder.reporting.rungs import EmbeddingRung
+
+SETS = {
+    "analogies": ": capital-country\nrome italy paris france\nparis france rome italy\n: plural\ncat cats dog dogs\n",
+    "similarity": "cat dog 8\ncat paris 1\nrome paris 9\ncats rome 0\n",
+    "groups": ": animal\ncat cats dog dogs\n: city\nrome paris berlin\n: country\nitaly france\n",
+}
+
+
+def vectors(*, sparse: bool) -> WordVectors:
+    words = ["cat", "cats", "dog", "dogs", "rome", "italy", "paris", "france", "berlin"]
+    axes = {"cat": 0, "dog": 1, "rome": 2, "italy": 2, "paris": 3, "france": 3, "berlin": 7, "cats": 0, "dogs": 1}
+    matrix = np.zeros((9, 8), dtype=np.float32)
+    for row, word in enumerate(words):
+        matrix[row, axes[word]] = 1
+        if word in ("cats", "dogs"):
+            matrix[row, 4] = 1
+        matrix[row, 5 if word in ("italy", "france") else 6] = 0.8 if word[0] not in "cd" else 0
+    return WordVectors(words, csr_matrix(matrix) if sparse else matrix)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    for name, text in SETS.items():
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    return {name: tmp_path / f"{name}.txt" for name in SETS}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_every_part(files: dict[str, Path], sparse: bool) -> None:
+    page = evaluate_word_vectors(vectors(sparse=sparse), **files, restrict_vocabulary=None, neighbours=3)
+    analogy = page["scores"]["analogy"]
+    assert analogy["accuracy"] == 1 and analogy["interval"] == [1, 1] and analogy["total"] == 3
+    assert analogy["semantic"]["answered"] == 2 and analogy["syntactic"]["answered"] == 1
+    assert [section["total"] for section in analogy["sections"]] == [2, 1]
+    assert analogy["cosmul"]["overall"]["accuracy"] == 1 and analogy["cosmul"]["syntactic"]["correct"] == 1
+    (similarity,) = page["scores"]["similarity"]
+    assert similarity["covered"] == 4 and len(similarity["interval"]) == 2
+    assert page["scores"]["clusters"]["coverage"] == 1 and 0 < page["scores"]["clusters"]["purity"] <= 1
+    assert len(page["neighbours"]) == 3
+    assert {entry["group"] for entry in page["map"]} == {"capital-country"}  # one pair is too few to show
+    rung = EmbeddingRung.model_validate({"name": "x", "title": "X"} | json.loads(json.dumps(page, allow_nan=False)))
+    assert rung.scores.analogy is not None and rung.scores.analogy.accuracy == 1
+
+
+def test_sparse_and_dense_give_the_same_page(files: dict[str, Path]) -> None:
+    pages = [
+        evaluate_word_vectors(vectors(sparse=sparse), **files, restrict_vocabulary=8, neighbours=3)
+        for sparse in (False, True)
+    ]
+    for page in pages:
+        page.pop("map")  # equal but for rounding
+        page.pop("neighbours")
+    assert pages[0] == pages[1]
+
+
+def test_what_is_not_given_is_none(files: dict[str, Path], tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    for nothing in (None, empty):
+        page = evaluate_word_vectors(
+            vectors(sparse=False), nothing, nothing, groups=nothing, restrict_vocabulary=None, neighbours=2
+        )
+        assert page["scores"] == {"analogy": None, "similarity": [], "clusters": None}
+        assert {entry["group"] for entry in page["map"]} == {"frequent words"}
+    page = evaluate_word_vectors(
+        vectors(sparse=False), files["analogies"], None, restrict_vocabulary=None, neighbours=2, cosmul=False
+    )
+    assert page["scores"]["analogy"]["cosmul"] is None and page["scores"]["clusters"] is None
+
+
+def test_other_maps(files: dict[str, Path]) -> None:
+    page = evaluate_word_vectors(
+        vectors(sparse=False), **files, restrict_vocabulary=None, neighbours=2, map_method="tsne"
+    )
+    assert all(np.isfinite([entry["x"], entry["y"]]).all() for entry in page["map"])
