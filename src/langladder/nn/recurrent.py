@@ -60,7 +60,7 @@ class FusedLayer(nn.Module):
 
     def matrices(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """W (G·H, I), U (G·H, H) and the bias b (G·H,)."""
-        return self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0  # type: ignore[return-value]
+        return self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0
 
 
 class LoopLayer(nn.Module):

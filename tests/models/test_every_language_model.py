@@ -1,0 +1,193 @@
+"""What every language model must do, for every file in conf/lm: a new YAML is tested without a new test.
+
+Counted models are fitted to the test's documents; networks keep their first weights, made larger. Both go through the
+one door: probabilities sum to 1, the future and padding change nothing, reading on equals reading anew, saving keeps
+everything. Networks also: shapes, a gradient for every parameter, two batches learnt by heart.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from langladder.errors import InputError
+from langladder.models.base import CountedLanguageModel, LanguageModel, predicted
+from langladder.models.gpt import GPT
+from langladder.models.neural import NeuralLanguageModel
+from langladder.models.nnlm import NNLM
+from langladder.models.recurrent import RecurrentLM
+from langladder.schema import locate
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS, PAD
+from pipeline import ROOT, choices, schemas
+
+V = 29
+# What no rung has, and what rungs cut short: windows that slide, widths that differ.
+MORE: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {
+    "GPT, sliding": (GPT, {"context": 8, "width": 12, "layers": 2, "heads": 3, "dropout": 0.2}),
+    "GPT, sinusoidal, untied": (
+        GPT,
+        {"context": 16, "width": 12, "layers": 1, "heads": 2, "positions": "sinusoidal", "tie_weights": False},
+    ),
+    "GRU, untied, bridged": (RecurrentLM, {"cell": "gru", "width": 12, "embedding_dim": 8, "tie_weights": False}),
+    "layer norm GRU": (RecurrentLM, {"cell": "gru", "width": 12, "embedding_dim": 8, "layer_norm": True, "layers": 2}),
+    "NNLM, sum": (NNLM, {"combine": "sum", "window": 3, "embedding_dim": 12, "width": 9, "tie_weights": True}),
+}
+
+
+def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
+    """Class and settings of every file in conf/lm at size tiny, composed and checked as the pipeline does."""
+    names = choices.conf_names("lm")
+    tiny = choices.load_choices().model_copy(update={"size": "tiny"})
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", [*choices.overrides(tiny, []), *(f"+lm@rungs.{name}={name}" for name in names)])
+    values: Any = OmegaConf.to_container(config.rungs, resolve=True)
+    found: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {}
+    for name in names:
+        job: Any = schemas.schema("train_lm", {"lm": values[name]}).model_validate({"lm": values[name]})
+        found[name] = (locate(job.lm.target), job.lm.model.model_dump())
+    return found
+
+
+MODELS = rungs() | MORE
+NETWORKS = [name for name, (kind, _) in MODELS.items() if issubclass(kind, NeuralLanguageModel)]
+every_model = pytest.mark.parametrize("name", MODELS)
+every_network = pytest.mark.parametrize("name", NETWORKS)
+
+
+def documents(rows: int, lines: int, words: int) -> torch.Tensor:
+    """(rows, lines · (words + 2)) int64 made of BOS … EOS lines."""
+    inner = torch.randint(4, V, (rows, lines, words), generator=torch.Generator().manual_seed(0))
+    first, last = torch.full((rows, lines, 1), BOS), torch.full((rows, lines, 1), EOS)
+    return torch.cat([first, inner, last], dim=2).flatten(1)
+
+
+STREAM = documents(1, 40, 6)[0]
+
+
+def build(name: str) -> LanguageModel:
+    """The model, fitted where it counts; a network in evaluation mode."""
+    kind, settings = MODELS[name]
+    torch.manual_seed(1)
+    model = kind(kind.Config.model_validate(settings), V)
+    stream = TokenStream(STREAM.numpy().astype(np.int32), np.array([0, len(STREAM)]))
+    if isinstance(model, CountedLanguageModel):
+        model.fit(stream)
+        return model
+    assert isinstance(model, NeuralLanguageModel)
+    model.prepare(stream)
+    with torch.no_grad():  # larger than they begin, so that every test sees outputs that differ
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model.eval()
+
+
+def network(name: str) -> NeuralLanguageModel:
+    model = build(name)
+    assert isinstance(model, NeuralLanguageModel)
+    return model
+
+
+@every_model
+def test_probabilities_sum_to_one_and_agree(name):
+    """`log_probs`, `next_log_probs` and `advance` say the same; given tokens score 0."""
+    model, tokens = build(name), STREAM[:24].view(3, 8)
+    scores = model.log_probs(tokens)
+    assert scores.shape == tokens.shape and scores.dtype == torch.float32
+    assert (scores[~predicted(tokens)] == 0).all() and (scores[predicted(tokens)] <= 0).all()
+    state = None
+    for t in range(1, tokens.shape[1]):
+        following = model.next_log_probs(tokens[:, :t])
+        torch.testing.assert_close(following.exp().sum(dim=1), torch.ones(3))
+        torch.testing.assert_close(following.gather(1, tokens[:, t : t + 1])[:, 0], scores[:, t])
+        stepped, state = model.advance(tokens[:, t - 1 : t], state)
+        torch.testing.assert_close(stepped, following)
+
+
+@every_model
+def test_advance_by_several_tokens(name):
+    model, tokens = build(name), STREAM[:32].view(2, 16)
+    _, state = model.advance(tokens[:, :3])
+    stepped, _ = model.advance(tokens[:, 3:13], state)
+    torch.testing.assert_close(stepped, model.next_log_probs(tokens[:, :13]))
+
+
+@every_model
+def test_causal_future_changes_nothing(name):
+    model, tokens = build(name), STREAM[:48].view(2, 24)
+    changed = tokens.clone()
+    changed[:, 12:14] = torch.where(changed[:, 12:14] == 5, 6, 5)
+    before, after = model.log_probs(tokens), model.log_probs(changed)
+    torch.testing.assert_close(before[:, :12], after[:, :12])
+    assert not torch.allclose(before[:, 12:], after[:, 12:])
+
+
+@every_model
+def test_padding_changes_nothing(name):
+    model, short, long = build(name), STREAM[:16][None], STREAM[:40][None]
+    batch = torch.full((2, 40), PAD)
+    batch[0, :16], batch[1] = short[0], long[0]
+    together = model.log_probs(batch)
+    torch.testing.assert_close(together[:1, :16], model.log_probs(short))
+    torch.testing.assert_close(together[1:], model.log_probs(long))
+    assert (together[0, 16:] == 0).all()
+    torch.testing.assert_close(model.next_log_probs(batch)[:1], model.next_log_probs(short))
+
+
+@every_model
+def test_save_load_roundtrip(name, tmp_path: Path):
+    model, tokens = build(name), STREAM[:32].view(2, 16)
+    model.save(tmp_path / "model")
+    loaded = LanguageModel.load(tmp_path / "model")
+    assert type(loaded) is type(model) and loaded.config == model.config
+    assert torch.equal(loaded.log_probs(tokens), model.log_probs(tokens))
+    assert loaded.number_of_parameters() == model.number_of_parameters() > 0
+    loaded.save(tmp_path / "again")
+    for file in ("model.safetensors", "config.json"):
+        assert (tmp_path / "again" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
+
+
+@every_model
+def test_bad_tokens_are_named(name):
+    model = build(name)
+    with pytest.raises(InputError, match=rf"ids 2\.\.{V}"):
+        model.log_probs(torch.tensor([[BOS, V]]))
+    with pytest.raises(InputError, match="begins with BOS"):
+        model.log_probs(torch.tensor([[5, 6]]))
+    with pytest.raises(InputError, match="expected"):
+        model.log_probs(torch.tensor([BOS, 5]))
+
+
+@every_network
+def test_shape_and_gradient_of_every_parameter(name):
+    model, tokens = network(name).train(), documents(8, 2, 6)
+    assert model.number_of_parameters() == sum(parameter.numel() for parameter in model.parameters())
+    length = min(15, model.context or 15)
+    hidden, _ = model(tokens[:, :length])
+    assert hidden.shape == (8, length, model.head.width) and hidden.isfinite().all()
+    model.loss(hidden, tokens[:, 1 : length + 1]).backward()
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, parameter_name
+        assert parameter.grad.isfinite().all(), parameter_name
+    assert model.training
+    model.log_probs(tokens[:1])
+    assert model.training  # scoring leaves the mode as it was
+
+
+@every_network
+def test_overfit_two_batches(name):
+    model = network(name)  # evaluation mode: without dropout
+    batches = documents(4, 1, 6).split(2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for step in range(80):
+        batch = batches[step % 2]
+        loss = model.loss(model(batch[:, :-1])[0], batch[:, 1:])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    scores = torch.cat([model.log_probs(batch)[:, 1:] for batch in batches])
+    assert -scores.mean() < 0.5  # the first word of each line stays a guess between four
