@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.files import read_vectors, write_vectors
+from langladder.embeddings.ngram_buckets import NgramBuckets
+from langladder.embeddings.subword_vectors import SubwordVectors
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
@@ -78,6 +80,25 @@ def test_analogy(run: Run, folder: Path, method: str) -> None:
     assert re.search(r"1 +queen +0\.", run("analogy", folder, "man", "woman", "king").stdout)
     restricted = answer(run("analogy", folder, "man", "woman", "king", "--restrict", 3, "--json"))
     assert restricted["answers"] == []  # the three words of the question are the only ones left
+
+
+def test_words_made_up_of_their_ngrams(run: Run, tmp_path: Path) -> None:
+    cut = NgramBuckets(3, 3, 1000)
+    words = ["walking", "talking", "rose"]
+    pieces = {word: cut.of([word])[0].tolist() for word in words}
+    buckets = np.array(sorted({bucket for ids in pieces.values() for bucket in ids}))
+    side = {bucket: [0.0, 1.0] if bucket in pieces["rose"] else [1.0, 0.0] for bucket in buckets.tolist()}
+    ngrams = np.array([side[bucket] for bucket in buckets.tolist()], dtype=np.float32)
+    matrix = np.array([[1, 0.1], [1, 0], [0, 1]], dtype=np.float32)
+    SubwordVectors(words, matrix, None, {}, cut, buckets, ngrams).save(tmp_path / "sub")
+    (found,) = answer(run("neighbours", tmp_path / "sub", "stalking", "--json"))["neighbours"]
+    assert found["nearest"][0] == {"word": "talking", "score": 1.0}
+    assert answer(run("similarity", tmp_path / "sub", "roses", "rose", "--json"))["cosine"] > 0.5
+    found = answer(run("analogy", tmp_path / "sub", "stalking", "roses", "walking", "--json"))
+    assert found["answers"][0]["word"] == "rose"
+    refused = run("neighbours", tmp_path / "sub", "xyz")
+    assert refused.exit_code == 2 and "'xyz' is not among the 3 words" in refused.stderr
+    assert "stalking" in run("neighbours", tmp_path / "sub", "stalking", "--measure", "dot").stderr
 
 
 def test_analogy_of_a_file(run: Run, folder: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import find
+from langladder.cli.words import check, find
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import AnalogyMethod, WordVectors
@@ -53,8 +53,15 @@ def _answers(
 ) -> list[dict[str, Any]]:
     import numpy as np
 
+    if restrict is None:
+        for word in asked:
+            check(vectors, word)
+        a, b, c = asked
+        return [
+            {"word": word, "score": round(score, 6)} for word, score in vectors.analogy(a, b, c, count, method=method)
+        ]
     question = np.array([[find(vectors, word) for word in asked]])
-    among = np.arange(min(restrict or len(vectors), len(vectors)))
+    among = np.arange(min(restrict, len(vectors)))
     rows, scores = vectors.analogies(question, count, among=among, method=method)
     return [
         {"word": vectors.words[row], "score": round(float(score), 6)}

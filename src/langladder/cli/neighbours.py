@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.output import json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import find
+from langladder.cli.words import check, find
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
@@ -44,13 +44,14 @@ def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measu
 
 def nearest(vectors: "WordVectors", word: str, count: int, measure: "Measure") -> list[dict[str, Any]]:
     """[{"word", "score"}], nearest first; the score of "euclidean" is the distance."""
-    row = find(vectors, word)
     if measure == "cosine":
+        check(vectors, word)
         return [{"word": other, "score": round(cosine, 6)} for other, cosine in vectors.nearest(word, count)]
     import numpy as np
 
     from langladder.evaluation.similarity import pair_scores
 
+    row = find(vectors, word)
     scores = pair_scores(vectors, np.full(len(vectors), row), np.arange(len(vectors)), measure)  # (V,)
     order = [int(other) for other in np.argsort(-scores, kind="stable") if other != row][:count]
     sign = -1 if measure == "euclidean" else 1

@@ -1,4 +1,4 @@
-"""Words that the user names: found, or refused with the nearest spellings."""
+"""Words that the user names: known, or refused with the nearest spellings."""
 
 from typing import TYPE_CHECKING
 
@@ -8,18 +8,26 @@ if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
 
 
-def find(vectors: "WordVectors", word: str) -> int:
-    """The row of a word.
+def check(vectors: "WordVectors", word: str) -> None:
+    """See that a word has a vector: a row, or one made up of its character n-grams where the vectors know these.
 
     Raises:
-        InputError: it has no vector; names the same word in another case, else the nearest spellings.
+        InputError: it has none; names the same word in another case, else the nearest spellings.
     """
-    if word not in vectors:
-        folded = word.casefold()
-        same = [known for known in vectors.words if known.casefold() == folded]
-        if same:
-            message = (
-                f"{word!r} is not among the {len(vectors):,} words that have a vector; did you mean {', '.join(same)}?"
-            )
-            raise InputError(message)
+    if word in vectors:
+        return
+    try:
+        vectors[word]
+    except InputError:
+        same = [known for known in vectors.words if known.casefold() == word.casefold()]
+        if not same:
+            raise
+        raise InputError(
+            f"{word!r} is not among the {len(vectors):,} words that have a vector; did you mean {', '.join(same)}?"
+        ) from None
+
+
+def find(vectors: "WordVectors", word: str) -> int:
+    """The row of a word. Raises InputError as `check` does, or where the vector is made up and no row."""
+    check(vectors, word)
     return vectors.row(word)
