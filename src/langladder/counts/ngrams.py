@@ -107,7 +107,7 @@ def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.nda
     """The number of each n-gram, (M, n) word ids → (M,); −1 where the text has none such."""
     found = np.empty(len(ngrams), dtype=np.int64)
     for i in range(len(ngrams)):
-        number = np.int64(ngrams[i, 0])
+        number = int(ngrams[i, 0])
         for n in range(1, ngrams.shape[1]):
             if number >= 0:
                 number = extension(words, starts, number, ngrams[i, n])

@@ -1,0 +1,80 @@
+"""Every n-gram method on WikiText-2 words: perplexity on validation and test text, size, time to fit.
+
+    python benchmarks/ngram_quality.py                  all methods, orders 3 and 5
+    python benchmarks/ngram_quality.py --order 5 --method "modified Kneser-Ney"
+
+KenLM's figures for modified Kneser-Ney on the same files: 3-gram valid 247.66, test 230.89; 5-gram 239.98, 224.81.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from wikitext import FOLDER, read_text, stream, word_ids
+
+from langladder.evaluation.perplexity import score
+from langladder.models.absolute_discounting import AbsoluteDiscounting
+from langladder.models.add_k import AddK
+from langladder.models.katz import Katz
+from langladder.models.kneser_ney import KneserNey
+from langladder.models.maximum_likelihood import MaximumLikelihood
+from langladder.models.ngram import NgramModel
+from langladder.models.stupid_backoff import StupidBackoff
+from langladder.models.witten_bell import WittenBell
+from langladder.text.specials import BOS, NAMES
+
+METHODS: dict[str, tuple[type[NgramModel], dict[str, Any]]] = {
+    "maximum likelihood": (MaximumLikelihood, {}),
+    "add 1": (AddK, {"k": 1.0}),
+    "add 0.001": (AddK, {"k": 0.001}),
+    "Katz": (Katz, {}),
+    "stupid back-off, normalised": (StupidBackoff, {}),
+    "Witten-Bell": (WittenBell, {}),
+    "absolute discounting": (AbsoluteDiscounting, {}),
+    "Kneser-Ney, one discount": (KneserNey, {"modified": False}),
+    "modified Kneser-Ney": (KneserNey, {}),
+    "modified Kneser-Ney, cut-offs 0 1": (KneserNey, {"prune": [0, 1]}),
+    "modified Kneser-Ney, cut-offs 1 1": (KneserNey, {"prune": [1, 1]}),
+    "modified Kneser-Ney, entropy 1e-7": (KneserNey, {"prune_entropy": 1e-7}),
+    "modified Kneser-Ney, entropy 1e-6": (KneserNey, {"prune_entropy": 1e-6}),
+}
+
+
+def perplexity(model: NgramModel, ids: np.ndarray) -> str:
+    """Perplexity a word with line ends, or how many tokens the model rules out."""
+    words = int((ids != BOS).sum())
+    figures = score(model, stream(ids), words=words, bytes=1)
+    impossible = figures.get("impossible_tokens", 0)
+    return f"{figures['perplexity_per_token']:.3f}" if not impossible else f"∞ ({impossible / words:.0%} impossible)"
+
+
+@click.command()
+@click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="holds train, valid, test .txt.gz")
+@click.option("--order", type=click.IntRange(1, 6), multiple=True, default=(3, 5), show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), multiple=True, default=tuple(METHODS), help="default: all")
+def main(folder: Path, order: tuple[int, ...], method: tuple[str, ...]) -> None:
+    """Print the table."""
+    train, known = word_ids(read_text(folder / "train.txt.gz"))
+    valid, known = word_ids(read_text(folder / "valid.txt.gz"), known)
+    test, known = word_ids(read_text(folder / "test.txt.gz"), known)
+    vocab_size = len(NAMES) + len(known)
+    table = Table("method", "order", "valid", "test", "n-grams", "fit, s", title="WikiText-2, perplexity a word")
+    for n in order:
+        for name in method:
+            cls, settings = METHODS[name]
+            model = cls(cls.Config.model_validate({"order": n} | settings), vocab_size)
+            started = time.perf_counter()
+            model.fit(stream(train))
+            seconds = time.perf_counter() - started
+            figures = [perplexity(model, ids) for ids in (valid, test)]
+            table.add_row(name, str(n), *figures, f"{sum(model.ngrams_per_order()):,}", f"{seconds:.2f}")
+        table.add_section()
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""n-gram models against KenLM and NLTK on WikiText-2 words: time to build from the raw text, tokens scored a second.
+
+    python benchmarks/ngram_speed.py
+
+Ours and NLTK's are measured in this run, medians of `--repeats`, on one core. NLTK is too slow for the whole text: it
+fits the first `--nltk-lines` lines and scores `--nltk-tokens` tokens. KenLM is not installed; its figures are quoted.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import click
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from wikitext import FOLDER, read_text, stream, word_ids
+
+from langladder.counts.ngrams import count_ngrams
+from langladder.models.arpa import write_arpa
+from langladder.models.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.text.specials import BOS, EOS, NAMES
+
+
+def timed(work: Callable[[], object], repeats: int) -> float:
+    """Median seconds of `repeats` runs."""
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return median(seconds)
+
+
+def build(path: Path, order: int) -> tuple[KneserNey, list[str]]:
+    """Raw text file → fitted model: reading, numbering the words, counting, discounting."""
+    ids, words = word_ids(read_text(path))
+    model = KneserNey(KneserNeyConfig(order=order), len(NAMES) + len(words))
+    model.fit(stream(ids))
+    return model, words
+
+
+def nltk_speed(ids: np.ndarray, order: int, tokens: int, repeats: int) -> tuple[float, float]:
+    """NLTK's interpolated Kneser-Ney: tokens fitted and tokens scored a second."""
+    from nltk.lm import KneserNeyInterpolated
+    from nltk.lm.preprocessing import padded_everygram_pipeline
+
+    starts = np.append(np.flatnonzero(ids == BOS), len(ids))
+    sentences = [[str(word) for word in ids[a + 1 : b - 1]] for a, b in pairwise(starts)]
+
+    def fit() -> KneserNeyInterpolated:
+        model = KneserNeyInterpolated(order)
+        model.fit(*padded_everygram_pipeline(order, sentences))
+        return model
+
+    fit_seconds, model = timed(fit, repeats), fit()
+    words = [word for sentence in sentences for word in sentence][: tokens + order]
+    score_seconds = timed(
+        lambda: [model.score(words[t], words[t - order + 1 : t]) for t in range(order, len(words))], repeats
+    )
+    return int((ids != BOS).sum()) / fit_seconds, (len(words) - order) / score_seconds
+
+
+@click.command()
+@click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="holds train, test .txt.gz")
+@click.option("--order", type=click.IntRange(1, 6), default=5, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="medians are of so many runs")
+@click.option("--nltk-lines", type=click.IntRange(1), default=500, show_default=True, help="lines NLTK is fitted on")
+@click.option("--nltk-tokens", type=click.IntRange(1), default=50, show_default=True, help="tokens NLTK scores")
+def main(folder: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: int) -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as scratch:
+        raw = Path(scratch) / "train.txt"  # lmplz reads plain text
+        raw.write_bytes(read_text(folder / "train.txt.gz"))
+        model, words = build(raw, order)  # compiles
+        ids, _ = word_ids(read_text(raw))
+        reading = timed(lambda: word_ids(read_text(raw)), repeats)
+        counting = timed(lambda: count_ngrams(ids, order, model.vocab_size), repeats)
+        building = timed(lambda: build(raw, order), repeats)
+        tokens = [*NAMES, *words]
+        arpa = timed(lambda: write_arpa(Path(scratch) / "model.arpa", model, tokens), repeats)
+
+    test, _ = word_ids(read_text(folder / "test.txt.gz"), words)
+    row = torch.from_numpy(test.astype(np.int64))[None]  # (1, T)
+    model.log_probs(row)
+    scored = int((test != BOS).sum()) / timed(lambda: model.log_probs(row), repeats)
+
+    part = ids[: int(np.flatnonzero(ids == EOS)[nltk_lines - 1]) + 1]
+    nltk_fitted, nltk_scored = nltk_speed(part, order, nltk_tokens, repeats)
+    fitted = int((ids != BOS).sum()) / building
+
+    table = Table(
+        "work", "langladder", "KenLM (quoted)", f"NLTK ({nltk_lines} lines)", title=f"{order}-gram, Kneser-Ney"
+    )
+    table.add_row("raw text file → model", f"{building:.2f} s", "2.6–2.8 s (lmplz)", "–")
+    table.add_row("  of it reading, word ids", f"{reading:.2f} s", "", "")
+    table.add_row("  of it counting", f"{counting:.2f} s", "", "")
+    table.add_row("  of it discounts, tables", f"{building - reading - counting:.2f} s", "", "")
+    table.add_row("writing ARPA", f"{arpa:.2f} s", "within the above", "–")
+    table.add_row("tokens fitted a second", f"{fitted:,.0f}", "", f"{nltk_fitted:,.0f}")
+    table.add_row("tokens scored a second", f"{scored:,.0f}", "6–9 M", f"{nltk_scored:,.1f}")
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()
