@@ -126,38 +126,43 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     """
     _check(ids, vocab_size)
     ids = ids.astype(np.int32)
-    words = [np.arange(vocab_size, dtype=np.int32)]
-    counts = [np.bincount(ids, minlength=vocab_size)]
-    suffixes = [np.full(vocab_size, -1, dtype=np.int64)]
-    levels = [0, vocab_size]
-    starts = [np.array([vocab_size], dtype=np.int64)]
+    most = vocab_size + (order - 1) * len(ids)  # n-grams; memory is taken only where something is written
+    words, counts, suffixes = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)
+    starts = np.empty(most + 1, np.int64)
+    words[:vocab_size] = np.arange(vocab_size)
+    counts[:vocab_size] = np.bincount(ids, minlength=vocab_size)
+    suffixes[:vocab_size] = -1
+    starts[0] = vocab_size
 
     by_word = np.argsort(ids, kind="stable").astype(np.int32)  # all positions where a word is predicted, by that word
     by_word = by_word[ids[by_word] != BOS]
-    ending = ids  # the number of the n-gram of the order in hand that ends at each position; −1 where none does
+    scratch = np.empty_like(by_word)
+    ending, longer = ids, np.empty_like(ids)  # the number of the n-gram of the order in hand that ends at each position
+    levels = [0, vocab_size]
     for _ in range(order - 1):
-        base, end = levels[-2:]
-        longer = _lengthen(ids, by_word, ending, base, end)
-        words.append(longer[0])
-        counts.append(longer[1])
-        suffixes.append(longer[2])
-        starts.append(longer[3])
-        ending = longer[4]
-        levels.append(end + len(longer[0]))
+        levels.append(_lengthen(ids, by_word, scratch, *levels[-2:], ending, longer, words, counts, suffixes, starts))
+        ending, longer = longer, np.empty_like(ids) if ending is ids else ending
+    total, lower = levels[-1], levels[-2]
     return NgramCounts(
-        np.array(levels, dtype=np.int64),
-        np.concatenate(words),
-        np.concatenate(starts),
-        np.concatenate(suffixes),
-        np.concatenate(counts),
+        np.array(levels, dtype=np.int64), words[:total], starts[: lower + 1], suffixes[:total], counts[:total]
     )
 
 
 @njit(cache=True)
 def _lengthen(
-    ids: np.ndarray, by_word: np.ndarray, ending: np.ndarray, base: int, end: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The n-grams one word longer than those numbered base … end − 1.
+    ids: np.ndarray,
+    by_word: np.ndarray,
+    scratch: np.ndarray,
+    base: int,
+    end: int,
+    ending: np.ndarray,
+    longer: np.ndarray,
+    words: np.ndarray,
+    counts: np.ndarray,
+    suffixes: np.ndarray,
+    starts: np.ndarray,
+) -> int:
+    """Number the n-grams one word longer than those numbered base … end − 1; returns the number after the last one.
 
     Positions that stand in the order of their words are sorted by their histories, stably (a counting sort): then they
     stand in the order of the trie, and equal n-grams side by side.
@@ -165,44 +170,41 @@ def _lengthen(
     Args:
         ids: (T,) int32 words.
         by_word: (P,) int32 positions of all words but BOS, sorted by word.
+        scratch: (P,) int32.
         ending: (T,) int32 numbers of the n-grams of order n that end at each position; −1 where none does.
-
-    Returns:
-        words, counts, suffixes of the G_{n+1} new n-grams; for each of the G_n old ones, where the extensions of the
-        next one start; ending for order n + 1.
+        longer: (T,) int32, filled with the same for order n + 1.
+        words, counts, suffixes: filled from `end` on, for each of the new n-grams.
+        starts: filled from `base` + 1 on, for each of the old ones but the first, whose extensions begin at `end`.
     """
-    bounds = np.zeros(end - base + 1, dtype=np.int32)  # of the positions with each history, in `order`
+    bounds = np.zeros(end - base + 1, dtype=np.int32)  # where in `scratch` the positions with each history begin …
     for t in range(1, len(ids)):
         if ids[t] != BOS and ending[t - 1] >= 0:
             bounds[ending[t - 1] - base + 1] += 1
-    bounds = np.cumsum(bounds)
-    order = np.empty(bounds[-1], dtype=np.int32)
-    following = bounds[:-1].copy()
+    for history in range(end - base):
+        bounds[history + 1] += bounds[history]
     for t in by_word:
         if ending[t - 1] >= 0:
             history = ending[t - 1] - base
-            order[following[history]] = t
-            following[history] += 1
+            scratch[bounds[history]] = t
+            bounds[history] += 1  # … and, from here on, end
 
-    words = np.empty(len(order), dtype=np.int32)
-    counts = np.zeros(len(order), dtype=np.int64)
-    suffixes = np.empty(len(order), dtype=np.int64)
-    starts = np.empty(end - base, dtype=np.int64)
-    longer = np.full(len(ids), -1, dtype=np.int32)
-    new = -1
+    longer[:] = -1
+    new, i = end - 1, 0
     for history in range(end - base):
         before = -1
-        for i in range(bounds[history], bounds[history + 1]):
-            t = order[i]
+        while i < bounds[history]:
+            t = scratch[i]
             if ids[t] != before:
-                new += 1
                 before = ids[t]
+                new += 1
                 words[new] = before
+                counts[new] = 0
                 suffixes[new] = ending[t]  # (w_2 … w_{n+1}) ends where (w_1 … w_{n+1}) does
             counts[new] += 1
-            longer[t] = end + new
-        starts[history] = end + new + 1
-    return words[: new + 1], counts[: new + 1], suffixes[: new + 1], starts, longer
+            longer[t] = new
+            i += 1
+        starts[base + history + 1] = new + 1
+    return new + 1
 
 
 def _check(ids: np.ndarray, vocab_size: int) -> None:

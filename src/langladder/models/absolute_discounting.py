@@ -43,7 +43,7 @@ def one_discount(ngrams: NgramCounts, counts: np.ndarray, given: float | None) -
     taken = np.empty(len(counts))
     for order in range(1, ngrams.order + 1):
         level = ngrams.level(order)
-        taken[level] = (given or closed_form_discount(counts[level])) * (counts[level] > 0)
+        np.multiply(counts[level] > 0, given or closed_form_discount(counts[level]), out=taken[level])
     return taken
 
 

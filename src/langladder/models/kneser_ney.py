@@ -56,7 +56,7 @@ class KneserNey(NgramModel):
         for order in range(1, ngrams.order + 1):
             level = ngrams.level(order)
             discounts = closed_form_discounts(counts[level], self.config.fallback_discounts)
-            taken[level] = discounts[np.minimum(counts[level], 3)]  # D(a(h w))
+            np.take(discounts, counts[level], mode="clip", out=taken[level])  # D(a(h w)); clip: 3 and more are one
         return interpolate(ngrams, kept, counts, taken)
 
 

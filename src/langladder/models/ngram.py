@@ -16,6 +16,7 @@ from abc import abstractmethod
 from typing import ClassVar, Self
 
 import numpy as np
+from numba import njit
 from pydantic import Field, model_validator
 
 from langladder.counts.ngrams import NgramCounts, count_ngrams
@@ -87,7 +88,7 @@ class NgramModel(BackoffLanguageModel):
         if not kept.all():
             levels, words, starts, probs, backoffs = without(~kept, levels, words, starts, probs, backoffs)
         with np.errstate(divide="ignore"):
-            log_probs, log_backoffs = np.log(probs), np.log(backoffs)
+            log_probs, log_backoffs = np.log(probs, out=probs), np.log(backoffs, out=backoffs)
         self.set_arrays(
             {
                 "levels": levels,
@@ -136,16 +137,35 @@ def interpolate(
     """
     probs = np.empty(len(counts))
     gammas = np.ones(len(ngrams.starts) - 1)
-    for order in range(1, ngrams.order + 1):
-        level = ngrams.level(order)
-        a, d = counts[level], np.where(kept[level], taken[level], counts[level])
-        totals = ngrams.history_sums(order, a)  # Σ_x a(h x); 0 where the text ends after h
-        gamma = np.where(totals > 0, ngrams.history_sums(order, d) / np.maximum(totals, 1), 1.0)
-        if order == 1:
-            probs[level] = (a - d) / totals + gamma * uniform(ngrams)
-        else:
-            shorter = ngrams.level(order - 1)
-            gammas[shorter] = gamma
-            of = ngrams.histories(order) - shorter.start
-            probs[level] = (a - d) / totals[of] + gamma[of] * probs[ngrams.suffixes[level]]
+    single = ngrams.level(1)
+    a, d = counts[single], taken[single]
+    probs[single] = (a - d) / a.sum() + d.sum() / a.sum() * uniform(ngrams)
+    for order in range(2, ngrams.order + 1):
+        shorter = ngrams.level(order - 1)
+        _interpolate(shorter.start, shorter.stop, ngrams.starts, ngrams.suffixes, kept, counts, taken, probs, gammas)
     return probs, gammas
+
+
+@njit(cache=True)
+def _interpolate(
+    first: int,
+    last: int,
+    starts: np.ndarray,
+    suffixes: np.ndarray,
+    kept: np.ndarray,
+    counts: np.ndarray,
+    taken: np.ndarray,
+    probs: np.ndarray,
+    gammas: np.ndarray,
+) -> None:
+    """Fill `probs` after, and `gammas` of, the histories numbered first … last − 1."""
+    for history in range(first, last):
+        total, freed = 0.0, 0.0
+        for ngram in range(starts[history], starts[history + 1]):
+            total += counts[ngram]
+            freed += taken[ngram] if kept[ngram] else counts[ngram]
+        if total > 0:  # else the text ends after h
+            gammas[history] = freed / total
+        for ngram in range(starts[history], starts[history + 1]):
+            own = counts[ngram] - taken[ngram] if kept[ngram] else 0.0
+            probs[ngram] = own / total + gammas[history] * probs[suffixes[ngram]]
