@@ -1,0 +1,133 @@
+"""Eight float32 at a time inside Numba kernels: load, store, add, multiply-add, sum.
+
+Numba leaves vector instructions to LLVM's loop vectoriser, which has to prove or test at run time, in front of every
+short loop, that no two rows overlap; with rows of 100 numbers that takes as long as the arithmetic. `Float8` says
+what is meant. LLVM makes of it what the processor has (one AVX register, two of NEON or SSE).
+
+    acc = zeros8()
+    for d in range(0, D, 8):
+        acc = multiply_add(load8(A, i, d), load8(B, j, d), acc)
+    dot = sum8(acc)
+
+No bounds are checked: i and d must be ≥ 0, and d + 8 ≤ number of columns.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 8
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
+
+
+class Float8(types.Type):  # type: ignore[misc]
+    """Type of eight float32 in a register."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Float8")
+
+
+@register_model(Float8)
+class _Float8Model(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+float8 = Float8()
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, i: Any, d: Any) -> Any:
+    fields = context.make_array(kind)(context, builder, array)
+    place = cgutils.get_item_pointer(context, builder, kind, fields, [i, d], wraparound=False)
+    return builder.bitcast(place, VECTOR.as_pointer())
+
+
+@intrinsic
+def zeros8(typing: Any) -> Any:  # noqa: ARG001 - Numba's signature, here and below
+    """Eight zeros."""
+    return float8(), lambda context, builder, signature, args: ir.Constant(VECTOR, [0.0] * LANES)  # noqa: ARG005
+
+
+@intrinsic
+def load8(typing: Any, array: Any, i: Any, d: Any) -> Any:  # noqa: ARG001
+    """array[i, d : d + 8]."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature.args[0], *args), align=4)
+
+    return float8(array, types.intp, types.intp), build
+
+
+@intrinsic
+def store8(typing: Any, array: Any, i: Any, d: Any, values: Any) -> Any:  # noqa: ARG001
+    """array[i, d : d + 8] = values."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[3], _pointer(context, builder, signature.args[0], *args[:3]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, float8), build
+
+
+@intrinsic
+def splat8(typing: Any, value: Any) -> Any:  # noqa: ARG001
+    """The same number eight times."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        lane = ir.IntType(32)
+        one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), args[0], lane(0))
+        mask = ir.Constant(ir.VectorType(lane, LANES), [0] * LANES)
+        return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), mask)
+
+    return float8(types.float32), build
+
+
+@intrinsic
+def add8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    """a + b."""
+    return float8(float8, float8), lambda context, builder, signature, args: builder.fadd(*args)  # noqa: ARG005
+
+
+@intrinsic
+def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
+    """a · b + c, rounded once."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v8f32"), args)
+
+    return float8(float8, float8, float8), build
+
+
+@intrinsic
+def divide8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    """a / b."""
+    return float8(float8, float8), lambda context, builder, signature, args: builder.fdiv(*args)  # noqa: ARG005
+
+
+@intrinsic
+def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
+    """min(max(a, −limit), limit)."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        value, high = args
+        low = builder.fsub(ir.Constant(VECTOR, [0.0] * LANES), high)
+        value = builder.select(builder.fcmp_ordered("<", value, high), value, high)
+        return builder.select(builder.fcmp_ordered(">", value, low), value, low)
+
+    return float8(float8, float8), build
+
+
+@intrinsic
+def sum8(typing: Any, a: Any) -> Any:  # noqa: ARG001
+    """The sum of the eight, as a tree: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), VECTOR])
+        reduce = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.fadd.v8f32")
+        return builder.call(reduce, [ir.Constant(ir.FloatType(), -0.0), args[0]], fastmath=("reassoc",))
+
+    return types.float32(float8), build

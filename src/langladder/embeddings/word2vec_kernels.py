@@ -1,0 +1,292 @@
+"""What the word2vec kernels are made of: random numbers, thinning, and small products of rows that stay in the cache.
+
+All matrices are float32 (rows, D), D a multiple of 8, so that every loop over d is whole vector instructions. Loops
+take matrices with row numbers, never views of rows: a view costs two atomic operations. Rows come in groups of 4 or 8,
+which share each load; callers leave room for a last incomplete group, whose coefficients are 0.
+
+Shape legend: D dimensions, W words of a chunk of text, V vocabulary.
+"""
+
+import numpy as np
+from numba import njit
+
+from langladder.embeddings.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, sum8, zeros8
+
+ONE_OVER_2_53 = 1.0 / 9007199254740992.0
+HALF = np.float32(0.5)
+LIMIT = np.float32(4.97)  # |x / 2| beyond which σ(x) is within 5e-5 of 0 or 1
+P0, P1, P2 = np.float32(135135), np.float32(17325), np.float32(378)
+Q1, Q2, Q3 = np.float32(62370), np.float32(3150), np.float32(28)
+
+
+@njit(nogil=True, cache=True)
+def random_bits(state: np.ndarray) -> np.uint64:
+    """The next 64 bits of xorshift64* (Vigna 2016); `state` (1,) uint64, never 0."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return x * np.uint64(2685821657736338717)  # type: ignore[no-any-return]
+
+
+@njit(nogil=True, cache=True)
+def random_unit(state: np.ndarray) -> float:
+    """Uniform in [0, 1)."""
+    return (random_bits(state) >> np.uint64(11)) * ONE_OVER_2_53  # type: ignore[no-any-return]
+
+
+@njit(nogil=True, cache=True)
+def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Walker's alias method in Vose's form (1991): any distribution (V,) drawn from in constant time.
+
+    Returns:
+        (V,) float64 chance to stay in one's own slot, (V,) int64 the other word of the slot.
+    """
+    size = len(probabilities)
+    scaled, other = probabilities * size, np.arange(size)
+    small, large = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    smalls, larges = 0, 0
+    for word in range(size):
+        if scaled[word] < 1.0:
+            small[smalls] = word
+            smalls += 1
+        else:
+            large[larges] = word
+            larges += 1
+    while smalls > 0 and larges > 0:
+        poor, rich = small[smalls - 1], large[larges - 1]
+        other[poor] = rich
+        scaled[rich] -= 1.0 - scaled[poor]
+        smalls -= 1
+        if scaled[rich] < 1.0:
+            larges -= 1
+            small[smalls] = rich
+            smalls += 1
+    for k in range(smalls):
+        scaled[small[k]] = 1.0
+    for k in range(larges):
+        scaled[large[k]] = 1.0
+    return scaled, other
+
+
+@njit(nogil=True, cache=True)
+def draw_noise(stay: np.ndarray, other: np.ndarray, state: np.ndarray, noise: np.ndarray) -> None:
+    """Fill `noise` (S,) with words drawn by an alias table."""
+    for s in range(len(noise)):
+        place = random_unit(state) * len(stay)
+        slot = int(place)
+        noise[s] = slot if place - slot < stay[slot] else other[slot]
+
+
+@njit(nogil=True, cache=True)
+def thin_out(
+    ids: np.ndarray,
+    ends: np.ndarray,
+    keep: np.ndarray,
+    window: int,
+    dynamic: bool,
+    state: np.ndarray,
+    words: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+) -> int:
+    """Copy a chunk of text, frequent words thinned out, and give each word its window within its line.
+
+    Args:
+        ids: (N,) the chunk's words; ends: ends of its lines in `ids`, ascending, the last one N.
+        keep: (V,) chance of each word to stay.
+        dynamic: draw each word's own window from 1 … `window`.
+        words, before, after: (N,) filled with the words that stay, and how far their windows reach on each side.
+
+    Returns:
+        How many stay.
+    """
+    count, t = 0, 0
+    for end in ends:
+        first = count
+        while t < end:
+            word = ids[t]
+            if keep[word] >= 1.0 or random_unit(state) < keep[word]:
+                words[count] = word
+                count += 1
+            t += 1
+        for i in range(first, count):
+            reach = 1 + int(random_unit(state) * window) if dynamic else window
+            before[i] = min(reach, i - first)
+            after[i] = min(reach, count - 1 - i)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def logistic(matrix: np.ndarray, rows: int, k: int) -> None:
+    """x ← σ(x) = (1 + tanh(x/2)) / 2 in the first k columns (in eights) of the first rows.
+
+    tanh y ≈ y (135135 + 17325 y² + 378 y⁴ + y⁶) / (135135 + 62370 y² + 3150 y⁴ + 28 y⁶), Padé; σ's error is below 5e-5.
+    """
+    half, limit = splat8(HALF), splat8(LIMIT)
+    for i in range(rows):
+        for d in range(0, k, 8):
+            y = clip8(multiply_add(load8(matrix, i, d), half, zeros8()), limit)
+            q = multiply_add(y, y, zeros8())
+            above = multiply_add(q, multiply_add(q, add8(q, splat8(P2)), splat8(P1)), splat8(P0))
+            below = multiply_add(q, splat8(Q3), splat8(Q2))
+            below = multiply_add(q, multiply_add(q, below, splat8(Q1)), splat8(P0))
+            tanh = divide8(multiply_add(y, above, zeros8()), below)
+            store8(matrix, i, d, multiply_add(half, tanh, half))
+
+
+@njit(nogil=True, cache=True)
+def gather(table: np.ndarray, words: np.ndarray, first: int, count: int, rows: np.ndarray) -> None:
+    """rows[i] ← table[words[first + i]]."""
+    for i in range(count):
+        word = words[first + i]
+        for d in range(0, rows.shape[1], 8):
+            store8(rows, i, d, load8(table, word, d))
+
+
+@njit(nogil=True, cache=True)
+def scatter_add(
+    rows: np.ndarray, count: int, rate: np.float32, table: np.ndarray, words: np.ndarray, first: int
+) -> None:
+    """table[words[first + i]] += rate · rows[i]."""
+    factor = splat8(rate)
+    for i in range(count):
+        word = words[first + i]
+        for d in range(0, rows.shape[1], 8):
+            store8(table, word, d, multiply_add(factor, load8(rows, i, d), load8(table, word, d)))
+
+
+@njit(nogil=True, cache=True)
+def fill_zero(rows: np.ndarray, count: int) -> None:
+    """rows[:count] ← 0."""
+    for i in range(count):
+        for d in range(0, rows.shape[1], 8):
+            store8(rows, i, d, zeros8())
+
+
+@njit(nogil=True, cache=True)
+def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.ndarray, o: int) -> None:
+    """out[o + i, j] ← A[i] · B[first + j] for i < n (in twos), j < k (in fours)."""
+    for i in range(0, n, 2):
+        for j in range(0, k, 4):
+            b = first + j
+            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zeros8()
+            for d in range(0, A.shape[1], 8):
+                x, y = load8(A, i, d), load8(A, i + 1, d)
+                b0, b1, b2, b3 = load8(B, b, d), load8(B, b + 1, d), load8(B, b + 2, d), load8(B, b + 3, d)
+                s0, s1 = multiply_add(x, b0, s0), multiply_add(x, b1, s1)
+                s2, s3 = multiply_add(x, b2, s2), multiply_add(x, b3, s3)
+                t0, t1 = multiply_add(y, b0, t0), multiply_add(y, b1, t1)
+                t2, t3 = multiply_add(y, b2, t2), multiply_add(y, b3, t3)
+            r = o + i
+            out[r, j], out[r, j + 1], out[r, j + 2], out[r, j + 3] = sum8(s0), sum8(s1), sum8(s2), sum8(s3)
+            r += 1
+            out[r, j], out[r, j + 1], out[r, j + 2], out[r, j + 3] = sum8(t0), sum8(t1), sum8(t2), sum8(t3)
+
+
+@njit(nogil=True, cache=True)
+def row_products(A: np.ndarray, i: int, B: np.ndarray, first: int, k: int, out: np.ndarray, o: int) -> None:
+    """out[o, j] ← A[i] · B[first + j] for j < k (in fours)."""
+    for j in range(0, k, 4):
+        b = first + j
+        s0 = s1 = s2 = s3 = zeros8()
+        for d in range(0, A.shape[1], 8):
+            x = load8(A, i, d)
+            s0, s1 = multiply_add(x, load8(B, b, d), s0), multiply_add(x, load8(B, b + 1, d), s1)
+            s2, s3 = multiply_add(x, load8(B, b + 2, d), s2), multiply_add(x, load8(B, b + 3, d), s3)
+        out[o, j], out[o, j + 1], out[o, j + 2], out[o, j + 3] = sum8(s0), sum8(s1), sum8(s2), sum8(s3)
+
+
+@njit(nogil=True, cache=True)
+def add_combination(g: np.ndarray, o: int, k: int, B: np.ndarray, which: np.ndarray, out: np.ndarray, i: int) -> None:
+    """out[i] += Σ_j g[o, j] B[which[o, j]] for j < k.
+
+    Strips of 32 columns are summed in registers over all j, then stored; what is left of the columns, in strips of 8.
+    """
+    D, d = out.shape[1], 0
+    while d + 32 <= D:
+        s0, s1, s2, s3 = load8(out, i, d), load8(out, i, d + 8), load8(out, i, d + 16), load8(out, i, d + 24)
+        for j in range(k):
+            x, b = splat8(g[o, j]), which[o, j]
+            s0, s1 = multiply_add(x, load8(B, b, d), s0), multiply_add(x, load8(B, b, d + 8), s1)
+            s2, s3 = multiply_add(x, load8(B, b, d + 16), s2), multiply_add(x, load8(B, b, d + 24), s3)
+        store8(out, i, d, s0)
+        store8(out, i, d + 8, s1)
+        store8(out, i, d + 16, s2)
+        store8(out, i, d + 24, s3)
+        d += 32
+    while d < D:
+        s0, s1 = load8(out, i, d), zeros8()
+        for j in range(0, k - 1, 2):
+            s0 = multiply_add(splat8(g[o, j]), load8(B, which[o, j], d), s0)
+            s1 = multiply_add(splat8(g[o, j + 1]), load8(B, which[o, j + 1], d), s1)
+        if k % 2 == 1:
+            s0 = multiply_add(splat8(g[o, k - 1]), load8(B, which[o, k - 1], d), s0)
+        store8(out, i, d, add8(s0, s1))
+        d += 8
+
+
+@njit(nogil=True, cache=True)
+def add_combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, out: np.ndarray) -> None:
+    """out[i] += Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips as in `add_combination`."""
+    for i in range(0, n, 2):
+        D, d = out.shape[1], 0
+        while d + 32 <= D:
+            s0, s1, s2, s3 = load8(out, i, d), load8(out, i, d + 8), load8(out, i, d + 16), load8(out, i, d + 24)
+            t0, t1 = load8(out, i + 1, d), load8(out, i + 1, d + 8)
+            t2, t3 = load8(out, i + 1, d + 16), load8(out, i + 1, d + 24)
+            for j in range(k):
+                x, y, b = splat8(G[i, j]), splat8(G[i + 1, j]), first + j
+                b0, b1, b2, b3 = load8(B, b, d), load8(B, b, d + 8), load8(B, b, d + 16), load8(B, b, d + 24)
+                s0, s1 = multiply_add(x, b0, s0), multiply_add(x, b1, s1)
+                s2, s3 = multiply_add(x, b2, s2), multiply_add(x, b3, s3)
+                t0, t1 = multiply_add(y, b0, t0), multiply_add(y, b1, t1)
+                t2, t3 = multiply_add(y, b2, t2), multiply_add(y, b3, t3)
+            for r, (a0, a1, a2, a3) in enumerate(((s0, s1, s2, s3), (t0, t1, t2, t3))):
+                store8(out, i + r, d, a0)
+                store8(out, i + r, d + 8, a1)
+                store8(out, i + r, d + 16, a2)
+                store8(out, i + r, d + 24, a3)
+            d += 32
+        while d < D:
+            s0, s1, t0, t1 = load8(out, i, d), zeros8(), load8(out, i + 1, d), zeros8()
+            for j in range(0, k - 1, 2):
+                b0, b1 = load8(B, first + j, d), load8(B, first + j + 1, d)
+                s0, t0 = multiply_add(splat8(G[i, j]), b0, s0), multiply_add(splat8(G[i + 1, j]), b0, t0)
+                s1, t1 = multiply_add(splat8(G[i, j + 1]), b1, s1), multiply_add(splat8(G[i + 1, j + 1]), b1, t1)
+            if k % 2 == 1:
+                b0 = load8(B, first + k - 1, d)
+                s0, t0 = multiply_add(splat8(G[i, k - 1]), b0, s0), multiply_add(splat8(G[i + 1, k - 1]), b0, t0)
+            store8(out, i, d, add8(s0, s1))
+            store8(out, i + 1, d, add8(t0, t1))
+            d += 8
+
+
+@njit(nogil=True, cache=True)
+def add_scaled(factor: np.float32, B: np.ndarray, j: int, out: np.ndarray, i: int) -> None:
+    """out[i] += factor · B[j]."""
+    x = splat8(factor)
+    for d in range(0, out.shape[1], 8):
+        store8(out, i, d, multiply_add(x, load8(B, j, d), load8(out, i, d)))
+
+
+@njit(nogil=True, cache=True)
+def running_sums(rows: np.ndarray, count: int, sums: np.ndarray) -> None:
+    """sums[j] ← Σ_{i < j} rows[i] for j ≤ count."""
+    for d in range(0, rows.shape[1], 8):
+        total = zeros8()
+        for j in range(count):
+            store8(sums, j, d, total)
+            total = add8(total, load8(rows, j, d))
+        store8(sums, count, d, total)
+
+
+@njit(nogil=True, cache=True)
+def add_running_sums(rows: np.ndarray, count: int, out: np.ndarray) -> None:
+    """out[j] += Σ_{i ≤ j} rows[i] for j < count."""
+    for d in range(0, rows.shape[1], 8):
+        total = zeros8()
+        for j in range(count):
+            total = add8(total, load8(rows, j, d))
+            store8(out, j, d, add8(total, load8(out, j, d)))

@@ -1,0 +1,106 @@
+"""Kernels of word2vec with hierarchical softmax: a word is reached by decisions along its path in a Huffman tree.
+
+Mikolov et al. 2013, "Distributed Representations …", section 2.1, eq. 3, with one vector u_n for each inner node n:
+
+    J(h, w) = −Σ_{j=1..L(w)} log σ(±u_{n(w, j)} · h),      + where bit j of w's code is 0
+
+As in the original code, a skip-gram pair has the neighbour as input and the centre as the word to be reached: so all
+inputs of a window meet the nodes of one path, and the scores are the product of two small matrices. What a window
+learns is computed from the vectors as they were before it, then added.
+
+Shape legend: C context words of a window, J nodes of a path, D dimensions, P entries of all paths.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from langladder.embeddings.word2vec_kernels import (
+    add_combinations,
+    add_scaled,
+    fill_zero,
+    gather,
+    logistic,
+    products,
+    scatter_add,
+)
+
+MEASURED = 64  # the loss is taken of every 64th word
+
+
+@njit(nogil=True, fastmath=True, cache=True)
+def learn_tree(
+    words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
+    offsets: np.ndarray, nodes: np.ndarray, bits: np.ndarray,
+    lr: float, window: int, cbow: bool, mean: bool,
+) -> tuple[float, float]:  # fmt: skip
+    """One chunk of text, skip-gram or CBOW.
+
+    Args:
+        words, before, after: see `thin_out`; the first `count` are the chunk.
+        V: (vocabulary, D) input vectors; U: (inner nodes, D); both changed in place.
+        offsets, nodes, bits: the tree, see `HuffmanTree`.
+
+    Returns:
+        Summed loss of the measured words, and their number of pairs (CBOW: of words).
+    """
+    D, f32 = V.shape[1], np.float32
+    longest = 0
+    for word in range(len(offsets) - 1):
+        longest = max(longest, offsets[word + 1] - offsets[word])
+    width = longest + (-longest) % 8
+    reach = 2 * window + 2
+    x, dx, inputs = np.zeros((reach, D), f32), np.zeros((reach, D), f32), np.zeros(reach, np.int64)
+    h, dh = np.zeros((2, D), f32), np.zeros((2, D), f32)
+    y, dy = np.zeros((width, D), f32), np.zeros((width, D), f32)
+    G, GT = np.zeros((reach, width), f32), np.zeros((width, reach), f32)
+    rate, total, pairs = f32(lr), 0.0, 0.0
+    for t in range(count):
+        C = 0
+        for place in range(t - before[t], t + after[t] + 1):
+            if place != t:
+                inputs[C] = words[place]
+                C += 1
+        if C == 0:
+            continue
+        begin, J = offsets[words[t]], offsets[words[t] + 1] - offsets[words[t]]
+        gather(V, inputs, 0, C, x)
+        gather(U, nodes, begin, J, y)
+        rows, scale = C, f32(1)
+        if cbow:
+            rows, scale = 1, f32(1) / f32(C) if mean else f32(1)
+            fill_zero(h, 1)
+            for i in range(C):
+                add_scaled(scale, x, i, h, 0)
+        H, dH = (h, dh) if cbow else (x, dx)
+
+        products(H, rows, y, 0, J, G, 0)
+        logistic(G, rows, J)
+        measure = t % MEASURED == 0
+        for j in range(J):
+            bit = bits[begin + j]
+            for i in range(rows):
+                p = G[i, j]
+                if measure:
+                    total -= math.log(max(f32(1e-7), f32(1) - p if bit else p))
+                # ∂J/∂score = σ(score) − (1 − bit)
+                G[i, j] = (f32(0) if bit else f32(1)) - p
+                GT[j, i] = G[i, j]
+        if measure:
+            pairs += rows
+        even = rows + rows % 2
+        for j in range(J):
+            G[rows : even, j] = f32(0)
+        fill_zero(dH, even)
+        add_combinations(G, even, 0, J, y, dH)
+        even = J + J % 2
+        fill_zero(dy, even)
+        add_combinations(GT, even, 0, rows, H, dy)
+        if cbow:
+            for i in range(C):
+                add_scaled(rate * scale, dh, 0, V, inputs[i])
+        else:
+            scatter_add(dx, C, rate, V, inputs, 0)
+        scatter_add(dy, J, rate, U, nodes, begin)
+    return total, pairs
