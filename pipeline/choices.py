@@ -20,13 +20,20 @@ LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"} 
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
 
-class Paths(Config):
+class EvaluationSets(Config):
+    """What word vectors are judged by."""
+
+    analogies: str
+    similarity: str
+    groups: str
+
+
+class Paths(EvaluationSets):
     """Files from outside; DVC watches them."""
 
     text: str
     parallel: str
-    analogies: str
-    similarity: str
+    vectors: str
 
 
 class Choices(Config):

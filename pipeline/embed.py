@@ -6,6 +6,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.embeddings.method import EmbeddingMethod, Fitted, WordCorpus
+from langladder.embeddings.postprocess import postprocess
 from langladder.schema import locate
 from langladder.tasks.memory import peak_bytes
 from pipeline.outputs import write_curve
@@ -43,7 +44,7 @@ def main(job: Any, out: Path) -> None:
     name = job.embedding.name
     with work("embedding", "embed", job, {"words": WORDS}) as open_work:
         fitted, cost = fit(WordCorpus.open(WORDS), job, open_work)
-        vectors = fitted.vectors
+        vectors = postprocess(fitted.vectors, job.embedding.after.steps)
         folder = out / "models" / "embedding" / name
         vectors.save(folder)
         open_work.write_provenance(folder)

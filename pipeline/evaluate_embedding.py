@@ -1,19 +1,35 @@
-"""Stage `evaluate_embedding`: score one rung's word vectors on analogies and similarity."""
+"""Stage `evaluate_embedding`: score one rung's word vectors on analogies, similarity and groups."""
 
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
+from langladder.embeddings.files import read_vectors
 from langladder.evaluation.word_vectors import evaluate_word_vectors
 from pipeline.stage import stage
 from pipeline.work import work
 
 
-def figures_of(scores: dict[str, Any]) -> dict[str, Any]:
-    """The flat numbers of a page's scores."""
+def page_of(vectors: WordVectors, job: Any) -> dict[str, Any]:
+    """Everything that is measured and shown of word vectors."""
+    return {"bytes_per_word": round(vectors.bytes_per_word)} | evaluate_word_vectors(
+        vectors,
+        Path(job.paths.analogies),
+        Path(job.paths.similarity),
+        groups=Path(job.paths.groups),
+        restrict_vocabulary=job.evaluation.restrict_vocabulary,
+        neighbours=job.evaluation.neighbours,
+    )
+
+
+def figures_of(page: dict[str, Any]) -> dict[str, Any]:
+    """The flat numbers of a page."""
+    scores = page["scores"]
     analogy = scores["analogy"] or {"accuracy": None, "coverage": None}
     figures = {"analogy": analogy["accuracy"], "analogy_coverage": analogy["coverage"]}
+    if scores["clusters"]:
+        figures |= {"purity": scores["clusters"]["purity"], "outliers": scores["clusters"]["outliers"]["accuracy"]}
     for entry in scores["similarity"]:
         figures |= {f"similarity_{entry['name']}": entry["spearman"]}
         figures |= {f"similarity_{entry['name']}_coverage": entry["coverage"]}
@@ -22,19 +38,12 @@ def figures_of(scores: dict[str, Any]) -> dict[str, Any]:
 
 @stage
 def main(job: Any, out: Path) -> None:
-    name, settings = job.embedding.name, job.evaluation
-    model, analogies = Path("models/embedding") / name, Path(job.paths.analogies)
-    similarity = Path(job.paths.similarity)
-    inputs = {"model": model, "analogies": analogies, "similarity": similarity}
+    name = job.embedding.name
+    model = Path("models/embedding") / name
+    inputs = {"model": model} | {key: Path(value) for key, value in job.paths.model_dump().items()}
     with work("embedding", "evaluate_embedding", job, inputs) as open_work:
-        page = evaluate_word_vectors(
-            WordVectors.load(model),
-            analogies,
-            similarity,
-            restrict_vocabulary=settings.restrict_vocabulary,
-            neighbours=settings.neighbours,
-        )
-        figures = figures_of(page["scores"])
+        page = page_of(read_vectors(model), job)
+        figures = figures_of(page)
         names = {"name": name, "title": job.embedding.title}
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)
         write_json(out / "metrics" / "embedding" / f"{name}.json", figures)

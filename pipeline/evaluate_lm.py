@@ -1,25 +1,39 @@
-"""Stage `evaluate_lm`: score one language model on the test text, and let it continue the prompts."""
+"""Stage `evaluate_lm`: score one language model on the test text, and its input embedding; let it continue prompts."""
 
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import read_json, write_json
 from langladder.decoding.sampling import SamplingConfig, complete
+from langladder.embeddings.from_models import input_embedding
 from langladder.evaluation.perplexity import score
 from langladder.models.base import LanguageModel
+from langladder.models.neural import NeuralLanguageModel
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
+from langladder.text.vocabulary import Vocabulary
+from pipeline.evaluate_embedding import page_of
 from pipeline.stage import stage
 from pipeline.work import work
 
 TOKENS = Path("data/tokens/text")
 
 
+def word_vectors(model: LanguageModel, folder: Path, job: Any) -> dict[str, Any] | None:
+    """The input embedding, judged as the word vectors of other rungs are; nothing where the model has none."""
+    if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
+        return None
+    vectors = input_embedding(folder, Vocabulary.load(Path("data/words/vocabulary.json")))
+    names = {"name": f"{job.lm.name}_input", "title": f"{job.lm.title}, input embedding"}
+    return names | page_of(vectors, job)
+
+
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.lm.name
     folder = Path("models/lm") / name
-    with work("lm", "evaluate_lm", job, {"model": folder, "test": TOKENS / "test.arrow"}) as open_work:
+    sets = {key: Path(value) for key, value in job.paths.model_dump().items()}
+    with work("lm", "evaluate_lm", job, {"model": folder, "test": TOKENS / "test.arrow"} | sets) as open_work:
         model = LanguageModel.load(folder)
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])
@@ -27,7 +41,7 @@ def main(job: Any, out: Path) -> None:
         prompts = job.evaluation.prompts
         samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in prompts]
         page = {"name": name, "title": job.lm.title, "parameters": model.number_of_parameters()}
-        page |= {"scores": scores, "samples": samples}
+        page |= {"scores": scores, "samples": samples, "vectors": word_vectors(model, folder, job)}
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})
         open_work.run.metrics(scores)

@@ -24,7 +24,7 @@ KEYS: dict[str, list[str]] = {
     "train_lm": ["seed", "lm"],
     "train_translator": ["seed", "translator"],
     "evaluate_embedding": ["embedding", "evaluation", "paths"],
-    "evaluate_lm": ["lm", "evaluation"],
+    "evaluate_lm": ["lm", "evaluation", "paths"],
     "evaluate_translator": ["translator", "evaluation"],
     "report": ["seed"],
 }
@@ -63,7 +63,19 @@ def job_values(
         values["clean"] = everything["clean"][values["side"]]
     if "corpus" in values and values["side"] == "parallel":
         values["corpus"] = everything["parallel"]
+    if "paths" in values:
+        values["paths"] = {name: everything["paths"][name] for name in choices.EvaluationSets.model_fields}
+    _vectors_are_watched(values, everything["paths"]["vectors"])
     return values | {"code": code_version(stage, values)}
+
+
+def _vectors_are_watched(values: dict[str, Any], watched: str | None) -> None:
+    start = (values.get("lm", {}).get("input") or {}).get("vectors")
+    if start is not None and start != watched:
+        raise InputError(
+            f"lm.input.vectors: {start!r}, but params.yaml: paths.vectors is {watched!r}; set both to the same, "
+            "so that DVC trains again when the vectors change"
+        )
 
 
 def file_of(config: DictConfig) -> Any:

@@ -6,6 +6,7 @@ from pydantic import Field, create_model, model_validator
 
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.embeddings.postprocess import PostprocessConfig
 from langladder.errors import InputError
 from langladder.schema import Config, locate
 from langladder.text.clean_pairs import CleanPairsConfig
@@ -14,7 +15,7 @@ from langladder.text.hub import HubParallelSource, HubSource
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
-from pipeline.choices import Paths
+from pipeline.choices import EvaluationSets
 
 SOURCES: dict[tuple[str, str], type[Config]] = {
     ("text", "microworld"): MicroworldConfig,
@@ -29,6 +30,7 @@ TRAINING = {
     "lm": "langladder.tasks.settings.LMTrainingConfig",
     "translator": "langladder.tasks.settings.TranslationTraining",
 }
+BEGINNINGS = {"lm": "langladder.models.initial_vectors.InputVectors"}  # what the input embedding may start from
 
 
 class Evaluation(Config):
@@ -52,7 +54,7 @@ FIELDS: dict[str, Any] = {
     "words": VocabularyConfig,
     "cooccurrence": CooccurrenceConfig,
     "evaluation": Evaluation,
-    "paths": Paths,
+    "paths": EvaluationSets,
     "code": str,
 }
 
@@ -104,4 +106,9 @@ def _rung(group: str, value: dict[str, Any]) -> type[Config]:
     parts: dict[str, Any] = {"model": (rung.Config, ...)}
     if issubclass(rung, nn.Module):  # trained by gradient
         parts["training"] = (locate(TRAINING[group]), ...)
+    if group == "embedding":
+        parts["after"] = (PostprocessConfig, PostprocessConfig(steps=[]))
+    if group in BEGINNINGS and issubclass(rung, nn.Module):
+        beginning = locate(BEGINNINGS[group])
+        parts["input"] = (beginning, beginning())
     return create_model(f"{group}_rung", __base__=Rung, **parts)

@@ -10,6 +10,7 @@ import torch
 from langladder.artefacts import read_json, write_json
 from langladder.evaluation.perplexity import score
 from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.models.initial_vectors import start_from_vectors
 from langladder.models.neural import NeuralLanguageModel
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
@@ -21,7 +22,10 @@ from pipeline.work import Work, work
 TOKENS = Path("data/tokens/text")
 
 
-def fit(model: LanguageModel, job: Any, open_work: Work) -> tuple[list[dict[str, Any]], dict[str, float]]:
+Curve = list[dict[str, Any]]
+
+
+def fit(model: LanguageModel, tokenizer: Tokenizer, job: Any, open_work: Work) -> tuple[Curve, dict[str, float]]:
     """Fit the model in place; returns its learning curve and what the machine took for it."""
     train = TokenStream.open(TOKENS / "train.arrow")
     if isinstance(model, CountedLanguageModel):
@@ -32,6 +36,7 @@ def fit(model: LanguageModel, job: Any, open_work: Work) -> tuple[list[dict[str,
     from langladder.tasks.language_modelling import train_language_model  # Lightning takes its time: only for these
 
     assert isinstance(model, NeuralLanguageModel), type(model)
+    start_from_vectors(model, tokenizer, job.lm.input)
     result = train_language_model(
         model,
         train,
@@ -49,8 +54,9 @@ def fit(model: LanguageModel, job: Any, open_work: Work) -> tuple[list[dict[str,
 def main(job: Any, out: Path) -> None:
     with work("lm", "train_lm", job, {"tokens": TOKENS}) as open_work:
         torch.manual_seed(job.seed)
-        model = locate(job.lm.target)(job.lm.model, Tokenizer.load(TOKENS / "tokenizer.json").vocab_size)
-        curve, cost = fit(model, job, open_work)
+        tokenizer = Tokenizer.load(TOKENS / "tokenizer.json")
+        model = locate(job.lm.target)(job.lm.model, tokenizer.vocab_size)
+        curve, cost = fit(model, tokenizer, job, open_work)
 
         folder = out / "models" / "lm" / job.lm.name
         model.save(folder)

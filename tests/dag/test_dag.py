@@ -5,8 +5,6 @@ The tests of this module run in order and share one copy: each begins where the 
 
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,59 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from pipeline import ROOT
+from project_copy import ENVIRONMENT, copy_project, edit, ran, run, smallest, with_git
 
 pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
-
-PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-ENVIRONMENT.pop("MLFLOW_TRACKING_URI", None)
-
-
-def run(folder: Path, *command: str, check: bool = True) -> str:
-    """Output of a command in the project's copy."""
-    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    output = result.stdout + result.stderr
-    assert not check or result.returncode == 0, output
-    return output
-
-
-def ran(output: str) -> set[str]:
-    """Names of the stages that DVC ran."""
-    return set(re.findall(r"Running stage '([^']+)'", output))
-
-
-def edit(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text, (file, old)
-    file.write_text(text.replace(old, new))
-
-
-def copy_project(folder: Path) -> Path:
-    """The working tree's files, those that git does not ignore, without a repository."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    files = listed.stdout.splitlines() or [
-        str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if file.is_file() and ".venv" not in file.parts
-    ]
-    for name in files:
-        if (ROOT / name).is_file() and name != "dvc.lock":
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    return folder
-
-
-def smallest(folder: Path) -> None:
-    """The tiny ladder: everything that a rung of each kind needs, a few steps each."""
-    params = yaml.safe_load((folder / "params.yaml").read_text())
-    params |= {"size": "tiny", "debug": "fast", "lms": ["kneser_ney", "lstm"]}
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 
 def differences(stated: object, whole: object, key: str = "") -> list[str]:
@@ -81,15 +29,7 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
     smallest(folder)
-    for command in (
-        ["init", "-q"],
-        ["config", "user.email", "test@example.org"],
-        ["config", "user.name", "test"],
-        ["add", "-A"],
-        ["commit", "-qm", "copy"],
-    ):
-        run(folder, "git", *command)
-    return folder
+    return with_git(folder)
 
 
 def test_repro_makes_everything(project: Path) -> None:

@@ -101,10 +101,12 @@ def load_report(
         for name in names
         if (path := root / "curves" / task / f"{name}.csv").is_file()
     }
+    lms = [_load(LanguageModelRung, reports, "lm", name) for name in rungs.get("lm", ())]
+    embeddings = [_load(EmbeddingRung, reports, "embedding", name) for name in rungs.get("embedding", ())]
     return ReportInputs(
         meta=_check(Meta, meta, "meta"),
-        lms=[_load(LanguageModelRung, reports, "lm", name) for name in rungs.get("lm", ())],
-        embeddings=[_load(EmbeddingRung, reports, "embedding", name) for name in rungs.get("embedding", ())],
+        lms=lms,
+        embeddings=embeddings + [rung.vectors for rung in lms if rung.vectors is not None],
         translators=[_load(TranslatorRung, reports, "translator", name) for name in rungs.get("translator", ())],
         curves=curves,
         timings={key: _check(Timing, value or {}, f"timings {key}") for key, value in timings.items()},

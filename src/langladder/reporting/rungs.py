@@ -52,14 +52,6 @@ class LanguageModelScores(Part):
     unknown_rate: float | None = None
 
 
-class LanguageModelRung(Rung):
-    """`reports/rungs/lm/<rung>.json`."""
-
-    parameters: int | None = None
-    scores: LanguageModelScores = LanguageModelScores()
-    samples: list[Sample] = []
-
-
 class AnalogyFigure(Part):
     """Answers to some analogy questions: `answered` are those whose words are all known, accuracy is among them."""
 
@@ -82,6 +74,10 @@ class AnalogySection(AnalogyFigure):
 class Analogy(Part):
     """All questions together, their two halves where the set has them, and the sections; shares in 0..1."""
 
+    interval: tuple[float, float] | None = None
+    cosmul: float | None = Field(
+        None, validation_alias=AliasChoices(AliasPath("cosmul", "overall", "accuracy"), "cosmul_accuracy")
+    )
     accuracy: float | None = Field(None, validation_alias=AliasChoices("accuracy", AliasPath("overall", "accuracy")))
     coverage: float | None = Field(None, validation_alias=AliasChoices("coverage", AliasPath("overall", "coverage")))
     semantic: AnalogyFigure | None = None
@@ -94,13 +90,24 @@ class Similarity(Part):
 
     name: str
     spearman: float | None = None
+    interval: tuple[float, float] | None = None
     coverage: float | None = None
     pairs: int | None = None
+
+
+class Clusters(Part):
+    """How well known groups of words are kept together; shares in 0..1."""
+
+    purity: float | None = None
+    outlier_accuracy: float | None = Field(
+        None, validation_alias=AliasChoices("outlier_accuracy", AliasPath("outliers", "accuracy"))
+    )
 
 
 class EmbeddingScores(Part):
     """Intrinsic scores of word vectors."""
 
+    clusters: Clusters | None = None
     analogy: Analogy | None = None
     similarity: list[Similarity] = Field(
         [], validation_alias=AliasChoices(AliasPath("similarity", "sets"), "similarity")
@@ -128,9 +135,19 @@ class EmbeddingRung(Rung):
 
     dimension: int | None = None
     vocabulary: int | None = None
+    bytes_per_word: float | None = None
     scores: EmbeddingScores = Field(default_factory=lambda: EmbeddingScores.model_validate({}))
     neighbours: list[Neighbours] = []
     map: list[MapPoint] = []
+
+
+class LanguageModelRung(Rung):
+    """`reports/rungs/lm/<rung>.json`."""
+
+    parameters: int | None = None
+    scores: LanguageModelScores = LanguageModelScores()
+    samples: list[Sample] = []
+    vectors: EmbeddingRung | None = None  # its input embedding, judged as word vectors
 
 
 class TranslatorScores(Part):

@@ -14,6 +14,7 @@ from rich.text import Text
 from langladder.reporting import numbers
 from langladder.reporting.inputs import ReportInputs, Task
 from langladder.reporting.rungs import (
+    Analogy,
     AnalogyFigure,
     EmbeddingRung,
     LanguageModelRung,
@@ -180,6 +181,20 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
             "higher",
         ),
         Column(
+            "±",
+            "half the width of the 95 % interval of the analogies, by drawing questions anew (bootstrap)",
+            lambda rung, _: _half_width(rung.scores.analogy),
+            numbers.share,
+            None,
+        ),
+        Column(
+            "3CosMul",
+            "the same questions, similarities multiplied and divided instead of added and taken away",
+            lambda rung, _: rung.scores.analogy.cosmul if rung.scores.analogy else None,
+            numbers.share,
+            "higher",
+        ),
+        Column(
             "answered",
             "share of the analogy questions whose four words all have a vector",
             lambda rung, _: rung.scores.analogy.coverage if rung.scores.analogy else None,
@@ -188,10 +203,43 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
         ),
         *(_half_column(half) for half in ("semantic", "syntactic") if any(_half(rung, half) for rung in rungs)),
         *(_similarity_column(name) for name in sets),
+        *_cluster_columns(rungs),
         Column("dimension", "numbers a word", lambda rung, _: rung.dimension, numbers.whole, None),
+        Column(
+            "bytes a word",
+            "what a word's vector takes: 4 a number, where most are zero 8 for each that is not",
+            lambda rung, _: rung.bytes_per_word,
+            numbers.compact,
+            "lower",
+        ),
         Column("words", "words with a vector", lambda rung, _: rung.vocabulary, numbers.whole, None),
         *cost_columns("words"),
     )
+
+
+def _half_width(analogy: Analogy | None) -> float | None:
+    return (analogy.interval[1] - analogy.interval[0]) / 2 if analogy and analogy.interval else None
+
+
+def _cluster_columns(rungs: Sequence[EmbeddingRung]) -> list[Column[EmbeddingRung]]:
+    if not any(rung.scores.clusters for rung in rungs):
+        return []
+    return [
+        Column(
+            "purity",
+            "share of words in a cluster (k-means) where their own group is the commonest",
+            lambda rung, _: rung.scores.clusters.purity if rung.scores.clusters else None,
+            numbers.share,
+            "higher",
+        ),
+        Column(
+            "outliers",
+            "share of word sets whose odd one out is found",
+            lambda rung, _: rung.scores.clusters.outlier_accuracy if rung.scores.clusters else None,
+            numbers.share,
+            "higher",
+        ),
+    ]
 
 
 def _half(rung: EmbeddingRung, name: str) -> AnalogyFigure | None:
@@ -279,7 +327,7 @@ def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
     return {
         "chosen": inputs.meta.model_dump(),
         "floor_perplexity_per_word": inputs.floor,
-        "lm": [rung.model_dump(exclude=detail) for rung in inputs.lms],
+        "lm": [rung.model_dump(exclude=detail | {"vectors"}) for rung in inputs.lms],
         "embedding": [rung.model_dump(exclude=detail) for rung in inputs.embeddings],
         "translator": [rung.model_dump(exclude=detail) for rung in inputs.translators],
     }

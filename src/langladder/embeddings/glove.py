@@ -1,0 +1,154 @@
+"""GloVe (Pennington, Socher and Manning 2014): word vectors whose products are log counts of company.
+
+    J = Σ_ij f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)²    over X_ij > 0        (equation 8)
+    f(x) = min(1, (x / x_max)^α)                                                    (equation 9)
+
+Trained by AdaGrad as in the authors' C program: each step goes down ½ J (so the gradient of one pair is f · error · w̃),
+the sums of squares start at 1, hold (η · gradient)², and are used before the step's own square is added. The learning
+curve's cost is the program's too: ½ J a pair, summed up during the epoch.
+
+What differs: the order of the pairs. The program visits them in one random order. Here an epoch is ROUNDS rounds, and
+each pair has one of them, drawn at random; in a round, pairs whose words' parameters lie near each other come together
+(`glove_kernels.ordered_pairs`), so that these stay in the processor's cache. Without biases, J is the form
+Σ f(X) (w · w̃ − log X)²; without f as well, the factorisation ‖W W̃ᵀ − log X‖².
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+from scipy.sparse import csr_matrix
+
+from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
+from langladder.embeddings import glove_kernels as kernels
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.errors import InputError
+from langladder.schema import Config
+
+ROUNDS = 8
+
+
+class GloVeConfig(Config):
+    """Settings, with the paper's values."""
+
+    dim: int = Field(ge=1)
+    epochs: int = Field(default=25, ge=1)
+    x_max: float = Field(default=100.0, gt=0.0)
+    alpha: float = Field(default=0.75, ge=0.0)
+    learning_rate: float = Field(default=0.05, gt=0.0)
+    biases: bool = True
+    vectors: Literal["sum", "word"] = "sum"  # W + W̃ or W
+    threads: int = Field(default=1, ge=1)  # > 1: lock-free updates of shared vectors, not reproducible
+    cooccurrence: CooccurrenceConfig = CooccurrenceConfig(window=10, weighting="inverse_distance")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Of words and contexts: [:, 0] the values, [:, 1] AdaGrad's sums of squares; float32."""
+
+    words: np.ndarray  # (V, 2, D)
+    contexts: np.ndarray  # (V, 2, D)
+    word_biases: np.ndarray  # (V, 2)
+    context_biases: np.ndarray  # (V, 2)
+
+    @classmethod
+    def initial(cls, vocab_size: int, dim: int, *, biases: bool, seed: int) -> "Parameters":
+        """Values uniform in ±½ / (D + 1), sums 1, as the C program; biases 0 where there are none."""
+        generator = np.random.default_rng(seed)
+
+        def drawn(*shape: int) -> np.ndarray:
+            values = np.ones((shape[0], 2, *shape[1:]), dtype=np.float32)
+            values[:, 0] = (generator.random(shape, dtype=np.float32) - 0.5) / (dim + 1)
+            return values
+
+        words, contexts = drawn(vocab_size, dim), drawn(vocab_size, dim)
+        both = drawn(vocab_size), drawn(vocab_size)
+        if not biases:
+            for side in both:
+                side[:, 0] = 0
+        return cls(words, contexts, *both)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """In the order that the kernels take them."""
+        return self.words, self.contexts, self.word_biases, self.context_biases
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The non-zero counts in the order of training: (E,) each."""
+
+    rows: np.ndarray  # int32
+    columns: np.ndarray  # int32
+    logs: np.ndarray  # float32, log X_ij
+    weights: np.ndarray  # float32, f(X_ij)
+
+    @classmethod
+    def of(cls, counts: csr_matrix, *, x_max: float, alpha: float, seed: int, rounds: int = ROUNDS) -> "Pairs":
+        """The entries of X, a random order for each seed."""
+        blocks = -(-counts.shape[0] // kernels.BLOCK)
+        tiles = np.random.default_rng(seed).permutation(blocks * blocks).reshape(blocks, blocks)
+        ordered = kernels.ordered_pairs(counts.indptr, counts.indices, counts.data, tiles, rounds, seed)
+        return cls(*ordered[:2], *kernels.targets(ordered[2], x_max, alpha))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """In the order that the kernels take them."""
+        return self.rows, self.columns, self.logs, self.weights
+
+
+def train_epoch(parameters: Parameters, pairs: Pairs, *, learning_rate: float, biases: bool, threads: int = 1) -> float:
+    """One AdaGrad step for every pair; `parameters` change in place. Returns ½ J a pair, summed up on the way."""
+    cuts = np.linspace(0, len(pairs.rows), threads + 1).astype(np.int64)
+
+    def share(number: int) -> float:
+        fixed = (*parameters.arrays, *pairs.arrays, np.float32(learning_rate), biases)
+        return float(kernels.train_pairs(*fixed, cuts[number], cuts[number + 1]))
+
+    if threads == 1:
+        total = share(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            total = sum(pool.map(share, range(threads)))
+    return total / 2 / len(pairs.rows)
+
+
+def cost(parameters: Parameters, pairs: Pairs) -> float:
+    """J, without the factor ½, of fixed parameters."""
+    return float(kernels.total_cost(*parameters.arrays, *pairs.arrays))
+
+
+class GloVe(EmbeddingMethod):
+    """Dense vectors (V, D)."""
+
+    Config = GloVeConfig
+
+    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+        """Count, then train; reproducible with one thread.
+
+        Raises:
+            InputError: no two words keep company, or training diverged.
+        """
+        config = self.config
+        vocabulary = corpus.vocabulary
+        counts = count_cooccurrence(corpus.stream.ids, corpus.stream.offsets, len(vocabulary), config.cooccurrence)
+        if counts.nnz == 0:
+            raise InputError("GloVe: no line of the training text has two words that stand within the window")
+        pairs = Pairs.of(counts, x_max=config.x_max, alpha=config.alpha, seed=seed)
+        del counts
+        parameters = Parameters.initial(len(vocabulary), config.dim, biases=config.biases, seed=seed)
+        curve: list[dict[str, Any]] = []
+        for epoch in range(1, config.epochs + 1):
+            settings = {"learning_rate": config.learning_rate, "biases": config.biases, "threads": config.threads}
+            mean = train_epoch(parameters, pairs, **settings)
+            if not np.isfinite(mean):
+                raise InputError(f"GloVe diverged: lower learning_rate (now {config.learning_rate}; the paper's is 0.05)")
+            progress(f"epoch {epoch} of {config.epochs}: cost {mean:.6f} a pair, {len(pairs.rows):,} pairs")
+            curve.append({"epoch": epoch, "cost": round(mean, 6)})
+        vectors = parameters.words[:, 0] + parameters.contexts[:, 0]
+        if config.vectors == "word":
+            vectors = parameters.words[:, 0].copy()
+        return Fitted(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)

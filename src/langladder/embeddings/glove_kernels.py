@@ -1,0 +1,132 @@
+"""Numba kernels of GloVe: the order of the pairs, one pass of AdaGrad over them, the cost.
+
+Shape legend: V words, E pairs (non-zero counts), D dimensions. Parameters of one side (words or contexts) are an array
+(V, 2, D): `[i, 0]` is a vector, `[i, 1]` its sums of squared gradients, side by side in memory; biases likewise (V, 2).
+"""
+
+import numpy as np
+from numba import njit
+
+BLOCK = 256  # words: their parameters of 100 dimensions, 2 × 200 KB a tile, fit into a second-level cache
+
+
+@njit(cache=True, nogil=True)
+def weight(x: float, x_max: float, alpha: float) -> float:
+    """f(x) = (x / x_max)^α below x_max, 1 from there on; f(0) = 0 (Pennington et al. 2014, equation 9)."""
+    return (x / x_max) ** alpha if x < x_max else 1.0
+
+
+@njit(cache=True, nogil=True)
+def ordered_pairs(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, tiles: np.ndarray, rounds: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The entries of a CSR matrix in an order that is random where it matters, and near in memory otherwise.
+
+    Each entry is drawn into one of `rounds` rounds. In a round, entries stand tile by tile, `tiles` (B, B) being a
+    permutation of the B² numbers of tiles of BLOCK × BLOCK words; in a tile, row by row.
+
+    Returns:
+        rows (E,) int32, columns (E,) int32, values (E,) float32.
+    """
+    entries = len(indices)
+    rounds_of = np.empty(entries, dtype=np.uint8)
+    slots = np.zeros(rounds * tiles.size + 1, dtype=np.int64)
+    state = np.uint64(seed * 2 + 1)
+    for row in range(len(indptr) - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)  # Knuth's generator
+            drawn = np.int64((state >> np.uint64(40)) % np.uint64(rounds))
+            rounds_of[entry] = drawn
+            slots[drawn * tiles.size + tiles[row // BLOCK, indices[entry] // BLOCK] + 1] += 1
+    slots = np.cumsum(slots)
+    rows, columns = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32)
+    values = np.empty(entries, dtype=np.float32)
+    for row in range(len(indptr) - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            key = rounds_of[entry] * tiles.size + tiles[row // BLOCK, indices[entry] // BLOCK]
+            slot = slots[key]
+            slots[key] = slot + 1
+            rows[slot], columns[slot], values[slot] = row, indices[entry], data[entry]
+    return rows, columns, values
+
+
+@njit(cache=True, nogil=True)
+def targets(values: np.ndarray, x_max: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """log X_ij and f(X_ij) of each pair, (E,) float32 each."""
+    logs, weights = np.empty_like(values), np.empty_like(values)
+    for pair in range(len(values)):
+        logs[pair] = np.log(values[pair])
+        weights[pair] = weight(values[pair], x_max, alpha)
+    return logs, weights
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def train_pairs(
+    words: np.ndarray,
+    contexts: np.ndarray,
+    word_biases: np.ndarray,
+    context_biases: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    logs: np.ndarray,
+    weights: np.ndarray,
+    learning_rate: np.float32,
+    biases: bool,
+    first: int,
+    last: int,
+) -> float:
+    """One AdaGrad step for each of the pairs `first` … `last − 1`, in their order.
+
+    Returns:
+        Σ f(X_ij) error² over these pairs, each before its step.
+    """
+    dim = words.shape[2]
+    cost = 0.0
+    for pair in range(first, last):
+        i, j = rows[pair], columns[pair]
+        w, w_squares = words[i, 0], words[i, 1]  # (D,)
+        c, c_squares = contexts[j, 0], contexts[j, 1]  # (D,)
+        dot = np.float32(0)
+        for k in range(dim):
+            dot += w[k] * c[k]
+        # error = w_i · w̃_j + b_i + b̃_j − log X_ij
+        error = dot + word_biases[i, 0] + context_biases[j, 0] - logs[pair]
+        weighted = weights[pair] * error
+        cost += weighted * error
+        # η ∂(½ f error²)/∂w_i = η f error w̃_j; G starts at 1, sums (η ∂)², and divides before it grows
+        step = learning_rate * weighted
+        for k in range(dim):
+            w_step, c_step = step * c[k], step * w[k]
+            w[k] -= w_step / np.sqrt(w_squares[k])
+            c[k] -= c_step / np.sqrt(c_squares[k])
+            w_squares[k] += w_step * w_step
+            c_squares[k] += c_step * c_step
+        if biases:
+            word_biases[i, 0] -= step / np.sqrt(word_biases[i, 1])
+            context_biases[j, 0] -= step / np.sqrt(context_biases[j, 1])
+            word_biases[i, 1] += step * step
+            context_biases[j, 1] += step * step
+    return cost
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def total_cost(
+    words: np.ndarray,
+    contexts: np.ndarray,
+    word_biases: np.ndarray,
+    context_biases: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    logs: np.ndarray,
+    weights: np.ndarray,
+) -> float:
+    """J = Σ f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)² over all pairs, parameters left as they are."""
+    cost = 0.0
+    for pair in range(len(rows)):
+        w, c = words[rows[pair], 0], contexts[columns[pair], 0]  # (D,)
+        dot = w[0] * c[0]
+        for k in range(1, words.shape[2]):
+            dot += w[k] * c[k]
+        error = dot + word_biases[rows[pair], 0] + context_biases[columns[pair], 0] - logs[pair]
+        cost += weights[pair] * error * error
+    return cost

@@ -1,0 +1,44 @@
+"""Term–document counts: a word's vector is the list of documents that it occurs in (Salton et al. 1975).
+
+Columns are documents; with tf-idf, words that are in every document weigh least. Rows are words, and two words are
+alike that occur in the same documents: topics rather than parts of speech.
+"""
+
+from typing import Literal
+
+from scipy.sparse import csr_matrix
+
+from langladder.counts.cooccurrence import count_term_document
+from langladder.counts.weighting import tfidf
+from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.term_term import sparse_vectors
+from langladder.schema import Config
+
+
+class TermDocumentConfig(Config):
+    """Counts or tf-idf."""
+
+    kind: Literal["term_document"] = "term_document"
+    weighting: Literal["counts", "tfidf"] = "counts"
+    documents: Literal["documents", "lines"] = "documents"  # what a column stands for
+    sublinear: bool = False  # tf = 1 + ln count; tf-idf only
+    unit_documents: bool = True  # documents scaled to length 1; tf-idf only
+
+
+class TermDocument(EmbeddingMethod):
+    """Rows of the term–document matrix, (V, D) sparse."""
+
+    Config = TermDocumentConfig
+
+    def matrix(self, corpus: WordCorpus) -> csr_matrix:
+        """(V, D) CSR, float64."""
+        config = self.config
+        bounds = corpus.document_bounds if config.documents == "documents" else corpus.stream.offsets
+        counts = count_term_document(corpus.stream.ids, bounds, len(corpus.vocabulary))
+        if config.weighting == "counts":
+            return counts
+        return tfidf(counts, sublinear=config.sublinear, unit_documents=config.unit_documents)
+
+    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+        """Count; nothing is drawn at random."""
+        return sparse_vectors(self, corpus, seed, progress)

@@ -1,0 +1,52 @@
+"""Term–term counts: a word's vector is its company, counted.
+
+The distributional hypothesis (Firth 1957) taken at its word: row w of X holds how often each word of the vocabulary
+stands within the window around w (`langladder.counts.cooccurrence`). Raw counts are ruled by frequent company; the
+logarithm damps it.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.schema import Config
+
+
+class TermTermConfig(Config):
+    """Which counts, and whether their logarithm."""
+
+    kind: Literal["term_term"] = "term_term"
+    cooccurrence: CooccurrenceConfig = CooccurrenceConfig()
+    log: bool = False  # log(1 + X) instead of X
+
+
+class TermTerm(EmbeddingMethod):
+    """Rows of the term–term matrix, (V, V) sparse."""
+
+    Config = TermTermConfig
+
+    def matrix(self, corpus: WordCorpus) -> csr_matrix:
+        """(V, V) CSR, float64."""
+        counts = count_cooccurrence(
+            corpus.stream.ids, corpus.stream.offsets, len(corpus.vocabulary), self.config.cooccurrence
+        )
+        if self.config.log:
+            counts.data = np.log1p(counts.data)
+        return counts
+
+    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+        """Count; nothing is drawn at random."""
+        return sparse_vectors(self, corpus, seed, progress)
+
+
+def sparse_vectors(method: Any, corpus: WordCorpus, seed: int, progress: Progress) -> Fitted:
+    """The rows of a method's matrix as word vectors, with one line about their size as learning curve."""
+    matrix = method.matrix(corpus).astype(np.float32)
+    progress(f"{matrix.shape[0]:,} words × {matrix.shape[1]:,}: {matrix.nnz:,} entries")
+    vocabulary = corpus.vocabulary
+    vectors = WordVectors(vocabulary.words, matrix, vocabulary.counts, method.about(seed))
+    return Fitted(vectors, [{"entries": int(matrix.nnz), "density": round(matrix.nnz / np.prod(matrix.shape), 9)}])

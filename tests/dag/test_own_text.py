@@ -1,0 +1,58 @@
+"""A user's own text and sentence pairs through the whole DAG; texts too small for what is asked of them."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from project_copy import copy_project, ran, run, smallest
+
+pytestmark = [pytest.mark.dag, pytest.mark.timeout(600)]
+
+PLACES = ["oslo", "paris", "roma", "tokyo", "lima", "cairo"]
+VERBS = ["sees", "loves", "leaves", "finds"]
+
+
+def sentences(number: int, seed: int = 0) -> list[str]:
+    rng = random.Random(seed)
+    people = [f"person{index}" for index in range(40)]
+    return [f"{rng.choice(people)} {rng.choice(VERBS)} {rng.choice(PLACES)} at {n} ." for n in range(number)]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = copy_project(tmp_path_factory.mktemp("own"))
+    smallest(folder, corpus="text", parallel="text", tokenizer="word", lms=["kneser_ney", "gpt"])
+    run(folder, "dvc", "config", "--local", "core.no_scm", "true")
+    lines = sentences(400)
+    (folder / "input" / "text" / "mine.txt").write_text("\n".join(lines) + "\n")
+    pairs = [f"{line}\t{' '.join(reversed(line.split()))}" for line in lines]
+    (folder / "input" / "parallel" / "mine.tsv").write_text("\n".join(pairs) + "\n")
+    return folder
+
+
+def test_own_text_and_pairs(project: Path) -> None:
+    output = run(project, "dvc", "repro")
+    assert {"corpus@text", "corpus@parallel", "evaluate_lm@gpt", "evaluate_translator@attention"} <= ran(output)
+    scores = json.loads((project / "metrics" / "lm" / "kneser_ney.json").read_text())
+    assert scores["perplexity_per_word"] > 1 and scores.get("floor_perplexity_per_word") is None
+    assert "person" in (project / "data" / "words" / "vocabulary.json").read_text()
+
+
+def test_a_corpus_of_one_document_cannot_be_split(project: Path) -> None:
+    (project / "input" / "text" / "mine.txt").write_text("one single line of text\n")
+    output = run(project, "dvc", "repro", "train_lm", check=False)
+    assert "failed to reproduce" in output
+    assert "document" in output and "Traceback" not in output
+    assert (project / "models" / "lm" / "gpt" / "model.safetensors").is_file()  # nothing of the last run is lost
+
+
+def test_a_corpus_smaller_than_the_context(project: Path) -> None:
+    """Either it trains, on what there is, or it says what is too small."""
+    (project / "input" / "text" / "mine.txt").write_text("\n".join(sentences(30, seed=1)) + "\n")
+    output = run(project, "dvc", "repro", "evaluate_lm", check=False)
+    assert "Traceback" not in output
+    if "failed to reproduce" in output:
+        assert "smaller" in output or "too" in output or "at least" in output
+    else:
+        assert {"train_lm@gpt", "evaluate_lm@gpt"} <= ran(output)

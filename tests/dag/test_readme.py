@@ -1,0 +1,74 @@
+"""Every command of the README, in the order of the page, in one copy of the project."""
+
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from project_copy import copy_project, run, smallest, with_git
+
+from pipeline import ROOT
+
+pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```", README)
+
+
+def commands() -> list[list[str]]:
+    """The lines of the shell blocks; `make …` sets up an environment and is looked at in test_documents."""
+    lines = [shlex.split(line, comments=True) for block in blocks("bash") for line in block.splitlines()]
+    return [line for line in lines if line and line[0] != "make"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = copy_project(tmp_path_factory.mktemp("readme"))
+    smallest(folder, lms=["lstm", "gpt"])
+    return with_git(folder)
+
+
+def wait_for_the_queue(project: Path) -> str:
+    """`dvc queue start` returns at once; a worker runs what stands in the queue."""
+    deadline = time.monotonic() + 400
+    while time.monotonic() < deadline:
+        status = run(project, "dvc", "queue", "status")
+        if not re.search(r"Queued|Running", status):
+            return status
+        time.sleep(2)
+    raise AssertionError(run(project, "dvc", "queue", "status"))
+
+
+def test_every_command_works(project: Path) -> None:
+    found = commands()
+    assert len(found) > 10
+    for command in found:
+        if "RUN_ID" in command:
+            run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/lstm").split()[0]
+            command = [run_id if word == "RUN_ID" else word for word in command]
+        run(project, *command)
+        if command[:3] == ["dvc", "queue", "start"]:
+            status = wait_for_the_queue(project)
+            assert status.count("Success") == 2, status
+
+
+def test_the_sweep_left_four_runs_to_compare(project: Path) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("language models")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], "tags.stage = 'train_lm' and attributes.status = 'FINISHED'")
+    swept = {(run.data.tags["rung"], run.data.params["seed"]) for run in runs}
+    assert {("lstm", "1"), ("lstm", "2"), ("gpt", "1"), ("gpt", "2")} <= swept
+    assert all("validation_perplexity_per_word" in run.data.metrics for run in runs)
+
+
+def test_the_python_of_the_readme_works(project: Path) -> None:
+    for block in blocks("python"):
+        run(project, sys.executable, "-c", block)
