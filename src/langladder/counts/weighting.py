@@ -19,7 +19,9 @@ from scipy.sparse import csr_matrix
 from langladder.errors import InputError
 
 
-def tfidf(counts: csr_matrix, *, sublinear: bool = False, smooth: bool = True, unit_documents: bool = True) -> csr_matrix:
+def tfidf(
+    counts: csr_matrix, *, sublinear: bool = False, smooth: bool = True, unit_documents: bool = True
+) -> csr_matrix:
     """Term–document counts (V, D) → tf-idf (V, D), float64.
 
     Args:
@@ -27,7 +29,7 @@ def tfidf(counts: csr_matrix, *, sublinear: bool = False, smooth: bool = True, u
         smooth: idf = ln((1 + D) / (1 + df)) + 1, as if one more document held every word; else ln(D / df) + 1.
         unit_documents: scale each document's column to length 1.
     """
-    V, D = counts.shape
+    D = counts.shape[1]
     counts = _own(counts)
     df = np.diff(counts.indptr)  # (V,) in how many documents a word occurs
     extra = 1 if smooth else 0

@@ -4,10 +4,33 @@ Shape legend: V words, E pairs (non-zero counts), D dimensions. Parameters of on
 (V, 2, D): `[i, 0]` is a vector, `[i, 1]` its sums of squared gradients, side by side in memory; biases likewise (V, 2).
 """
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-BLOCK = 256  # words: their parameters of 100 dimensions, 2 × 200 KB a tile, fit into a second-level cache
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+STRIP = 512  # contexts: their parameters of 100 dimensions, 400 KB, fit into a second-level cache
+AHEAD = 4  # pairs: how early a pair's parameters are asked for
+CACHE_LINE = 16  # float32 values
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(_: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
+    """Ask the processor to bring `array[index]` into its cache; waits for nothing and changes nothing."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(instruction, [address, word(1), word(3), word(1)])  # to be written, to be kept, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
 
 
 @njit(cache=True, nogil=True)
@@ -18,32 +41,30 @@ def weight(x: float, x_max: float, alpha: float) -> float:
 
 @njit(cache=True, nogil=True)
 def ordered_pairs(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, tiles: np.ndarray, rounds: int, seed: int
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, strips: np.ndarray, rounds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The entries of a CSR matrix in an order that is random where it matters, and near in memory otherwise.
 
-    Each entry is drawn into one of `rounds` rounds. In a round, entries stand tile by tile, `tiles` (B, B) being a
-    permutation of the B² numbers of tiles of BLOCK × BLOCK words; in a tile, row by row.
+    Each entry is drawn into one of `rounds` rounds. In a round, entries stand strip by strip, a strip being STRIP
+    neighbouring columns and `strips` (S,) a permutation of the strips' numbers; in a strip, row by row.
 
     Returns:
         rows (E,) int32, columns (E,) int32, values (E,) float32.
     """
     entries = len(indices)
-    rounds_of = np.empty(entries, dtype=np.uint8)
-    slots = np.zeros(rounds * tiles.size + 1, dtype=np.int64)
+    round_of = np.empty(entries, dtype=np.uint8)
+    slots = np.zeros(rounds * len(strips) + 1, dtype=np.int64)
     state = np.uint64(seed * 2 + 1)
-    for row in range(len(indptr) - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)  # Knuth's generator
-            drawn = np.int64((state >> np.uint64(40)) % np.uint64(rounds))
-            rounds_of[entry] = drawn
-            slots[drawn * tiles.size + tiles[row // BLOCK, indices[entry] // BLOCK] + 1] += 1
+    for entry in range(entries):
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)  # Knuth's generator
+        round_of[entry] = (state >> np.uint64(40)) % np.uint64(rounds)
+        slots[round_of[entry] * len(strips) + strips[indices[entry] // STRIP] + 1] += 1
     slots = np.cumsum(slots)
     rows, columns = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32)
     values = np.empty(entries, dtype=np.float32)
     for row in range(len(indptr) - 1):
         for entry in range(indptr[row], indptr[row + 1]):
-            key = rounds_of[entry] * tiles.size + tiles[row // BLOCK, indices[entry] // BLOCK]
+            key = round_of[entry] * len(strips) + strips[indices[entry] // STRIP]
             slot = slots[key]
             slots[key] = slot + 1
             rows[slot], columns[slot], values[slot] = row, indices[entry], data[entry]
@@ -81,8 +102,14 @@ def train_pairs(
         Σ f(X_ij) error² over these pairs, each before its step.
     """
     dim = words.shape[2]
+    row_size = 2 * dim
+    flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
     cost = 0.0
     for pair in range(first, last):
+        coming = min(pair + AHEAD, last - 1)
+        for k in range(0, row_size, CACHE_LINE):
+            prefetch(flat_words, rows[coming] * row_size + k)
+            prefetch(flat_contexts, columns[coming] * row_size + k)
         i, j = rows[pair], columns[pair]
         w, w_squares = words[i, 0], words[i, 1]  # (D,)
         c, c_squares = contexts[j, 0], contexts[j, 1]  # (D,)
