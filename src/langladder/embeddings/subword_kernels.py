@@ -1,0 +1,140 @@
+"""Skip-gram and CBOW with negative sampling where input vectors are made of parts: the loop over the text.
+
+Bojanowski et al. 2017, section 3. P(w) are the parts of a word: itself and its character n-grams. In skip-gram the
+input word is the centre and the targets its window; in CBOW the input words are the window and the target the centre:
+
+    h = mean of z_p over the parts p of all input words
+    J(o) = −log σ(u_o · h) − Σ_{k=1..K} log σ(−u_{n_k} · h),     n_k ~ noise, other than the target o
+
+Target by target, the vectors u and z move down the gradient. Each part moves by the whole gradient with respect to h,
+where that of the mean is 1/|P| of it: so does the fastText tool, since many parts would otherwise learn too slowly.
+As all parts move alike, h moves with them; the table of parts is read and written once a window, not once a target.
+
+Shape legend: V words, P rows of parts (V words, then the n-gram buckets in use), D dimensions, T ids, R lines.
+Matrices come with row numbers, never as views of rows: making a view costs more than a short loop.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from langladder.embeddings.word2vec_kernels import draw_noise, thin_out
+
+BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
+STEPS = 4096
+
+
+def _sigmoids() -> tuple[np.ndarray, np.ndarray]:
+    """σ(x) and −log σ(x) at STEPS + 1 places from −BOUND to BOUND, float32 each."""
+    x = np.linspace(-BOUND, BOUND, STEPS + 1)
+    return (1 / (1 + np.exp(-x))).astype(np.float32), np.log1p(np.exp(-x)).astype(np.float32)
+
+
+SIGMOID, LOSS = _sigmoids()
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _regress(h: np.ndarray, gradient: np.ndarray, output: np.ndarray, word: Any, label: int, rate: np.float32) -> Any:
+    """One step of the logistic regression σ(u_word · h) ≈ label: u moves, the step of h is added up; gives the loss."""
+    dot = np.float32(0)
+    for d in range(len(h)):
+        dot += output[word, d] * h[d]
+    dot = min(max(dot, np.float32(-BOUND)), np.float32(BOUND))
+    place = int((dot + np.float32(BOUND)) * np.float32(STEPS / (2 * BOUND)) + np.float32(0.5))
+    step = (np.float32(label) - SIGMOID[place]) * rate  # −lr ∂J/∂(u·h)
+    for d in range(len(h)):
+        u = output[word, d]
+        gradient[d] += step * u
+        output[word, d] = u + step * h[d]
+    return LOSS[place] if label == 1 else LOSS[STEPS - place]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _move(h: np.ndarray, moved: np.ndarray, gradient: np.ndarray) -> None:
+    """Move h by a target's gradient, add that up, and begin the next."""
+    for d in range(len(h)):
+        h[d] += gradient[d]
+        moved[d] += gradient[d]
+        gradient[d] = 0
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, h: np.ndarray) -> None:
+    """h ← h + Σ z_p."""
+    for place in range(first, last):
+        part = parts[place]
+        for d in range(len(h)):
+            h[d] += table[part, d]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _move_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, step: np.ndarray) -> None:
+    """z_p ← z_p + step."""
+    for place in range(first, last):
+        part = parts[place]
+        for d in range(len(step)):
+            table[part, d] += step[d]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def train_lines(
+    ids: np.ndarray,
+    ends: np.ndarray,
+    parts: np.ndarray,
+    bounds: np.ndarray,
+    table: np.ndarray,
+    output: np.ndarray,
+    keep: np.ndarray,
+    noise: tuple[np.ndarray, np.ndarray],
+    settings: tuple[int, bool, int, bool],
+    rate: float,
+    seed: int,
+) -> tuple[float, int]:
+    """Go once over some lines, changing `table` and `output` in place.
+
+    Args:
+        ids: (T,) int32, read-only; ends: (R,) int64 ends of the lines, the last one T.
+        parts: int32 rows of `table`; word w has `parts[bounds[w] : bounds[w + 1]]`.
+        table: (P, D) float32, z; output: (V, D) float32, u.
+        keep: (V,) chances that an occurrence stays; noise: an alias table of the noise distribution.
+        settings: window, whether each centre draws its own from 1 to it, negatives K, whether CBOW.
+
+    Returns:
+        Sum of J, each term taken before its step, and the number of targets.
+    """
+    window, dynamic, negatives, cbow = settings
+    state = np.array([seed], dtype=np.uint64)
+    words = np.empty(len(ids), dtype=np.int64)
+    before, after = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int64)
+    drawn = np.empty(negatives, dtype=np.int64)
+    dim = table.shape[1]
+    h, moved, gradient = np.zeros(dim, np.float32), np.zeros(dim, np.float32), np.zeros(dim, np.float32)
+    step = np.float32(rate)
+    loss, targets = 0.0, 0
+    for centre in range(thin_out(ids, ends, keep, window, dynamic, state, words, before, after)):
+        first, last = centre - before[centre], centre + after[centre] + 1
+        if last - first == 1:
+            continue
+        h[:] = 0
+        moved[:] = 0
+        count = 0
+        for place in range(first, last):
+            if (place == centre) != cbow:
+                begin, end = bounds[words[place]], bounds[words[place] + 1]
+                _add_parts(table, parts, begin, end, h)
+                count += end - begin
+        h *= np.float32(1 / count)
+        for place in range(first, last):
+            if (place == centre) == cbow:
+                loss += _regress(h, gradient, output, words[place], 1, step)
+                draw_noise(noise[0], noise[1], state, drawn)
+                for word in drawn:
+                    if word != words[place]:
+                        loss += _regress(h, gradient, output, word, 0, step)
+                _move(h, moved, gradient)
+                targets += 1
+        for place in range(first, last):
+            if (place == centre) != cbow:
+                _move_parts(table, parts, bounds[words[place]], bounds[words[place] + 1], moved)
+    return loss, targets

@@ -1,0 +1,138 @@
+"""Word vectors that reach beyond their words: a word never seen gets the mean of its character n-grams' vectors.
+
+Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information", section 5.4. Of a known word, the vector is a
+row of the matrix as ever; of another,
+
+    v(w) = 1/|G(w)| Σ_{g ∈ G(w)} z_g,      G(w): those of its n-grams whose bucket a training word fell into
+
+(the fastText tool also counts in buckets that no training word touched, whose vectors are as random as they began).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder import artefacts
+from langladder.embeddings.base import AnalogyMethod, WordVectors
+from langladder.embeddings.ngram_buckets import NgramBuckets
+from langladder.errors import InputError
+
+
+@dataclass(frozen=True)
+class SubwordVectors(WordVectors):
+    """V words and N n-gram buckets with their vectors.
+
+    `word in vectors`, `row` and all that asks by rows (evaluation, files of other tools) know the V words only.
+    `vector`, `vectors[word]`, `similarity`, `nearest` and `analogy` know every word that shares an n-gram with them.
+
+    Attributes:
+        cut: how words fall into n-grams and these into buckets.
+        buckets: (N,) int64, the buckets in use, ascending.
+        ngrams: (N, D) float32, their vectors.
+    """
+
+    cut: NgramBuckets = field(default_factory=NgramBuckets)
+    buckets: np.ndarray = None  # type: ignore[assignment]  # a default, since the parent's last fields have one
+    ngrams: np.ndarray = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.buckets is None or self.ngrams is None or self.ngrams.shape != (len(self.buckets), self.dimension):
+            raise InputError("subword vectors: each bucket in use needs one vector, as long as the words'")
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def bytes_per_word(self) -> float:
+        """Rows and n-gram table together, shared out among the words."""
+        return float(super().bytes_per_word + (self.buckets.nbytes + self.ngrams.nbytes) / max(1, len(self)))
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {bucket: place for place, bucket in enumerate(self.buckets.tolist())}
+
+    def vector(self, word: str) -> np.ndarray:
+        """The vector of any word, (D,) float32: its row where it has one, else the mean of its known n-grams.
+
+        Raises:
+            InputError: the word is not known and none of its n-grams is; names the nearest spellings.
+        """
+        if word in self.index:
+            known: np.ndarray = self.matrix[self.index[word]]
+            return known
+        found, _ = self.cut.of([word])
+        places = [self._places[bucket] for bucket in found.tolist() if bucket in self._places]
+        if not places:
+            self.row(word)  # says that the word is unknown
+        mean: np.ndarray = self.ngrams[places].mean(axis=0)
+        return mean
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        return self.vector(word)
+
+    def similarity(self, first: str, second: str) -> float:
+        """cos(v, w) of any two words."""
+        return float(_unit(self.vector(first)) @ _unit(self.vector(second)))
+
+    def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k known words nearest to any word, with their cosines, nearest first."""
+        return self._among_rows(_unit(self.vector(word)), [word], k)
+
+    def analogy(
+        self, a: str, b: str, c: str, k: int = 1, *, method: AnalogyMethod = "3cosadd"
+    ) -> list[tuple[str, float]]:
+        """a is to b as c is to …: as for other vectors where all three have a row, else 3CosAdd over any words.
+
+        Raises:
+            InputError: 3CosMul is asked of a word that has no row, or a word cannot be made up.
+        """
+        if all(word in self for word in (a, b, c)):
+            return super().analogy(a, b, c, k, method=method)
+        if method != "3cosadd":
+            raise InputError(f"analogies of words that have no row are answered by 3cosadd, not {method}")
+        first, second, third = (_unit(self.vector(word)) for word in (a, b, c))
+        return self._among_rows(_unit(second - first + third), [a, b, c], k)
+
+    def _among_rows(self, target: np.ndarray, without: Sequence[str], k: int) -> list[tuple[str, float]]:
+        """The k words whose rows are nearest to a vector of length 1, equal ones by row."""
+        cosines = self.unit @ target  # (V,)
+        order = np.argsort(-cosines, kind="stable")
+        banned = {self.index[word] for word in without if word in self.index}
+        best = [row for row in order[: k + len(banned)].tolist() if row not in banned][:k]
+        return [(self.words[row], float(cosines[row])) for row in best]
+
+    def _write_more(self, folder: Path) -> dict[str, Any]:
+        artefacts.write_arrays(folder / "ngrams.safetensors", {"buckets": self.buckets, "vectors": self.ngrams})
+        cut = {"min_n": self.cut.min_n, "max_n": self.cut.max_n, "buckets": self.cut.buckets}
+        return {"kind": "subword", "ngrams": cut}
+
+    @classmethod
+    def complete(cls, vectors: WordVectors, folder: Path, description: dict[str, Any]) -> "SubwordVectors":
+        """Add what `save` wrote besides the words' own vectors.
+
+        Raises:
+            InputError: it is missing or damaged.
+        """
+        cut = description.get("ngrams")
+        keys = ("min_n", "max_n", "buckets")
+        if not isinstance(cut, dict) or not all(isinstance(cut.get(key), int) for key in keys):
+            raise InputError(f"{folder / 'words.json'}: subword vectors without ngrams (min_n, max_n, buckets)")
+        arrays = artefacts.read_arrays(folder / "ngrams.safetensors")
+        if set(arrays) != {"buckets", "vectors"}:
+            raise InputError(f"{folder / 'ngrams.safetensors'}: no n-gram vectors (its arrays are {sorted(arrays)})")
+        rule = NgramBuckets(*(cut[key] for key in keys))
+        own = (vectors.words, vectors.matrix, vectors.counts, vectors.about)
+        return cls(*own, rule, arrays["buckets"], arrays["vectors"])
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    """Scaled to length 1; a zero vector stays zero."""
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else vector
