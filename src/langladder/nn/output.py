@@ -9,18 +9,26 @@ With label smoothing ε (Szegedy et al. 2016, section 7) the target distribution
 Because the gradient needs nothing but the slice's own softmax, it is made in the forward pass and each slice of logits
 is thrown away at once: the memory is one slice, however large the vocabulary, and no product is computed twice.
 
-Shape legend: N positions, D width, V vocabulary, n positions of one slice.
+A slice of positions is worked off in blocks of words small enough for the processor's cache: what comes out of the
+product is turned into exponentials before it leaves for memory. Each block has its own peak m, e = exp(z − m); the
+softmax is e · exp(m − log Σ exp z), and that factor, one number a position, goes into the small matrices instead of
+the large one. The rest of ∂L/∂z, the target's one and the smoothing, is of rank one or sparse and is added apart.
+
+Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block.
 """
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 SLICE_BYTES = 128 * 2**20
 """Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
+
+BLOCK_WORDS = 2048
+"""Words v of a block on the CPU; a GPU takes all of them at once."""
 
 
 class OutputLayer(nn.Module, ABC):
@@ -87,10 +95,10 @@ class SoftmaxOutput(OutputLayer):
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """log P(target | h) for each position: (N, D), (N,) → (N,) float32."""
         rows = _rows(self.weight)
-        scores = [
-            torch.log_softmax(self(h).float(), dim=-1).gather(1, y[:, None])[:, 0]  # (n, V) → (n,)
-            for h, y in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True)
-        ]
+        scores = []
+        for h, y in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True):
+            logits = _exponentials(h, self.weight.to(h.dtype), self.bias, y[:, None], keep=False)
+            scores.append((logits.target - logits.log_normaliser)[:, 0])
         return torch.cat(scores) if scores else hidden.new_zeros(0, dtype=torch.float32)
 
 
@@ -119,20 +127,13 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=hidden.device)
         with torch.autocast(device, enabled=False):
             for start in range(0, len(targets), rows):
-                h, y = hidden[start : start + rows].to(compute), targets[start : start + rows, None]
-                z = (h @ W.T).float()  # (n, V)
-                if bias is not None:
-                    z += bias
-                loss, gradient = _loss_and_gradient(z, y, smoothing)
-                total += loss
-                if grad_bias is not None:
-                    grad_bias += gradient.sum(0)
-                g = gradient.to(compute)
-                grad_hidden[start : start + rows] = g @ W  # (n, D)
-                if compute == weight.dtype:
-                    grad_weight.addmm_(g.T, h)  # (V, D)
-                else:
-                    grad_weight += g.T @ h
+                part = slice(start, start + rows)
+                h, y = hidden[part].to(compute), targets[part, None]
+                logits = _exponentials(h, W, bias, y, keep=True, smoothing=smoothing)
+                # L = log Σ exp z − (1 − ε) z_y − ε mean(z)
+                loss = logits.log_normaliser - (1 - smoothing) * logits.target - smoothing * logits.mean
+                total += loss.sum()
+                grad_hidden[part] = _gradient(h, W, y, logits, smoothing, grad_weight, grad_bias)
         ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
         return total
 
@@ -145,17 +146,71 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         return grad_hidden.mul_(scale), grad_weight.mul_(scale), grad_bias, None, None
 
 
-def _loss_and_gradient(z: torch.Tensor, y: torch.Tensor, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Summed loss and ∂L/∂z of logits z (n, V), which are overwritten, for targets y (n, 1)."""
-    peak, z_target = z.amax(dim=1, keepdim=True), z.gather(1, y)  # (n, 1)
-    z_mean = z.mean(dim=1, keepdim=True) if smoothing else 0.0
-    exponentials = z.sub_(peak).exp_()  # (n, V); less the largest logit, so that nothing overflows
-    normaliser = exponentials.sum(dim=1, keepdim=True)  # (n, 1)
-    # L = log Σ exp z − (1 − ε) z_y − ε mean(z)
-    loss = (normaliser.log() + peak - (1 - smoothing) * z_target - smoothing * z_mean).sum()
-    # ∂L/∂z = softmax(z) − (1 − ε) onehot(y) − ε/V
-    gradient = exponentials.div_(normaliser)
-    gradient.scatter_add_(1, y, torch.full_like(peak, smoothing - 1))
+class _Logits(NamedTuple):
+    """What is kept of a slice's logits z (n, V), each (n, 1) float32; blocks: (words, e (n, v), peak m (n, 1))."""
+
+    log_normaliser: torch.Tensor
+    target: torch.Tensor
+    mean: torch.Tensor
+    blocks: list[tuple[slice, torch.Tensor, torch.Tensor]]
+
+
+def _exponentials(
+    h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float = 0.0
+) -> _Logits:
+    """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), their mean if smoothing; e if `keep`."""
+    words = BLOCK_WORDS if h.device.type == "cpu" else len(W)
+    target = torch.zeros(len(h), 1, device=h.device)
+    total, peaks, sums, blocks = torch.zeros_like(target), [], [], []
+    for low in range(0, len(W), words):
+        block = slice(low, min(low + words, len(W)))
+        if bias is not None and W.dtype == torch.float32:
+            z = torch.addmm(bias[block], h, W[block].T)  # (n, v)
+        else:
+            z = (h @ W[block].T).float()
+            if bias is not None:
+                z += bias[block]
+        inside = (y >= block.start) & (y < block.stop)
+        target = torch.where(inside, z.gather(1, (y - low).clamp(0, z.shape[1] - 1)), target)
+        if smoothing:
+            total += z.sum(dim=1, keepdim=True)
+        peak = z.amax(dim=1, keepdim=True)
+        e = z.sub_(peak).exp_()  # less the block's largest logit, so that nothing overflows
+        peaks.append(peak)
+        sums.append(e.sum(dim=1, keepdim=True))
+        if keep:
+            blocks.append((block, e.to(W.dtype), peak))
+    # log Σ_v exp z_v = log Σ_blocks exp(m + log Σ e)
+    log_normaliser = torch.logsumexp(torch.cat(peaks, dim=1) + torch.cat(sums, dim=1).log(), dim=1, keepdim=True)
+    return _Logits(log_normaliser, target, total / len(W), blocks)
+
+
+def _gradient(
+    h: torch.Tensor,
+    W: torch.Tensor,
+    y: torch.Tensor,
+    logits: _Logits,
+    smoothing: float,
+    grad_weight: torch.Tensor,
+    grad_bias: torch.Tensor | None,
+) -> torch.Tensor:
+    """∂L/∂h (n, D) float32 of ∂L/∂z = softmax(z) − (1 − ε) onehot(y) − ε/V; ∂L/∂W and ∂L/∂b are added in place."""
+    rest = smoothing / len(W)
+    grad_hidden = (smoothing - 1) * W[y[:, 0]].float()  # (n, D)
+    grad_weight.index_add_(0, y[:, 0], h.float(), alpha=smoothing - 1)
     if smoothing:
-        gradient -= smoothing / z.shape[1]
-    return loss, gradient
+        grad_hidden -= rest * W.float().sum(dim=0)
+        grad_weight -= rest * h.float().sum(dim=0)
+    if grad_bias is not None:
+        grad_bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=grad_bias.dtype), alpha=smoothing - 1)
+        grad_bias -= rest * len(h)
+    for block, e, peak in logits.blocks:
+        share = (peak - logits.log_normaliser).exp()  # (n, 1): softmax(z) = e · share
+        grad_hidden.addcmul_((e @ W[block]).float(), share)
+        if e.dtype == grad_weight.dtype:
+            grad_weight[block].addmm_(e.T, h * share)  # (v, D)
+        else:
+            grad_weight[block] += e.T @ (h * share).to(e.dtype)
+        if grad_bias is not None:
+            grad_bias[block] += (e.T @ share.to(e.dtype))[:, 0]
+    return grad_hidden
