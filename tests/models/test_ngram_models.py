@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langladder.counts.ngrams import count_ngrams
+from langladder.errors import InputError
 from langladder.evaluation.perplexity import score
 from langladder.models.absolute_discounting import (
     AbsoluteDiscounting,
@@ -320,6 +321,17 @@ def test_save_load_roundtrip_is_mapped_and_deterministic(name: str, tmp_path: Pa
     fitted(name, sentences, 3, **extra).save(tmp_path / "two")
     one, two = (tmp_path / folder / "model.safetensors" for folder in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
+
+
+def test_damaged_tables_are_refused(tmp_path: Path) -> None:
+    fitted("katz", NOTES, 2).save(tmp_path / "m")
+    file = tmp_path / "m" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.raises(InputError, match="not a safetensors file"):
+        LanguageModel.load(tmp_path / "m")
+    file.unlink()
+    with pytest.raises(InputError, match="no such file"):
+        LanguageModel.load(tmp_path / "m")
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,16 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     suffixes[:vocab_size] = -1
     starts[0] = vocab_size
 
-    by_word = np.argsort(ids, kind="stable").astype(np.int32)  # all positions where a word is predicted, by that word
+    # All positions where a word is predicted, by that word. (NumPy sorts 16-bit numbers by radix, ten times faster.)
+    sortable = ids.astype(np.uint16) if vocab_size <= 1 << 16 else ids
+    by_word = np.argsort(sortable, kind="stable").astype(np.int32)
     by_word = by_word[ids[by_word] != BOS]
     scratch = np.empty_like(by_word)
     ending, longer = ids, np.empty_like(ids)  # the number of the n-gram of the order in hand that ends at each position
     levels = [0, vocab_size]
     for _ in range(order - 1):
-        levels.append(_lengthen(ids, by_word, scratch, *levels[-2:], ending, longer, words, counts, suffixes, starts))
+        base, end = levels[-2:]
+        levels.append(_lengthen(ids, by_word, scratch, base, end, ending, longer, words, counts, suffixes, starts))
         ending, longer = longer, np.empty_like(ids) if ending is ids else ending
     total, lower = levels[-1], levels[-2]
     return NgramCounts(

@@ -96,22 +96,27 @@ def _write(file: BinaryIO | gzip.GzipFile, model: BackoffLanguageModel, spelt: p
         if n > 1:
             shorter = int(levels[n - 2])
             of = np.repeat(np.arange(first - shorter), np.diff(tables["starts"][shorter : first + 1]))
-            texts = pc.binary_join_element_wise(
-                texts.take(pa.array(of)),
-                spelt.take(pa.array(tables["words"][first:last])),
-                pa.scalar(" ", pa.large_string()),
-            )
+            texts = _joined(" ", texts.take(pa.array(of)), spelt.take(pa.array(tables["words"][first:last])))
         file.write(f"\n\\{n}-grams:\n".encode())
         for start in range(first, last, ROWS):
             rows = slice(start, min(start + ROWS, last))
             columns = [_logarithms(tables["log_probs"][rows]), texts.slice(start - first, rows.stop - start)]
             if n < order:
                 columns.append(_logarithms(tables["log_backoffs"][rows]))
-            lines = pc.binary_join_element_wise(*columns, pa.scalar("\t", pa.large_string()))
+            lines = _joined("\n", _joined("\t", *columns), _text(""))  # each ends in a newline
             if start == 0:
                 lines = lines.slice(PAD + 1)
-            file.write("\n".join([*lines.to_pylist(), ""]).encode())
+            bounds = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
+            file.write(lines.buffers()[2][bounds[0] : bounds[-1]])  # the lines lie end to end in memory
     file.write(b"\n\\end\\\n")
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _joined(separator: str, *columns: pa.Array | pa.Scalar) -> pa.Array:
+    return pc.binary_join_element_wise(*columns, _text(separator))
 
 
 def _logarithms(natural: np.ndarray) -> pa.Array:
