@@ -36,7 +36,11 @@ def problems(**changes: object) -> str:
 def test_every_choice_composes_and_checks(file: Path) -> None:
     group, name = file.parts[0], file.stem
     if group in choices.LADDERS:
-        resolve.resolve(chosen(**{choices.LADDERS[group]: [name]}))
+        selection = [f"{group}={name}"]
+        config = compose("config", choices.overrides(BASE, selection) + selection)
+        for stage in (stage for stage, keys in jobs.KEYS.items() if group in keys):
+            values = jobs.job_values(stage, config, BASE)
+            schemas.schema(stage, values).model_validate(values)
     elif group in choices.GROUPS:
         resolve.resolve(chosen(**{group: name}))
     else:
