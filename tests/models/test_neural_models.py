@@ -5,14 +5,18 @@ What each of them must do for itself stands in `test_every_language_model`.
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel, predicted
+from langladder.models.convolutional import ConvolutionalLM
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
+from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
+from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD
 
 V = 23
@@ -66,6 +70,27 @@ def test_state_is_carried_across_chunks(monkeypatch):
     whole = model.log_probs(tokens)
     monkeypatch.setattr("langladder.models.neural.CHUNK", 4)
     torch.testing.assert_close(model.log_probs(tokens), whole)
+
+
+@pytest.mark.parametrize("kind", [RecurrentLM, NNLM, ConvolutionalLM])
+def test_gradient_of_tied_weights_is_the_sum_of_both_uses(kind):
+    models = []
+    for tie in (True, False):
+        torch.manual_seed(0)
+        models.append(kind(kind.Config(width=8, embedding_dim=8, tie_weights=tie), V).eval())
+    tied, untied = models
+    with torch.no_grad():
+        for name, parameter in untied.named_parameters():
+            parameter.copy_(tied.get_parameter(name))
+    tokens = documents(3, 2, 5)
+    for model in models:
+        model.loss(model(tokens[:, :-1])[0], tokens[:, 1:]).backward()
+    torch.testing.assert_close(tied.embedding.weight.grad, untied.embedding.weight.grad + untied.head.weight.grad)
+
+
+def test_a_stream_beyond_the_vocabulary_is_refused():
+    with pytest.raises(InputError, match="has id 23"):
+        build().prepare(TokenStream(np.array([BOS, V], dtype=np.int32), np.array([0, 2])))
 
 
 def test_load_refuses_what_does_not_fit(tmp_path: Path):

@@ -38,12 +38,12 @@ class LanguageModelling(Task):
         return -float(scores.sum(dtype=torch.float64)), int(predicted(batch).sum())
 
     def carried(self) -> Any:
-        """The recurrent state."""
+        """The state that a network carries on."""
         return self.state
 
     def set_carried(self, carried: Any) -> None:
-        """Put the recurrent state back."""
-        self.state = None if carried is None else tuple(part.to(self.device) for part in carried)
+        """Put the state back. Copied, because a file's tensors may lie unaligned, which costs products their last bit."""
+        self.state = None if carried is None else tuple(part.to(self.device, copy=True) for part in carried)
 
 
 def train_language_model(

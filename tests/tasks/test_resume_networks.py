@@ -1,0 +1,54 @@
+"""Interrupted and resumed: states of every shape (a window's words, convolutions' inputs), fresh masks and noise."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from small_run import V, make_stream, settings
+
+from langladder.models.convolutional import ConvolutionalLM
+from langladder.models.neural import NeuralLanguageModel
+from langladder.models.nnlm import NNLM
+from langladder.models.recurrent import RecurrentLM
+from langladder.tasks.language_modelling import LanguageModelling, train_language_model
+from langladder.tasks.settings import LMTrainingConfig
+
+NETWORKS = {
+    "nnlm": (NNLM, {"window": 3, "embedding_dim": 8, "width": 8, "dropout": 0.2, "output": "hierarchical"}),
+    "one word": (NNLM, {"window": 1, "embedding_dim": 8, "width": 8, "output": "adaptive"}),
+    "convolutional": (ConvolutionalLM, {"width": 8, "embedding_dim": 8, "layers": 2, "dropout": 0.2}),
+    "peephole": (RecurrentLM, {"cell": "peephole", "width": 8, "embedding_dim": 8, "locked": True, "dropout": 0.2}),
+    "regularised": (
+        RecurrentLM,
+        {"width": 8, "embedding_dim": 8, "layers": 2, "weight_drop": 0.3, "word_dropout": 0.2, "output": "nce"},
+    ),
+}
+
+
+def train(name: str, work: Path) -> NeuralLanguageModel:
+    kind, config = NETWORKS[name]
+    torch.manual_seed(0)
+    model = kind(kind.Config.model_validate(config), V)
+    training = LMTrainingConfig(**settings())
+    train_language_model(model, make_stream(0), make_stream(1), training, seed=1, work=work)
+    return model
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_interrupted_run_ends_with_the_same_bits(name, tmp_path, monkeypatch):
+    loss = LanguageModelling.loss
+
+    def fails(task, batch):
+        if task.steps_done == 8:
+            raise KeyError("interrupted")
+        return loss(task, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LanguageModelling, "loss", fails)
+        with pytest.raises(KeyError):
+            train(name, tmp_path / "broken")
+    resumed, whole = train(name, tmp_path / "broken"), train(name, tmp_path / "whole")
+    for (parameter_name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
+        assert torch.equal(ours, theirs), parameter_name
+    if "counts" in whole.head.state_dict():
+        assert whole.head.counts.max() > 1  # the training text's
