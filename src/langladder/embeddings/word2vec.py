@@ -6,7 +6,7 @@ Representations of Words and Phrases and their Compositionality" (negative sampl
 What differs from the original code: pairs of a stretch of text share their noise words (same expected loss, see
 `word2vec_negative`); CBOW's gradient is the true one, divided by the number of context words where their mean is
 taken, so that it wants a larger learning rate (İrsoy et al. 2021); NCE and full softmax are there too. `skipgram.py`
-and `word2vec_reference.py` hold the same losses in PyTorch.
+and `word2vec_network.py` hold the same losses in PyTorch.
 
 With one thread the same seed gives the same bytes. More threads change the same tables without locks (Recht et al.
 2011, "Hogwild"): faster, as good, not reproducible.
@@ -15,7 +15,7 @@ With one thread the same seed gives the same bytes. More threads change the same
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -26,6 +26,7 @@ from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, Word
 from langladder.embeddings.sampling import keep_probabilities
 from langladder.embeddings.word2vec_kernels import thin_out
 from langladder.embeddings.word2vec_outputs import OUTPUTS, Chunk, Output
+from langladder.embeddings.word2vec_settings import Word2VecSettings
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
@@ -34,32 +35,17 @@ CHUNK = 16384  # words of text that a thread takes at a time
 POINTS = 50  # of the learning curve
 
 
-class Word2VecConfig(Config):
-    """Settings of word2vec."""
+class Word2VecConfig(Word2VecSettings):
+    """Settings of word2vec by Numba kernels."""
 
-    architecture: Literal["skipgram", "cbow"] = "skipgram"
-    output: Literal["negative_sampling", "nce", "hierarchical", "softmax"] = "negative_sampling"
-    dim: int = Field(default=100, ge=1)
-    window: int = Field(default=5, ge=1, le=100)  # M, words on each side
-    dynamic_window: bool = True  # each word draws its own window from 1 … M, so near words count more
-    context: Literal["mean", "sum"] = "mean"  # what CBOW makes of its context words
-    negatives: int = Field(default=5, ge=1)  # K, noise words a pair
-    noise_exponent: float = Field(default=0.75, ge=0)  # 1: as frequent as in the text, 0: all alike
-    subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word
-    epochs: int = Field(default=5, ge=1)
     lr: float = Field(default=0.025, gt=0)  # falls linearly …
     min_lr: float = Field(default=1e-4, ge=0)  # … to this
-    vectors: Literal["input", "sum"] = "input"  # a word's vector: v, or v + u (Levy et al. 2015, section 3.3)
     threads: int = Field(default=1, ge=1)  # more than 1: lock-free, not reproducible
     block: int = Field(default=16, ge=8, multiple_of=8)  # L, words that learn together and share noise
     shared_negatives: int = Field(default=16, ge=8, multiple_of=8)  # S, noise words of a block, weighing K/S each
 
     @model_validator(mode="after")
-    def _possible(self) -> "Word2VecConfig":
-        if self.vectors == "sum" and self.output == "hierarchical":
-            raise ValueError(
-                "vectors=sum, output=hierarchical: the tree's vectors belong to its nodes, not to words; use input"
-            )
+    def _falling(self) -> "Word2VecConfig":
         if self.min_lr > self.lr:
             raise ValueError(f"min_lr={self.min_lr} is above lr={self.lr}; it must not be")
         return self
@@ -89,7 +75,9 @@ class Word2Vec(EmbeddingMethod):
         if config.vectors == "sum":
             matrix = matrix + output.output[:, : config.dim]
         if not np.isfinite(matrix).all():
-            raise InputError(f"word2vec: training diverged; lower lr ({config.lr}) in the rung's file in conf/embedding")
+            raise InputError(
+                f"word2vec: training diverged; lower lr ({config.lr}) in the rung's file in conf/embedding"
+            )
         vocabulary = corpus.vocabulary
         return Fitted(WordVectors(vocabulary.words, matrix.copy(), vocabulary.counts, self.about(seed)), curve)
 
@@ -117,7 +105,11 @@ class _Run:
         """Train; rows of the learning curve as they come, at most POINTS of them."""
         loss, terms = 0.0, 0.0
         with ThreadPoolExecutor(self.config.threads) as pool:
-            results = pool.map(self.learn, range(self.steps)) if self.config.threads > 1 else map(self.learn, range(self.steps))
+            results = (
+                pool.map(self.learn, range(self.steps))
+                if self.config.threads > 1
+                else map(self.learn, range(self.steps))
+            )
             for step, (part, count) in enumerate(results, start=1):
                 loss, terms = loss + part, terms + count
                 if step * POINTS // self.steps > (step - 1) * POINTS // self.steps:

@@ -104,7 +104,10 @@ def skipgram_negative(
     span += -span % 8
     P = np.zeros((L, span), f32)  # scores, then gradients, of the centres' contexts …
     places = np.zeros((L, span), np.int64)  # … and where those stand
-    back, centres = np.zeros((room, 2 * window + 1), f32), np.zeros((room, 2 * window + 1), np.int64)  # the same, turned
+    back, centres = (
+        np.zeros((room, 2 * window + 1), f32),
+        np.zeros((room, 2 * window + 1), np.int64),
+    )  # the same, turned
     uses = np.zeros(room, np.int64)
     rate, total, pairs = f32(lr), 0.0, 0.0
     for block in range(0, count, L):

@@ -91,7 +91,7 @@ def learn_tree(
             pairs += rows
         even = rows + rows % 2
         for j in range(J):
-            G[rows : even, j] = f32(0)
+            G[rows:even, j] = f32(0)
         fill_zero(dH, even)
         add_combinations(G, even, 0, J, y, dH)
         even = J + J % 2

@@ -5,19 +5,24 @@ from typing import Any
 
 import torch
 
-from langladder.data.skipgram_pairs import SkipGramBatches
+from langladder.data.skipgram_pairs import SkipGramBatches, WindowBatches
+from langladder.data.word2vec_pairs import Word2VecBatches
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Fitted, WordCorpus
-from langladder.embeddings.skipgram import SkipGram, SkipGramBatch, SkipGramConfig
+from langladder.embeddings.skipgram import SkipGram
+from langladder.embeddings.word2vec_network import Word2VecNetwork
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import fit
+
+# Which batches each network takes.
+BATCHES: dict[Any, type[WindowBatches]] = {SkipGram: SkipGramBatches, Word2VecNetwork: Word2VecBatches}
 
 
 class WordVectorTask(Task):
     """A network whose loss on a batch is all there is to learn."""
 
-    def __init__(self, network: SkipGram, training: TrainingConfig) -> None:
+    def __init__(self, network: SkipGram | Word2VecNetwork, training: TrainingConfig) -> None:
         super().__init__(training)
         self.network = network
         # These optimisers leave alone what a batch does not touch, so that a step need not cost more with more words.
@@ -29,20 +34,19 @@ class WordVectorTask(Task):
         """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
 
-    def loss(self, batch: SkipGramBatch) -> torch.Tensor:
+    def loss(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """Mean loss a pair."""
         loss: torch.Tensor = self.network(batch)
         return loss
 
-    def evaluate(self, batch: SkipGramBatch) -> tuple[float, int]:
-        """Summed loss and number of pairs."""
-        pairs = int((batch["before"] + batch["after"]).sum())
-        return self.loss(batch).item() * pairs, pairs
+    def evaluate(self, batch: dict[str, torch.Tensor]) -> tuple[float, int]:
+        """Word vectors are judged by analogies and similarities, not by held-out loss: there is no validation."""
+        raise NotImplementedError
 
 
 def train_word_vectors(
-    rung: type[SkipGram],
-    config: SkipGramConfig,
+    rung: type[SkipGram] | type[Word2VecNetwork],
+    config: Any,
     corpus: WordCorpus,
     *,
     training: TrainingConfig,
@@ -54,6 +58,7 @@ def train_word_vectors(
 
     Args:
         rung: the network, built as `rung(config, vocab_size)`.
+        config: a `rung.Config`.
         training: how to optimise. Its `max_steps` gives way to `config.epochs`, and a warm-up longer than a tenth of
             the steps is shortened to that.
         seed: of the first vectors, the order of the lines, subsampling, windows and noise.
@@ -63,7 +68,7 @@ def train_word_vectors(
         The vectors with their learning curve; what training cost (seconds, tokens_per_second, peak_memory_bytes).
     """
     vocabulary = corpus.vocabulary
-    batches = SkipGramBatches(corpus.stream, vocabulary, config, seed=seed)
+    batches = BATCHES[rung](corpus.stream, vocabulary, config, seed=seed)
     steps = config.epochs * batches.steps_per_epoch
     training = training.model_copy(
         update={"max_steps": steps, "warmup_steps": min(training.warmup_steps, -(-steps // 10))}

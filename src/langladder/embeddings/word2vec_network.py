@@ -1,0 +1,102 @@
+"""word2vec in PyTorch, {skip-gram, CBOW} × {full softmax, hierarchical softmax, negative sampling, NCE}: to read, and
+to run on a GPU. The kernels of `word2vec.py` take the same gradients, tested equal.
+
+Every pair is a hidden vector h that must tell a target word:
+
+    skip-gram: h = v of one word        CBOW: h = mean (or sum) of the v of the words around the target
+
+    softmax              J = −log exp(u_w · h) / Σ_v exp(u_v · h)                        Mikolov et al. 2013b, eq. 2
+    hierarchical         J = −Σ_j log σ(±u_{n(w, j)} · h), + where bit j is 0             eq. 3
+    negative sampling    J = −log σ(u_w · h) − K/S Σ_s log σ(−u_{n_s} · h)                eq. 4, S noise words for K
+    NCE                  the same with score u_w · h + log P_w + b_w − log(K P_noise(w))  Mnih and Kavukcuoglu 2013
+
+In NCE, b_w is learnt and starts at 0, so that the model starts as the unigram distribution.
+
+Shape legend: P pairs, C context words, S noise words, J nodes of the longest path, V vocabulary, D dimensions.
+"""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import nn
+from torch.nn import functional
+
+from langladder.embeddings.word2vec_settings import Word2VecSettings
+
+PairBatch = dict[str, torch.Tensor]
+
+
+class Word2VecNetworkConfig(Word2VecSettings):
+    """Settings of word2vec in PyTorch."""
+
+    batch_words: int = Field(default=4096, ge=1)  # words of text a step, before frequent ones are thinned out
+
+
+class Word2VecNetwork(nn.Module):
+    """The two vector tables and the loss."""
+
+    Config: ClassVar[type[Word2VecNetworkConfig]] = Word2VecNetworkConfig
+
+    def __init__(self, config: Word2VecNetworkConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocab_size = vocab_size
+        rows = vocab_size - 1 if config.output == "hierarchical" else vocab_size
+        self.input = nn.Embedding(vocab_size, config.dim)  # v
+        self.output = nn.Embedding(rows, config.dim)  # u
+        self.bias = nn.Embedding(vocab_size, 1) if config.output == "nce" else None  # b
+        nn.init.uniform_(self.input.weight, -0.5 / config.dim, 0.5 / config.dim)
+        nn.init.zeros_(self.output.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias.weight)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether gradients hold the batch's rows only; set it for optimisers that can use such gradients."""
+        return self.input.sparse
+
+    @sparse.setter
+    def sparse(self, wanted: bool) -> None:
+        self.input.sparse = wanted
+        self.output.sparse = wanted and self.config.output != "softmax"  # a softmax touches every row
+        if self.bias is not None:
+            self.bias.sparse = wanted
+
+    def forward(self, batch: PairBatch) -> torch.Tensor:
+        """Mean of J over the batch's pairs, a scalar.
+
+        Args:
+            batch: inputs (P, C), mask (P, C) bool, targets (P,); and as the output layer needs:
+                noise (P, S) and shifts (P, 1 + S) log P_w − log(K P_noise(w)) of the target and the noise (NCE), or
+                nodes (P, J), bits (P, J), path_mask (P, J) bool.
+        """
+        h = self.hidden(batch["inputs"], batch["mask"])  # (P, D)
+        return self._losses(h, batch).sum() / max(1, len(h))
+
+    def hidden(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """(P, C) words, True where there is one → (P, D)."""
+        total = (self.input(inputs) * mask[:, :, None]).sum(dim=1)  # (P, D)
+        if self.config.context == "sum":
+            return total
+        return total / mask.sum(dim=1, keepdim=True).clamp(min=1)  # by the words that are there, not by 2M
+
+    def _losses(self, h: torch.Tensor, batch: PairBatch) -> torch.Tensor:
+        """J of each pair, (P,)."""
+        if self.config.output == "softmax":
+            return functional.cross_entropy(h @ self.output.weight.T, batch["targets"], reduction="none")
+        if self.config.output == "hierarchical":
+            scores = torch.einsum("pd,pjd->pj", h, self.output(batch["nodes"]))  # (P, J)
+            signs = 1 - 2 * batch["bits"]  # + for 0, − for 1
+            return -(functional.logsigmoid(signs * scores) * batch["path_mask"]).sum(dim=1)
+        words = torch.cat([batch["targets"][:, None], batch["noise"]], dim=1)  # (P, 1 + S)
+        scores = torch.einsum("pd,psd->ps", h, self.output(words))
+        if self.bias is not None:
+            scores = scores + self.bias(words)[:, :, 0] + batch["shifts"]
+        noise = functional.logsigmoid(-scores[:, 1:]).mean(dim=1) * self.config.negatives  # K/S Σ_s
+        return -functional.logsigmoid(scores[:, 0]) - noise
+
+    def word_vectors(self) -> torch.Tensor:
+        """What the words are taken to mean after training, (V, D)."""
+        v, u = self.input.weight.detach(), self.output.weight.detach()
+        return v + u if self.config.vectors == "sum" else v.clone()
