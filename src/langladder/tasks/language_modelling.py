@@ -42,7 +42,7 @@ class LanguageModelling(Task):
         return self.state
 
     def set_carried(self, carried: Any) -> None:
-        """Put the state back. Copied, because a file's tensors may lie unaligned, which costs products their last bit."""
+        """Put the state back. Copied: the tensors of a file may lie unaligned, which costs products their last bit."""
         self.state = None if carried is None else tuple(part.to(self.device, copy=True) for part in carried)
 
 
