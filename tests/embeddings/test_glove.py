@@ -136,7 +136,7 @@ def test_kernel_parity_with_autograd(biases: bool, dim: int) -> None:
         np.testing.assert_allclose(array[:, 1], square.numpy(), rtol=2e-3)
 
 
-def test_order_has_each_pair_once_and_follows_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_has_each_pair_once_and_follows_the_seed() -> None:
     counts = random_counts(600)
     one, same, other = (Pairs.of(counts, x_max=100, alpha=0.75, seed=seed) for seed in (1, 1, 2))
     for pairs in (one, other):

@@ -7,17 +7,17 @@ Shape legend: V words, E pairs (non-zero counts), D dimensions. Parameters of on
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 STRIP = 512  # contexts: their parameters of 100 dimensions, 400 KB, fit into a second-level cache
 AHEAD = 4  # pairs: how early a pair's parameters are asked for
 CACHE_LINE = 16  # float32 values
+PREFETCH = "llvm.prefetch.p0i8"  # LLVM's name of the instruction
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(_: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
     """Ask the processor to bring `array[index]` into its cache; waits for nothing and changes nothing."""
 
@@ -26,7 +26,7 @@ def prefetch(_: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         word = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
-        instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        instruction = builder.module.globals.get(PREFETCH) or ir.Function(builder.module, kind, PREFETCH)
         builder.call(instruction, [address, word(1), word(3), word(1)])  # to be written, to be kept, data
         return context.get_dummy_value()
 
@@ -108,7 +108,7 @@ def train_pairs(
     for pair in range(first, last):
         coming = min(pair + AHEAD, last - 1)
         for k in range(0, row_size, CACHE_LINE):
-            prefetch(flat_words, rows[coming] * row_size + k)
+            prefetch(flat_words, rows[coming] * row_size + k)  # type: ignore[call-arg]
             prefetch(flat_contexts, columns[coming] * row_size + k)
         i, j = rows[pair], columns[pair]
         w, w_squares = words[i, 0], words[i, 1]  # (D,)
