@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from langladder.artefacts import atomic
 from langladder.errors import InputError
-from langladder.models.arpa_reader import ZERO, Reader, Tables
+from langladder.models.arpa_reader import ZERO, Reader, Tables, shown
 from langladder.models.backoff import BackoffLanguageModel
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
@@ -142,14 +142,14 @@ def read_arpa(path: Path, tokens: Sequence[str] | None = None) -> tuple[ArpaMode
     reader = Reader(path)
     sizes = reader.sizes()
     section = reader.section(1, sizes[0], len(sizes) == 1)
-    names = {word: token for token, word in MARKS.items()}
+    names = {word.encode(): token for token, word in MARKS.items()}
     if tokens is not None:
-        names |= {spell(text): token for token, text in enumerate(tokens) if token not in (PAD, *MARKS)}
+        names |= {spell(text).encode(): token for token, text in enumerate(tokens) if token not in (PAD, *MARKS)}
         known = list(tokens)
     else:
         new = [word for (word,), _ in section.rows if word not in names]
         names |= {word: token for token, word in enumerate(new, start=len(NAMES))}
-        known = [*NAMES, *(unspell(word) for word in new)]
+        known = [*NAMES, *(unspell(shown([word])) for word in new)]
 
     tables = Tables(len(known))
     for n, size in enumerate(sizes, start=1):

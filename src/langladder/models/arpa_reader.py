@@ -20,7 +20,7 @@ class Section:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: list[tuple[list[str], int]] = []  # words, line number
+        self.rows: list[tuple[list[bytes], int]] = []  # words (UTF-8), line number
         self.log_probs: list[float] = []
         self.log_backoffs: list[float] = []
 
@@ -97,7 +97,9 @@ class Reader:
                 raise self.wrong(f"{self._text(line)!r}: {error}") from error
             if not section.log_probs[-1] <= 0 or math.isnan(section.log_backoffs[-1]):
                 raise self.wrong(f"{self._text(line)!r}: log10 p must be at most 0, and log10 b a number")
-            section.rows.append((self._text(b" ".join(fields[1 : n + 1])).split(" "), self.number))
+            if n == 1:
+                self._text(line)  # longer n-grams hold words that order 1 has: so they can stay bytes
+            section.rows.append((fields[1 : n + 1], self.number))
         return section
 
     def end(self) -> None:
@@ -117,14 +119,14 @@ class Tables:
         self.log_backoffs: list[np.ndarray] = [np.zeros(vocab_size)]
         self.vocab_size = vocab_size
 
-    def add(self, section: Section, names: dict[str, int]) -> None:
+    def add(self, section: Section, names: dict[bytes, int]) -> None:
         """Add one order."""
         try:
             ids = np.array([[names[word] for word in words] for words, _ in section.rows], dtype=np.int64)
         except KeyError:
             word, line = next((w, line) for words, line in section.rows for w in words if w not in names)
             known = "the vocabulary given" if len(self.levels) == 1 else "the words of order 1"
-            raise InputError(f"{section.path}:{line}: {word!r} is not among {known}") from None
+            raise InputError(f"{section.path}:{line}: {shown([word])!r} is not among {known}") from None
         if len(self.levels) == 1:
             self._add_words(section, ids.reshape(-1))
         else:
@@ -143,7 +145,7 @@ class Tables:
         histories = numbers(self.words, self.starts, ids[:, :-1])  # (M, n) → (M,)
         if (histories < 0).any():
             words, line = section.rows[int(np.argmax(histories < 0))]
-            raise InputError(f"{section.path}:{line}: the file has {' '.join(words)!r}, but not its history")
+            raise InputError(f"{section.path}:{line}: the file has {shown(words)!r}, but not its history")
         keys = (histories - base) * self.vocab_size + ids[:, -1]
         order = np.argsort(keys, kind="stable")
         _refuse_repeats(section, keys, order)
@@ -167,6 +169,11 @@ class Tables:
         }
 
 
+def shown(words: list[bytes]) -> str:
+    """Words as text."""
+    return b" ".join(words).decode("utf-8", errors="replace")
+
+
 def _natural(base10: list[float]) -> np.ndarray:
     values = np.array(base10, dtype=np.float64)
     return np.where(values <= ZERO, -np.inf, values * math.log(10))
@@ -176,4 +183,4 @@ def _refuse_repeats(section: Section, keys: np.ndarray, order: np.ndarray) -> No
     repeated = np.flatnonzero(np.diff(keys[order]) == 0)
     if len(repeated):
         words, line = section.rows[int(order[repeated[0] + 1])]
-        raise InputError(f"{section.path}:{line}: {' '.join(words)!r} stands in the file twice")
+        raise InputError(f"{section.path}:{line}: {shown(words)!r} stands in the file twice")
