@@ -100,7 +100,7 @@ def test_step_parity_with_autograd(kind: tuple[str, str], context: str) -> None:
 
 @pytest.mark.parametrize("context", ["mean", "sum"])
 @pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
-def test_tree_step_parity_with_autograd(architecture: str, context: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_step_parity_with_autograd(architecture: str, context: str) -> None:
     """Hierarchical softmax learns window by window: the neighbours (or their mean) must reach the centre."""
     output = random_output((architecture, "hierarchical"), context=context)
     network = as_network(output)

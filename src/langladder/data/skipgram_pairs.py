@@ -56,7 +56,7 @@ class WindowBatches(StepBatches[SkipGramBatch]):
 
     def draw(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
         """Noise words of this shape."""
-        drawn = np.searchsorted(self.noise, rng.random(shape) * self.noise[-1], side="right")
+        drawn: np.ndarray = np.searchsorted(self.noise, rng.random(shape) * self.noise[-1], side="right")
         return drawn
 
     def validation(self) -> Sequence[SkipGramBatch]:
