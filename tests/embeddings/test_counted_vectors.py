@@ -77,7 +77,6 @@ def test_counted_vectors_stay_sparse_and_are_reproducible(kind: type[EmbeddingMe
     one, two = (rung(kind).fit(corpus, seed=seed, progress=str) for seed in (1, 2))
     assert issparse(one.vectors.matrix) and one.vectors.matrix.dtype == np.float32
     assert one.vectors.matrix.data.tobytes() == two.vectors.matrix.data.tobytes()
-    assert one.curve == two.curve
 
 
 def test_pmi_keeps_negative_values() -> None:
@@ -121,8 +120,8 @@ def test_svd_parity_with_a_dense_decomposition(matrix: dict[str, Any], power: fl
     np.testing.assert_allclose(
         fitted.vectors.matrix @ fitted.vectors.matrix.T, expected @ expected.T, atol=2e-2 * S[0] ** (2 * power)
     )
-    assert [row["singular_value"] for row in fitted.curve] == pytest.approx(S[:20].tolist(), rel=1e-3)
-    assert fitted.curve[-1]["kept"] == pytest.approx((S[:20] ** 2).sum() / (S**2).sum(), rel=1e-3)
+    assert fitted.vectors.about["singular_values"] == pytest.approx(S[:20].tolist(), rel=1e-3)
+    assert fitted.vectors.about["kept"][-1] == pytest.approx((S[:20] ** 2).sum() / (S**2).sum(), rel=1e-3)
 
 
 def test_svd_word_plus_context() -> None:

@@ -163,7 +163,7 @@ def clusters(seed: int = 0) -> WordCorpus:
 def test_cost_falls_and_topics_part(settings: dict[str, Any]) -> None:
     config = GloVe.Config(dim=8, epochs=40, x_max=10.0, **settings)
     fitted = GloVe(config).fit(clusters(), seed=1, progress=str)
-    costs = [row["cost"] for row in fitted.curve]
+    costs = [row["train_loss"] for row in fitted.curve]
     assert costs[-1] < 0.2 * costs[0] and costs[10] < costs[1]
     table = fitted.vectors.unit @ fitted.vectors.unit.T
     topic = np.arange(20) // 10

@@ -149,7 +149,7 @@ class GloVe(EmbeddingMethod):
                     f"GloVe diverged: lower learning_rate (now {config.learning_rate}; the paper's is 0.05)"
                 )
             progress(f"epoch {epoch} of {config.epochs}: cost {mean:.6f} a pair, {len(pairs.rows):,} pairs")
-            curve.append({"epoch": epoch, "cost": round(mean, 6)})
+            curve.append({"step": epoch, "train_loss": round(mean, 6)})
         vectors = parameters.words[:, 0] + parameters.contexts[:, 0]
         if config.vectors == "word":
             vectors = parameters.words[:, 0].copy()

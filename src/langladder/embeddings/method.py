@@ -67,7 +67,10 @@ class WordCorpus:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a method made: the vectors, and its learning curve (rows of a table; deterministic, so no times)."""
+    """What a method made: the vectors, and its learning curve where it has one.
+
+    The curve's rows have a `step` and any of `train_loss`, `validation_loss`, `lr`; deterministic, so no times.
+    """
 
     vectors: WordVectors
     curve: list[dict[str, Any]] = field(default_factory=list)

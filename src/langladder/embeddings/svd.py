@@ -71,13 +71,10 @@ class SVD(EmbeddingMethod):
             vectors += Vt.T * weights
         # Σ s² of all singular values is ‖M‖²; the rest is the squared error of the best rank-k matrix (Eckart, Young).
         kept = np.cumsum(S**2) / (matrix.data**2).sum()
-        curve = [
-            {"dimension": k + 1, "singular_value": round(float(S[k]), 6), "kept": round(float(kept[k]), 6)}
-            for k in range(config.dim)
-        ]
+        found = {"singular_values": [round(float(s), 6) for s in S], "kept": [round(float(share), 6) for share in kept]}
         vocabulary = corpus.vocabulary
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        return Fitted(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)
+        return Fitted(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | found))
 
 
 def truncated_svd(

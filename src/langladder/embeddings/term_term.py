@@ -44,9 +44,9 @@ class TermTerm(EmbeddingMethod):
 
 
 def sparse_vectors(method: Any, corpus: WordCorpus, seed: int, progress: Progress) -> Fitted:
-    """The rows of a method's matrix as word vectors, with one line about their size as learning curve."""
+    """The rows of a method's matrix as word vectors."""
     matrix = method.matrix(corpus).astype(np.float32)
     progress(f"{matrix.shape[0]:,} words × {matrix.shape[1]:,}: {matrix.nnz:,} entries")
     vocabulary = corpus.vocabulary
     vectors = WordVectors(vocabulary.words, matrix, vocabulary.counts, method.about(seed))
-    return Fitted(vectors, [{"entries": int(matrix.nnz), "density": round(matrix.nnz / np.prod(matrix.shape), 9)}])
+    return Fitted(vectors)
