@@ -2,21 +2,24 @@
 
 At each step every one of a sentence's K live hypotheses is extended by every token. Extensions are ranked by their
 summed log-probability: sums, not products, because 0.1⁴⁰⁰ is 0 in floating point and 400·ln 0.1 is not. Those among
-the best K that end in EOS are finished and kept; the K best others live on. Finished ones are compared by
+the best K that end in EOS are finished and kept; the K best others live on. When K are finished the search is over, so
+that K = 1 is greedy search. Finished ones are compared by their score: normalised by length, and for coverage of the
+source (`scores`).
 
-    score(y) = 1/T_y^α · Σ_t log P(y_t | y_<t, x),   T_y = number of tokens, EOS included
+A sentence is done early when no living hypothesis can reach what is returned. That is provable: with every further
+token a sum falls or stays, lp grows or stays (up to the length limit L), and no coverage penalty is above 0, hence
 
-since the plain sum (α = 0) favours short sentences: each token makes it smaller. α = 1 is the mean a token.
-
-A sentence is done when K hypotheses are finished, when none lives, or when no living one can still win. The last is
-provable: a continuation's sum is at most its beginning's, and its length at most the limit L, so that its score is at
-most Σ/L^α (the sum is negative: the longer, the nearer to 0).
+    score(any continuation of y) ≤ Σ_t log P(y_t) / lp(L)
 
 At its length limit a hypothesis may only take EOS, so everything returned is a whole sentence with its exact
 probability. All of a sentence's limits come from the sentence itself: which others share its batch changes nothing.
 
-Shapes: N sentences still searched, K beam width, R = N·K rows (a sentence's hypotheses adjacent), S source, V
-vocabulary, t tokens so far.
+Diverse beam search (Vijayakumar et al. 2016, algorithm 1) divides the K into G groups of B = K/G that search by
+themselves, except that at each step a group ranks every token v λ · (how often the groups before it chose v in this
+step) lower (their Hamming diversity). The penalty only ranks: the sums remain the model's own.
+
+Shapes: N sentences still searched, K beam width, R = N·K rows (a sentence's hypotheses adjacent, group by group), B
+hypotheses of a group, C candidates of a hypothesis, S source, V vocabulary, t tokens so far.
 """
 
 import math
@@ -26,6 +29,8 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
+from langladder.decoding.scores import LengthForm, coverage_penalty, normalised
+from langladder.errors import InputError
 from langladder.models.translator import State, Translator
 from langladder.schema import Config
 from langladder.text.specials import BOS, EOS, PAD
@@ -38,6 +43,10 @@ class BeamConfig(Config):
     """K; 1 is greedy search."""
     alpha: float = Field(default=0.7, ge=0, le=2)
     """Exponent of the length normalisation; 0 = none, 1 = mean log-probability a token."""
+    length_form: LengthForm = "power"
+    """T^α, or ((5 + T) / 6)^α as in Google's system."""
+    coverage: float = Field(default=0.0, ge=0)
+    """β of the coverage penalty; 0 = none. Only for models with attention."""
     n_best: int = Field(default=1, ge=1)
     """Translations returned for each sentence, at most `width`."""
     min_length: int = Field(default=1, ge=0)
@@ -48,6 +57,10 @@ class BeamConfig(Config):
     """Most tokens before EOS for each source token, plus 10."""
     early_stop: bool = True
     """Stop where nothing better can come; never changes the result."""
+    groups: int = Field(default=1, ge=1)
+    """G of diverse beam search; divides `width`. 1 = ordinary beam search."""
+    diversity: float = Field(default=0.5, ge=0)
+    """λ: what a token loses for each choice of it by an earlier group; without effect where `groups` is 1."""
 
     @model_validator(mode="after")
     def _check(self) -> "BeamConfig":
@@ -55,6 +68,8 @@ class BeamConfig(Config):
             raise ValueError(f"n_best={self.n_best} exceeds width={self.width}: a beam holds `width` hypotheses")
         if self.min_length > self.max_length:
             raise ValueError(f"min_length={self.min_length} exceeds max_length={self.max_length}")
+        if self.width % self.groups:
+            raise ValueError(f"groups={self.groups} does not divide width={self.width}: all groups are of one size")
         return self
 
 
@@ -65,7 +80,7 @@ class Hypothesis:
     Attributes:
         tokens: target ids, without BOS and EOS.
         log_prob: natural log of its probability given the source, EOS included.
-        score: `log_prob`, length-normalised.
+        score: `log_prob`, normalised by length and coverage.
         attention: (T, S) float32, T = len(tokens) + 1: how much of each source position was read for each token and
             for EOS; None for a model without attention.
     """
@@ -74,11 +89,6 @@ class Hypothesis:
     log_prob: float
     score: float
     attention: np.ndarray | None = None
-
-
-def normalised(log_prob: float, length: int, alpha: float) -> float:
-    """Σ log P / T^α for a hypothesis of `length` tokens, EOS included."""
-    return log_prob / math.pow(length, alpha)
 
 
 @torch.no_grad()
@@ -91,11 +101,20 @@ def beam_search(model: Translator, source: torch.Tensor, config: BeamConfig) -> 
 
     Returns:
         For each sentence its `n_best` hypotheses (fewer if fewer exist), best first, no two alike.
+
+    Raises:
+        InputError: a coverage penalty is asked of a model without attention.
     """
     search = _Search.begin(model, source, config)
     while len(search.sentences):
         search.advance()
-    return [sorted(found, key=lambda hypothesis: -hypothesis.score)[: config.n_best] for found in search.finished]
+    return [_best(groups, config.n_best) for groups in search.finished]
+
+
+def _best(groups: list[list[Hypothesis]], count: int) -> list[Hypothesis]:
+    """The best `count` of all groups' hypotheses, each sentence once."""
+    distinct = {tuple(hypothesis.tokens): hypothesis for group in groups for hypothesis in group}
+    return sorted(distinct.values(), key=lambda hypothesis: -hypothesis.score)[:count]
 
 
 @dataclass
@@ -104,7 +123,7 @@ class _Search:
 
     model: Translator
     config: BeamConfig
-    finished: list[list[Hypothesis]]
+    finished: list[list[list[Hypothesis]]]  # of each sentence of the batch, of each group
     sentences: torch.Tensor  # (N,)
     limits: torch.Tensor  # (N,) most tokens before EOS
     widths: list[int]  # source length of each sentence of the batch
@@ -120,12 +139,12 @@ class _Search:
         lengths = mask.sum(dim=1)
         rows = torch.arange(N, device=device).repeat_interleave(K)  # (R,)
         log_prob = torch.full((N, K), -math.inf, dtype=torch.float64, device=device)
-        log_prob[:, 0] = 0.0  # one beginning, BOS
-        limits = (config.max_ratio * lengths + 10).long().clamp(max=config.max_length)
+        log_prob[:, :: K // config.groups] = 0.0  # one beginning a group, BOS
+        limits = length_limits(lengths, config.max_ratio, config.max_length)
         return cls(
             model=model,
             config=config,
-            finished=[[] for _ in range(N)],
+            finished=[[[] for _ in range(config.groups)] for _ in range(N)],
             sentences=torch.arange(N, device=device),
             limits=limits.clamp(min=config.min_length),
             widths=lengths.tolist(),
@@ -134,6 +153,11 @@ class _Search:
             log_prob=log_prob,
         )
 
+    @property
+    def group_size(self) -> int:
+        """B."""
+        return self.config.width // self.config.groups
+
     def advance(self) -> None:
         """Extend every hypothesis by one token; take out what is finished and the sentences that are done."""
         N, K, t = self.prefix.shape[0], self.config.width, self.prefix.shape[2] - 1
@@ -141,44 +165,67 @@ class _Search:
         if weights is not None:
             step = weights.view(N, K, 1, -1)
             self.attention = step if self.attention is None else torch.cat([self.attention, step], dim=2)
+        elif self.config.coverage:
+            raise InputError(
+                f"coverage={self.config.coverage}: {type(self.model).__name__} has no attention weights, from which "
+                "the coverage of a source is known; allowed is 0"
+            )
         allowed = self._allowed(log_probs.view(N, K, -1), t)  # (N, K, V)
-        # A hypothesis' K + 1 best tokens are all that can matter: K live on at most, and EOS only ranks among them.
-        values, tokens = allowed.topk(min(K + 1, allowed.shape[2]), dim=2)  # (N, K, C)
-        best, place = (self.log_prob.unsqueeze(2) + values).flatten(1).sort(dim=1, descending=True, stable=True)
-        parent, token = place // values.shape[2], tokens.flatten(1).gather(1, place)  # (N, K·C)
-        ends = token == EOS
-        self._finish((ends & best.isfinite())[:, :K], best, parent)
-        living = torch.argsort(ends.long(), dim=1, stable=True)[:, :K]  # the K best that do not end
-        ended = ends.gather(1, living)
-        self.log_prob = best.gather(1, living).masked_fill(ended, -math.inf)
-        self._select(parent.gather(1, living), token.gather(1, living))
+        chosen = torch.zeros_like(allowed[:, 0]) if self.config.groups > 1 else None  # (N, V) times, by earlier groups
+        parents, tokens, sums = zip(
+            *(self._extend(group, allowed, chosen) for group in range(self.config.groups)), strict=True
+        )
+        self.log_prob = torch.cat(sums, dim=1)  # (N, K)
+        self._select(torch.cat(parents, dim=1), torch.cat(tokens, dim=1))
         self._drop_done()
+
+    def _extend(
+        self, group: int, allowed: torch.Tensor, chosen: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The extensions of a group that live on, as parent, token and sum (N, B); keeps those that end.
+
+        `chosen` makes the ranking diverse, and learns what this group chose.
+        """
+        B, first = self.group_size, group * self.group_size
+        log_probs, before = allowed[:, first : first + B], self.log_prob[:, first : first + B]  # (N, B, V), (N, B)
+        ranked = log_probs if chosen is None else log_probs - self.config.diversity * chosen.unsqueeze(1)
+        # A hypothesis' B + 1 best tokens are all that can matter: B live on at most, and EOS only ranks among them.
+        values, tokens = ranked.topk(min(B + 1, ranked.shape[2]), dim=2)  # (N, B, C)
+        best, place = (before.unsqueeze(2) + values).flatten(1).sort(dim=1, descending=True, stable=True)
+        parent, token = place // values.shape[2], tokens.flatten(1).gather(1, place)  # (N, B·C)
+        if chosen is not None:
+            chosen.scatter_add_(1, token[:, :B], best[:, :B].isfinite().to(chosen.dtype))
+            rows = torch.arange(len(parent), device=parent.device).unsqueeze(1)
+            best = before.gather(1, parent) + log_probs[rows, parent, token]  # the model's own sums
+        ends = token == EOS
+        self._finish(group, (ends & best.isfinite())[:, :B], best, parent + first)
+        living = torch.argsort(ends.long(), dim=1, stable=True)[:, :B]  # the B best that do not end
+        over = ends.gather(1, living)
+        if chosen is not None:  # a group with B finished has done its part; without groups the sentence is done
+            full = [len(self.finished[sentence][group]) == B for sentence in self.sentences.tolist()]
+            over = over | torch.tensor(full, device=over.device).unsqueeze(1)
+        sums = best.gather(1, living).masked_fill(over, -math.inf)
+        return parent.gather(1, living) + first, token.gather(1, living), sums
 
     def _allowed(self, log_probs: torch.Tensor, t: int) -> torch.Tensor:
         """Log-probabilities (N, K, V), −inf for what may not come after t tokens."""
-        allowed = log_probs.clone()
-        allowed[..., [PAD, BOS]] = -math.inf
-        if t < self.config.min_length:
-            allowed[..., EOS] = -math.inf
+        allowed = forbid(log_probs, EOS if t < self.config.min_length else None)
         full = self.limits <= t  # (N,)
-        if bool(full.any()):
-            end = allowed[full][..., EOS]
-            allowed[full] = -math.inf
-            allowed[full.nonzero()[:, 0], :, EOS] = end
-        return allowed
+        return only_eos(allowed, full) if bool(full.any()) else allowed
 
-    def _finish(self, ending: torch.Tensor, best: torch.Tensor, parent: torch.Tensor) -> None:
-        """Keep the extensions marked in `ending` (N, K) as finished hypotheses."""
+    def _finish(self, group: int, ending: torch.Tensor, best: torch.Tensor, parent: torch.Tensor) -> None:
+        """Keep the extensions marked in `ending` (N, B) as finished hypotheses of a group."""
         for row, rank in ending.nonzero().tolist():
             sentence, beam = int(self.sentences[row]), int(parent[row, rank])
-            if len(self.finished[sentence]) == self.config.width:
+            if len(self.finished[sentence][group]) == self.group_size:
                 continue
             tokens, log_prob = self.prefix[row, beam, 1:].tolist(), float(best[row, rank])
-            score = normalised(log_prob, len(tokens) + 1, self.config.alpha)
+            score = normalised(log_prob, len(tokens) + 1, self.config.alpha, self.config.length_form)
             attention = None
             if self.attention is not None:
                 attention = self.attention[row, beam, :, : self.widths[sentence]].float().cpu().numpy().copy()
-            self.finished[sentence].append(Hypothesis(tokens, log_prob, score, attention))
+                score += coverage_penalty(attention, self.config.coverage) if self.config.coverage else 0.0
+            self.finished[sentence][group].append(Hypothesis(tokens, log_prob, score, attention))
 
     def _select(self, parent: torch.Tensor, token: torch.Tensor) -> None:
         """Let the hypotheses (N, K) that extend `parent` by `token` live on."""
@@ -206,10 +253,33 @@ class _Search:
         beams = torch.arange(K, device=rows.device)
         self.state = self.model.reorder(self.state, (rows.unsqueeze(1) * K + beams).flatten())
 
-    def _done(self, finished: list[Hypothesis], best_living: float, limit: int) -> bool:
-        if len(finished) == self.config.width or best_living == -math.inf:
+    def _done(self, finished: list[list[Hypothesis]], best_living: float, limit: int) -> bool:
+        if best_living == -math.inf or all(len(group) == self.group_size for group in finished):
             return True
-        if not self.config.early_stop or len(finished) < self.config.n_best:
+        if not self.config.early_stop:
             return False
-        worst_returned = sorted((hypothesis.score for hypothesis in finished), reverse=True)[self.config.n_best - 1]
-        return worst_returned >= normalised(best_living, limit + 1, self.config.alpha)
+        returned = _best(finished, self.config.n_best)
+        if len(returned) < self.config.n_best:
+            return False
+        # score(any continuation) ≤ Σ / lp(L), L the most tokens there can be, EOS included: see the module's proof.
+        bound = normalised(best_living, limit + 1, self.config.alpha, self.config.length_form)
+        return returned[-1].score >= bound
+
+
+def length_limits(lengths: torch.Tensor, max_ratio: float, max_length: int) -> torch.Tensor:
+    """Most tokens before EOS for sources of so many tokens, (N,) → (N,): max_ratio for each, plus 10."""
+    return (max_ratio * lengths + 10).long().clamp(max=max_length)
+
+
+def forbid(log_probs: torch.Tensor, token: int | None = None) -> torch.Tensor:
+    """A copy of log-probabilities (…, V) with −inf for PAD, BOS and one token more."""
+    allowed = log_probs.clone()
+    allowed[..., [PAD, BOS] if token is None else [PAD, BOS, token]] = -math.inf
+    return allowed
+
+
+def only_eos(allowed: torch.Tensor, full: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities (N, …, V) with −inf for all but EOS in the rows `full` (N,)."""
+    others = torch.ones(allowed.shape[-1], dtype=torch.bool, device=allowed.device)
+    others[EOS] = False
+    return allowed.masked_fill(full.view(-1, *[1] * (allowed.ndim - 1)) & others, -math.inf)

@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
+from langladder.decoding.sample_translations import SampleConfig, sample_translations
 from langladder.errors import InputError
 from langladder.models.translator import Translator
 from langladder.text.specials import EOS
@@ -16,16 +17,16 @@ from langladder.text.specials import EOS
 def translate(
     model: Translator,
     sources: Sequence[np.ndarray],
-    config: BeamConfig,
+    config: BeamConfig | SampleConfig,
     *,
     batch_tokens: int = 1024,
     progress: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The best translations of each sentence.
+    """The best translations of each sentence, or some drawn ones, as `config` says.
 
     Args:
         sources: for each sentence its ids, EOS last.
-        batch_tokens: the most source cells (sentences × longest) of a batch; each is searched `config.width` times.
+        batch_tokens: the most source cells (sentences × longest) of a batch; each is searched `width` times.
         progress: whether to show a bar.
 
     Raises:
@@ -47,10 +48,16 @@ def translate(
             for rows in pack(order, lengths, batch_tokens):
                 batch = pad([sources[row] for row in rows]).to(device)
                 with torch.autocast(device.type, enabled=False):
-                    found = beam_search(model, batch, config)
+                    found = _decode(model, batch, config)
                 for row, hypotheses in zip(rows, found, strict=True):
                     results[row] = hypotheses
                 bar.update(len(rows))
     finally:
         model.train(training)
     return results
+
+
+def _decode(model: Translator, batch: torch.Tensor, config: BeamConfig | SampleConfig) -> list[list[Hypothesis]]:
+    if isinstance(config, SampleConfig):
+        return sample_translations(model, batch, config)
+    return beam_search(model, batch, config)
