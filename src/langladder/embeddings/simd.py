@@ -14,16 +14,17 @@ No bounds are checked: i and d must be ≥ 0, and d + 8 ≤ number of columns.
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
+cgutils: Any = untyped_cgutils
 
 
-class Float8(types.Type):  # type: ignore[misc]
+class Float8(types.Type):
     """Type of eight float32 in a register."""
 
     def __init__(self) -> None:
@@ -31,12 +32,17 @@ class Float8(types.Type):  # type: ignore[misc]
 
 
 @register_model(Float8)
-class _Float8Model(models.PrimitiveModel):  # type: ignore[misc]
+class _Float8Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR)
+        super().__init__(manager, kind, VECTOR)  # type: ignore[no-untyped-call]
 
 
 float8 = Float8()
+
+
+def _built_in(function: Any) -> Any:
+    """`numba.extending.intrinsic`: what is called in a kernel is not the Python function, so it has no Python type."""
+    return intrinsic(function)
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, i: Any, d: Any) -> Any:
@@ -45,13 +51,13 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, i: Any, d: Any) 
     return builder.bitcast(place, VECTOR.as_pointer())
 
 
-@intrinsic
+@_built_in
 def zeros8(typing: Any) -> Any:  # noqa: ARG001 - Numba's signature, here and below
     """Eight zeros."""
     return float8(), lambda context, builder, signature, args: ir.Constant(VECTOR, [0.0] * LANES)  # noqa: ARG005
 
 
-@intrinsic
+@_built_in
 def load8(typing: Any, array: Any, i: Any, d: Any) -> Any:  # noqa: ARG001
     """array[i, d : d + 8]."""
 
@@ -61,7 +67,7 @@ def load8(typing: Any, array: Any, i: Any, d: Any) -> Any:  # noqa: ARG001
     return float8(array, types.intp, types.intp), build
 
 
-@intrinsic
+@_built_in
 def store8(typing: Any, array: Any, i: Any, d: Any, values: Any) -> Any:  # noqa: ARG001
     """array[i, d : d + 8] = values."""
 
@@ -72,7 +78,7 @@ def store8(typing: Any, array: Any, i: Any, d: Any, values: Any) -> Any:  # noqa
     return types.void(array, types.intp, types.intp, float8), build
 
 
-@intrinsic
+@_built_in
 def splat8(typing: Any, value: Any) -> Any:  # noqa: ARG001
     """The same number eight times."""
 
@@ -85,13 +91,13 @@ def splat8(typing: Any, value: Any) -> Any:  # noqa: ARG001
     return float8(types.float32), build
 
 
-@intrinsic
+@_built_in
 def add8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
     """a + b."""
     return float8(float8, float8), lambda context, builder, signature, args: builder.fadd(*args)  # noqa: ARG005
 
 
-@intrinsic
+@_built_in
 def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
     """a · b + c, rounded once."""
 
@@ -102,13 +108,13 @@ def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
     return float8(float8, float8, float8), build
 
 
-@intrinsic
+@_built_in
 def divide8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
     """a / b."""
     return float8(float8, float8), lambda context, builder, signature, args: builder.fdiv(*args)  # noqa: ARG005
 
 
-@intrinsic
+@_built_in
 def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
     """min(max(a, −limit), limit)."""
 
@@ -121,7 +127,7 @@ def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
     return float8(float8, float8), build
 
 
-@intrinsic
+@_built_in
 def sum8(typing: Any, a: Any) -> Any:  # noqa: ARG001
     """The sum of the eight, as a tree: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
 

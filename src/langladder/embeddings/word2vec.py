@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
@@ -41,7 +41,7 @@ class Word2VecConfig(Word2VecSettings):
     lr: float = Field(default=0.025, gt=0)  # falls linearly …
     min_lr: float = Field(default=1e-4, ge=0)  # … to this
     threads: int = Field(default=1, ge=1)  # more than 1: lock-free, not reproducible
-    block: int = Field(default=16, ge=8, multiple_of=8)  # L, words that learn together and share noise
+    block: int = Field(default=32, ge=8, multiple_of=8)  # L, words that learn together and share noise
     shared_negatives: int = Field(default=16, ge=8, multiple_of=8)  # S, noise words of a block, weighing K/S each
 
     @model_validator(mode="after")

@@ -7,6 +7,8 @@ which share each load; callers leave room for a last incomplete group, whose coe
 Shape legend: D dimensions, W words of a chunk of text, V vocabulary.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -20,20 +22,20 @@ Q1, Q2, Q3 = np.float32(62370), np.float32(3150), np.float32(28)
 
 
 @njit(nogil=True, cache=True)
-def random_bits(state: np.ndarray) -> np.uint64:
+def random_bits(state: np.ndarray) -> Any:
     """The next 64 bits of xorshift64* (Vigna 2016); `state` (1,) uint64, never 0."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
     state[0] = x
-    return x * np.uint64(2685821657736338717)  # type: ignore[no-any-return]
+    return x * np.uint64(2685821657736338717)
 
 
 @njit(nogil=True, cache=True)
-def random_unit(state: np.ndarray) -> float:
+def random_unit(state: np.ndarray) -> Any:
     """Uniform in [0, 1)."""
-    return (random_bits(state) >> np.uint64(11)) * ONE_OVER_2_53  # type: ignore[no-any-return]
+    return (random_bits(state) >> np.uint64(11)) * ONE_OVER_2_53
 
 
 @njit(nogil=True, cache=True)
@@ -290,3 +292,37 @@ def add_running_sums(rows: np.ndarray, count: int, out: np.ndarray) -> None:
         for j in range(count):
             total = add8(total, load8(rows, j, d))
             store8(out, j, d, add8(total, load8(out, j, d)))
+
+
+@njit(nogil=True, cache=True)
+def window_sum(
+    sums: np.ndarray, first: int, end: int, rows: np.ndarray, own: int, factor: np.float32, out: np.ndarray, i: int
+) -> None:
+    """out[i] ← factor · (Σ rows[first:end] − rows[own]), of the rows' running sums."""
+    x = splat8(factor)
+    minus = splat8(-factor)
+    for d in range(0, out.shape[1], 8):
+        less = multiply_add(minus, add8(load8(sums, first, d), load8(rows, own, d)), zeros8())
+        store8(out, i, d, multiply_add(x, load8(sums, end, d), less))
+
+
+@njit(nogil=True, cache=True)
+def learn_pair(g: np.float32, H: np.ndarray, u: np.ndarray, dH: np.ndarray, du: np.ndarray, i: int) -> None:
+    """dH[i] += g u[i]; du[i] ← g H[i]."""
+    x = splat8(g)
+    for d in range(0, H.shape[1], 8):
+        store8(dH, i, d, multiply_add(x, load8(u, i, d), load8(dH, i, d)))
+        store8(du, i, d, multiply_add(x, load8(H, i, d), zeros8()))
+
+
+@njit(nogil=True, cache=True)
+def spread(
+    factor: np.float32, dH: np.ndarray, i: int, edges: np.ndarray, first: int, end: int, dx: np.ndarray, own: int
+) -> None:
+    """The way back of `window_sum`: what each row of the window gets, as steps of a running sum, less one's own."""
+    x, minus = splat8(factor), splat8(-factor)
+    for d in range(0, dH.shape[1], 8):
+        h = load8(dH, i, d)
+        store8(edges, first, d, multiply_add(x, h, load8(edges, first, d)))
+        store8(edges, end, d, multiply_add(minus, h, load8(edges, end, d)))
+        store8(dx, own, d, multiply_add(minus, h, load8(dx, own, d)))

@@ -24,15 +24,17 @@ from langladder.embeddings.word2vec_kernels import (
     add_combination,
     add_combinations,
     add_running_sums,
-    add_scaled,
     draw_noise,
     fill_zero,
     gather,
+    learn_pair,
     logistic,
     products,
     row_products,
     running_sums,
     scatter_add,
+    spread,
+    window_sum,
 )
 
 MEASURED = 16  # the loss is taken in every 16th block
@@ -210,9 +212,7 @@ def cbow_negative(
                 t, reach = block + i - low, before[block + i] + after[block + i]
                 scales[i] = f32(1) / f32(reach) if mean else f32(1)
                 weights[i] = f32(negatives) / f32(S)
-                add_scaled(scales[i], sums, t + after[block + i] + 1, H, i)
-                add_scaled(-scales[i], sums, t - before[block + i], H, i)
-                add_scaled(-scales[i], x, t, H, i)
+                window_sum(sums, t - before[block + i], t + after[block + i] + 1, x, t, scales[i], H, i)
         loss = _learn_noise(H, dH, L, weights, N, dN, shifts, G, GT, shift_gradient, measure)
 
         for i in range(size):
@@ -231,14 +231,11 @@ def cbow_negative(
                     loss -= math.log(max(f32(1e-7), P[0, i]))
                 # ∂J/∂score = σ(score) − 1
                 g, t = f32(1) - P[0, i], block + i - low
-                add_scaled(g, u, i, dH, i)
-                add_scaled(g, H, i, du, i)
+                learn_pair(g, H, u, dH, du, i)
                 if learn_shift:
                     shift[words[block + i]] += rate * g
                 # ∂h_i/∂x_j = 1 / (number of context words)
-                add_scaled(scales[i], dH, i, edges, t - before[block + i])
-                add_scaled(-scales[i], dH, i, edges, t + after[block + i] + 1)
-                add_scaled(-scales[i], dH, i, dx, t)
+                spread(scales[i], dH, i, edges, t - before[block + i], t + after[block + i] + 1, dx, t)
         total += loss
         if learn_shift:
             for s in range(S):

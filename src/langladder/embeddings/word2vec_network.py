@@ -76,7 +76,7 @@ class Word2VecNetwork(nn.Module):
 
     def hidden(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """(P, C) words, True where there is one → (P, D)."""
-        total = (self.input(inputs) * mask[:, :, None]).sum(dim=1)  # (P, D)
+        total: torch.Tensor = (self.input(inputs) * mask[:, :, None]).sum(dim=1)  # (P, D)
         if self.config.context == "sum":
             return total
         return total / mask.sum(dim=1, keepdim=True).clamp(min=1)  # by the words that are there, not by 2M

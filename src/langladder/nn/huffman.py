@@ -108,7 +108,7 @@ def _join(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _paths(parents: np.ndarray, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offsets, nodes and bits of all words' paths: all words climb one step at a time, until the last is at the root."""
+    """Offsets, nodes and bits of all words' paths: all climb one step at a time, until the last is at the root."""
     words = (len(parents) + 1) // 2
     root = 2 * words - 2
     depths = np.zeros(len(parents), dtype=np.int64)
