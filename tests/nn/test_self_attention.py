@@ -2,10 +2,11 @@
 
 import math
 
+import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.nn.masks import causal, not_padding
+from langladder.nn.masks import banded, causal, not_padding
 from langladder.nn.positions import sinusoidal
 from langladder.nn.self_attention import CausalSelfAttention, attend
 
@@ -24,9 +25,39 @@ def test_parity_of_fused_kernel_and_equation():
     layer = CausalSelfAttention(width=12, heads=3, dropout=0.0)
     x = torch.randn(2, 9, 12)
     mixed, weights = layer.forward_equation(x)
-    assert_close(layer(x), mixed)
+    assert_close(layer(x)[0], mixed)
     assert_close(weights.sum(-1), torch.ones(2, 3, 9))
     assert (weights.triu(1) == 0).all()
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 8, 11, 16])
+def test_parity_of_blocks_and_banded_equation(length):
+    """Lengths below the window, at its multiples, and between them."""
+    torch.manual_seed(0)
+    layer = CausalSelfAttention(width=12, heads=3, dropout=0.0, window=4)
+    x = torch.randn(2, length, 12)
+    mixed, weights = layer.forward_equation(x)
+    assert_close(layer(x)[0], mixed)
+    assert (weights.tril(-4) == 0).all() and (weights.triu(1) == 0).all()
+
+
+@pytest.mark.parametrize("window", [None, 2, 5, 40])
+def test_reading_on_from_the_past_equals_reading_anew(window):
+    torch.manual_seed(0)
+    layer = CausalSelfAttention(width=12, heads=3, dropout=0.0, window=window)
+    x = torch.randn(2, 13, 12)
+    whole, _ = layer(x)
+    past, parts = None, []
+    for part in x.split([3, 1, 1, 6, 2], dim=1):
+        mixed, past = layer(part, past)
+        parts.append(mixed)
+    assert_close(torch.cat(parts, dim=1), whole)
+    assert past[0].shape == (2, 3, 13 if window is None else min(13, window - 1), 4)  # a band keeps no more than it needs
+
+
+def test_golden_banded_mask():
+    assert banded(2, 4, 2).tolist() == [[False, True, True, False], [False, False, True, True]]
+    assert torch.equal(banded(5, 5, None), causal(5))
 
 
 def test_causal_and_padding_masks():

@@ -1,25 +1,37 @@
-"""GPT: a decoder-only Transformer with pre-norm (Radford et al. 2018, 2019; "GPT-2" in what follows).
+"""GPT: a decoder-only Transformer (Radford et al. 2018 and 2019, Brown et al. 2020).
 
-    x⁰ = E w + P,   a = x + Attention(LN(x)),   x' = a + W₂ GELU(W₁ LN(a)),   P(next) = softmax(E LN(xᴺ))
+    x⁰ = E w + P
+    pre-norm (GPT-2, GPT-3):  a = x + Attention(LN(x)),   x' = a + W₂ GELU(W₁ LN(a)),   P(next) = softmax(E LN(xᴺ))
+    post-norm (GPT-1):        a = LN(x + Attention(x)),   x' = LN(a + W₂ GELU(W₁ a)),   P(next) = softmax(E xᴺ)
 
-As in GPT-2: layer norm before each sublayer and once at the end, GELU in its tanh form, the embedding table as output
-layer, weights N(0, 0.02), and those that write to the residual path scaled by 1/√(2N), because 2N sublayers add up.
-Positions are learned (GPT-2) or sinusoidal (Vaswani et al. 2017). Right-padding changes nothing: no real token sees it.
+GELU in its tanh form; the embedding table is the output layer unless untied; weights begin as N(0, 0.02). With pre-norm
+those that write to the residual path are scaled by 1/√(2N), because 2N sublayers add up (GPT-2, section 2.3).
 
-Shape legend: B rows, T tokens, D width, N layers.
+GPT-3 alternates dense and locally banded attention: with `sparse_window` = w every second layer, the second one first,
+sees the last w positions only. Its paper says neither w nor which layers come first.
+
+Positions are learned (all three papers), sinusoidal (Vaswani et al. 2017; then embeddings are multiplied by √D, as
+there), or none, which leaves only the causal mask to tell the order. Without residual connections the network is there
+to be measured, not to be used. Right-padding changes nothing: no real token sees it.
+
+`advance` keeps keys and values of what was read, so each new token costs one position, not all. A text longer than the
+context loses its oldest tokens; then every token's position changes and the whole window is read anew.
+
+Shape legend: B rows, T tokens, S tokens read before, C context, D width, N layers, h heads, d = D/h.
 """
 
-from typing import Any, ClassVar, Literal
+import math
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import Field, model_validator
 from torch import nn
 
 from langladder import schema
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.positions import sinusoidal
-from langladder.nn.self_attention import CausalSelfAttention
+from langladder.nn.self_attention import CausalSelfAttention, Past
 
 INITIAL_STD = 0.02
 
@@ -32,7 +44,10 @@ class GPTConfig(schema.Config):
     layers: int = Field(default=4, ge=1, le=128)
     heads: int = Field(default=4, ge=1, le=128)
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    positions: Literal["learned", "sinusoidal"] = "learned"
+    norm: Literal["pre", "post"] = "pre"  # layer norm before each sublayer, or after its residual connection
+    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all see all
+    residual: bool = True  # false: for ablations only
     tie_weights: bool = True
 
     @model_validator(mode="after")
@@ -43,47 +58,67 @@ class GPTConfig(schema.Config):
             )
         if self.positions == "sinusoidal" and self.width % 2:
             raise ValueError(f"width={self.width} is odd: sinusoidal positions come in pairs (sine, cosine)")
+        if self.sparse_window is not None and self.layers < 2:
+            raise ValueError(f"sparse_window={self.sparse_window} with layers=1: the second layer is the first sparse one")
         return self
 
 
-class Block(nn.Module):
-    """One pre-norm layer: attention, then a feed-forward network of four times the width, each added to its input."""
+class Cache(NamedTuple):
+    """What `GPT.advance` remembers: the last ≤ C tokens (B, S), and each layer's keys and values of them."""
 
-    def __init__(self, config: GPTConfig) -> None:
+    tokens: torch.Tensor
+    layers: list[Past]
+
+
+class Block(nn.Module):
+    """One layer: attention, then a feed-forward network of four times the width, each added to its input."""
+
+    def __init__(self, config: GPTConfig, window: int | None) -> None:
         super().__init__()
         D = config.width
+        self.pre, self.residual = config.norm == "pre", config.residual
         self.norm_attention, self.norm_feed = nn.LayerNorm(D), nn.LayerNorm(D)
-        self.attention = CausalSelfAttention(width=D, heads=config.heads, dropout=config.dropout)
+        self.attention = CausalSelfAttention(width=D, heads=config.heads, dropout=config.dropout, window=window)
         self.expand, self.contract = nn.Linear(D, 4 * D), nn.Linear(4 * D, D)
         self.activation = nn.GELU(approximate="tanh")
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(B, T, D) → (B, T, D)."""
-        # a = x + Attention(LN(x))
-        x = x + self.dropout(self.attention(self.norm_attention(x)))
-        # x' = a + W₂ GELU(W₁ LN(a))
-        inner = self.activation(self.expand(self.norm_feed(x)))  # (B, T, 4D)
-        out: torch.Tensor = x + self.dropout(self.contract(inner))
+    def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
+        """(B, T, D) → (B, T, D), and the keys and values for the next call."""
+        # pre: a = x + Attention(LN(x)); post: a = LN(x + Attention(x))
+        mixed, past = self.attention(self.norm_attention(x) if self.pre else x, past)
+        a = self._add(x, mixed, self.norm_attention)
+        # pre: x' = a + W₂ GELU(W₁ LN(a)); post: x' = LN(a + W₂ GELU(W₁ a))
+        inner = self.activation(self.expand(self.norm_feed(a) if self.pre else a))  # (B, T, 4D)
+        return self._add(a, self.contract(inner), self.norm_feed), past
+
+    def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
+        change = self.dropout(change)
+        total = x + change if self.residual else change
+        out: torch.Tensor = total if self.pre else norm(total)
         return out
 
 
 class GPT(NeuralLanguageModel):
-    """Token and position embeddings → N blocks → layer norm → softmax."""
+    """Token and position embeddings → N blocks → layer norm (pre-norm only) → softmax."""
 
     Config: ClassVar[type[schema.Config]] = GPTConfig
-    position: torch.Tensor
+    context: int
+    position: torch.Tensor | None
 
     def __init__(self, config: GPTConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
         self.context = config.context
         self.embedding = nn.Embedding(vocab_size, config.width)
+        self.embedding_scale = math.sqrt(config.width) if config.positions == "sinusoidal" else 1.0
         if config.positions == "learned":
             self.position = nn.Parameter(torch.empty(config.context, config.width))
         else:
-            self.register_buffer("position", sinusoidal(config.context, config.width), persistent=False)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(config.width)
+            table = sinusoidal(config.context, config.width) if config.positions == "sinusoidal" else None
+            self.register_buffer("position", table, persistent=False)
+        windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
+        self.blocks = nn.ModuleList(Block(config, window) for window in windows)
+        self.norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         tied = self.embedding.weight if config.tie_weights else None
         self.head = SoftmaxOutput(width=config.width, vocab_size=vocab_size, tied=tied, bias=False)
@@ -91,23 +126,45 @@ class GPT(NeuralLanguageModel):
 
     def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
         """See `NeuralLanguageModel.forward`; T must not exceed the context."""
-        assert self.context is not None and tokens.shape[1] <= self.context, (tokens.shape, self.context)
-        x = self.dropout(self.embedding(tokens) + self.position[: tokens.shape[1]])  # (B, T, D)
-        for block in self.blocks:
-            x = block(x)
-        return self.norm(x), None
+        return self._read(tokens, None)[0], None
+
+    @torch.no_grad()
+    def advance(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, Cache]:
+        """See `LanguageModel.advance`; the state is the cache. What `next_log_probs` says of the whole prefix."""
+        held = tokens if state is None else torch.cat([state.tokens, tokens], dim=1)  # (B, S + n)
+        if held.shape[1] > self.context:  # the window slides: what is cached stood at other positions
+            tokens = held = held[:, -self.context :]
+            state = None
+        with scoring(self, tokens.device.type):
+            hidden, layers = self._read(tokens, state)  # (B, n, D)
+            return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), Cache(held, layers)
+
+    def _read(self, tokens: torch.Tensor, cache: Cache | None) -> tuple[torch.Tensor, list[Past]]:
+        """Hidden states (B, T, D) of the tokens after those of the cache, and every layer's keys and values."""
+        start = 0 if cache is None else cache.tokens.shape[1]
+        stop = start + tokens.shape[1]
+        assert stop <= self.context, (start, tokens.shape, self.context)
+        # x⁰ = E w + P
+        x = self.embedding(tokens) * self.embedding_scale  # (B, T, D)
+        x = self.dropout(x if self.position is None else x + self.position[start:stop])
+        kept = []
+        for number, block in enumerate(self.blocks):
+            x, past = block(x, None if cache is None else cache.layers[number])
+            kept.append(past)
+        return self.norm(x), kept
 
     def _initialise(self, config: GPTConfig) -> None:
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=INITIAL_STD)
                 nn.init.zeros_(module.bias)
-        for module in self.modules():
-            if isinstance(module, Block):
-                for writer in (module.attention.output, module.contract):
-                    nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)
+        if config.norm == "pre" and config.residual:
+            for block in self.blocks:
+                for writer in (block.attention.output, block.contract):  # type: ignore[union-attr]
+                    nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)  # type: ignore
         nn.init.normal_(self.embedding.weight, std=INITIAL_STD)
         nn.init.normal_(self.head.weight, std=INITIAL_STD)
         if config.positions == "learned":
+            assert self.position is not None
             # Half of GPT-2's token scale, as in its code: positions refine what the token says.
             nn.init.normal_(self.position, std=INITIAL_STD / 2)

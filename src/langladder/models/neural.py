@@ -88,7 +88,7 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
         """See `LanguageModel.log_probs`. Computed in float32, without dropout, whatever precision trains."""
         check_tokens(tokens, self.vocab_size)
-        with _scoring(self, tokens.device.type):
+        with scoring(self, tokens.device.type):
             return self._log_probs_carried(tokens) if self.context is None else self._log_probs_windows(tokens)
 
     @torch.no_grad()
@@ -101,7 +101,7 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
             window = torch.arange(min(self.context, prefix.shape[1]), device=prefix.device)
             prefix = prefix.gather(1, starts[:, None] + window)  # (B, ≤ C): the last C tokens of each row
             lengths = lengths - starts
-        with _scoring(self, prefix.device.type):
+        with scoring(self, prefix.device.type):
             hidden, _ = self(prefix)  # (B, T, D)
             last = hidden[torch.arange(len(prefix), device=prefix.device), lengths - 1]  # (B, D)
             return torch.log_softmax(self.head(last).float(), dim=-1)  # (B, V)
@@ -111,7 +111,7 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
         """See `LanguageModel.advance`: a network with carried state reads on from it, a token at a time."""
         if self.context is not None:
             return super().advance(tokens, state)
-        with _scoring(self, tokens.device.type):
+        with scoring(self, tokens.device.type):
             hidden, state = self(tokens, state)  # (B, n, D)
             return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), state
 
@@ -191,7 +191,7 @@ def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, i
 
 
 @contextmanager
-def _scoring(model: nn.Module, device: str) -> Iterator[None]:
+def scoring(model: nn.Module, device: str) -> Iterator[None]:
     """Evaluation mode without autocast; the mode is afterwards as it was."""
     training = model.training
     model.eval()
