@@ -1,11 +1,12 @@
-"""Stage `evaluate_translator`: translate the test sentences by beam search and score them."""
+"""Stage `evaluate_translator`: translate the test sentences, score them, and say whose the errors are."""
 
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.translation import evaluate_translator
+from langladder.evaluation.search_errors import Sentence, by_width
+from langladder.evaluation.translation import evaluate_translator, spread
 from langladder.models.translator import Translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tables import PAIRS, read_table
@@ -15,7 +16,7 @@ from pipeline.work import work
 
 TOKENS = Path("data/tokens/parallel/test.arrow")
 TEXT = Path("data/clean/parallel/test.parquet")
-SHOWN = ("bleu", "bleu_low", "bleu_high", "chrf", "exact_match", "brevity_penalty", "sentences")
+SHOWN = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity_penalty", "sentences")
 
 
 @stage
@@ -25,17 +26,28 @@ def main(job: Any, out: Path) -> None:
     with work("translator", "evaluate_translator", job, {"model": folder, "tokens": TOKENS, "text": TEXT}) as open_work:
         model = Translator.load(folder)
         tokenizers = (Tokenizer.load(folder / "source.json"), Tokenizer.load(folder / "target.json"))
-        sources, references = (column.to_pylist() for column in read_table(TEXT, PAIRS).columns)
-        pairs = list(zip(PairStream.open(TOKENS).source, sources, references, strict=True))
+        texts = (column.to_pylist() for column in read_table(TEXT, PAIRS).columns)
+        pairs = PairStream.open(TOKENS)
+        sentences = [Sentence(*row) for row in zip(pairs.source, pairs.target, *texts, strict=True)]
+        chosen = job.evaluation
         beam = BeamConfig(
-            width=job.evaluation.beam, alpha=job.evaluation.length_alpha, max_length=job.evaluation.max_length
+            width=chosen.beam,
+            alpha=chosen.length_alpha,
+            length_form=chosen.length_form,
+            coverage=chosen.coverage,
+            max_length=chosen.max_length,
         )
-        page = evaluate_translator(model, pairs, tokenizers, beam)
+        page = evaluate_translator(model, sentences, tokenizers, beam, n_best=chosen.n_best)
+        some = spread(sentences, chosen.search_error_sentences)
+        widths = by_width(model, some, tokenizers[1], beam, chosen.search_error_widths)
+        page["search_errors"]["by_width"] = [result.as_dict() for result in widths]
         names = {"name": name, "title": job.translator.title, "parameters": model.number_of_parameters()}
         write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", names | page)
         figures = {key: page["scores"][key] for key in SHOWN}
+        figures["search_error_share"] = page["search_errors"]["share"]
         write_json(out / "metrics" / "translator" / f"{name}.json", figures)
-        open_work.run.metrics(figures)
+        open_work.run.metrics({key: value for key, value in figures.items() if value is not None})
+        open_work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in widths})
     print(f"evaluate_translator {name}: BLEU {figures['bleu']:.2f} on {figures['sentences']:,} sentences")
 
 

@@ -1,11 +1,12 @@
 """The schema of every stage's settings. A rung's part comes from its class (`_target_`), so a new rung adds nothing."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.decoding.scores import LengthForm
 from langladder.embeddings.postprocess import PostprocessConfig
 from langladder.errors import InputError
 from langladder.schema import Config, locate
@@ -41,6 +42,11 @@ class Evaluation(Config):
     temperature: float = Field(gt=0)
     beam: int = Field(ge=1)
     length_alpha: float = Field(ge=0, le=2)
+    length_form: LengthForm
+    coverage: float = Field(ge=0)
+    n_best: int = Field(ge=1)
+    search_error_widths: list[Annotated[int, Field(ge=1)]]
+    search_error_sentences: int = Field(ge=1)
     max_length: int = Field(ge=1)
     restrict_vocabulary: int | None = Field(ge=1)
     neighbours: int = Field(ge=1)

@@ -1,6 +1,7 @@
 """Google's length form, coverage, diverse groups and sampling, against hand-made numbers and plain loops."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
-from langladder.decoding.scores import coverage_penalty, length_penalty, normalised
+from langladder.decoding.scores import LengthForm, coverage_penalty, length_penalty, normalised
 from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
@@ -36,7 +37,7 @@ class Chart(Translator):
         self.anchor = torch.nn.Parameter(torch.zeros(1))
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
-        return State({"mask": mask}, {})
+        return State({"mask": mask}, {"first": source[:, 0]})
 
     def step(self, prefix: torch.Tensor, state: State) -> tuple[torch.Tensor, State, torch.Tensor | None]:
         t = min(prefix.shape[1] - 1, 11)
@@ -73,9 +74,9 @@ def test_golden_coverage() -> None:
     data=st.data(),
 )
 def test_early_stop_is_safe_in_every_form(
-    seed: int, width: int, form: str, beta: float, groups: int, data: st.DataObject
+    seed: int, width: int, form: LengthForm, beta: float, groups: int, data: st.DataObject
 ) -> None:
-    chosen = {"width": width, "length_form": form, "coverage": beta, "groups": groups, "max_length": 9}
+    chosen: dict[str, Any] = {"width": width, "length_form": form, "coverage": beta, "groups": groups, "max_length": 9}
     chosen |= {"n_best": data.draw(st.integers(1, width)), "alpha": data.draw(st.sampled_from([0.0, 0.7, 1.5]))}
     model = Chart(seed)
     early, full = (beam_search(model, SOURCE, BeamConfig(**chosen, early_stop=stop))[0] for stop in (True, False))
@@ -91,7 +92,7 @@ def test_early_stop_is_safe_in_every_form(
 
 
 def test_coverage_prefers_the_translation_that_reads_all() -> None:
-    both = {"width": 6, "n_best": 6, "max_length": 4, "alpha": 0.0}
+    both: dict[str, Any] = {"width": 6, "n_best": 6, "max_length": 4, "alpha": 0.0}
     changed = 0
     for seed in range(20):
         plain, covered = (beam_search(Chart(seed), SOURCE, BeamConfig(**both, coverage=b))[0] for b in (0.0, 5.0))

@@ -106,6 +106,7 @@ def translator(name: str) -> dict[str, Any]:
         "source_tokens": ["the", "cat", "sleeps", ".", "<eos>"],
         "output_tokens": ["la", "kato", "dormas", ".", "<eos>"],
         "attention": [[0.8 if i == j else 0.05 for j in range(5)] for i in range(5)],
+        "n_best": [{"output": "la kato dormas .", "log_prob": -0.5, "score": -0.162}, {"output": HOSTILE}],
     }
     return {
         "name": name,
@@ -115,8 +116,24 @@ def translator(name: str) -> dict[str, Any]:
             "bleu_low": 90.1,
             "bleu_high": 92.4,
             "chrf": 95.0,
+            "ter": 3.25,
             "exact_match": 0.81,
             "signature": "n:1",
+            "precisions": [0.975, 0.945, 0.918, 0.894],
+            "brevity_penalty": 0.9952,
+            "hypothesis_length": 15531,
+            "reference_length": 15605,
+        },
+        "search_errors": {
+            "sentences": 100,
+            "wrong": 19,
+            "search": 1,
+            "model": 18,
+            "share": 0.0526,
+            "by_width": [
+                {"width": 1, "bleu": 90.1, "sentences": 20, "wrong": 5, "share": 0.4},
+                {"width": 5, "bleu": 91.0, "sentences": 20, "wrong": 4, "share": 0.0},
+            ],
         },
         "by_length": [
             {"length": "1-5", "sentences": 40, "bleu": 95.1},

@@ -1,11 +1,14 @@
-"""BLEU, chrF and exact matches of translations, through sacreBLEU, on detokenised text.
+"""BLEU, chrF, TER and exact matches of translations, through sacreBLEU, on detokenised text.
 
     BLEU = BP · exp(1/4 Σ_{n=1..4} log P_n),   BP = 1 if c > r else exp(1 − r/c)
 
 P_n is the clipped n-gram precision: each n-gram of a translation counts at most as often as in one of its references
 (Papineni et al. 2002, sections 2.1–2.3); c is the translations' length and r the references' (each time the nearest in
-length), both summed over the corpus. `clipped_precision` and `brevity_penalty` are these definitions, for reading and
-for looking at single sentences; the figures come from sacreBLEU (Post 2018), whose signature says all that was chosen.
+length), both summed over the corpus. `clipping`, `clipped_precision` and `brevity_penalty` are these definitions, for
+reading and for looking at single sentences; the figures come from sacreBLEU (Post 2018), whose signature says all that
+was chosen. TER is the least number of words to insert, delete, replace or move to reach the reference, in per cent of
+its words (Snover et al. 2006); chrF is the F-score of character n-grams (Popović 2015).
+
 The interval is the 95 % bootstrap interval over sentences (Koehn 2004), with sacreBLEU's seed.
 """
 
@@ -13,12 +16,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from langladder.errors import InputError
 from langladder.schema import Config
@@ -36,15 +40,16 @@ class BleuConfig(Config):
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """Scores of a set of translations. BLEU and chrF from 0 to 100, the rest from 0 to 1 or in tokens.
+    """Scores of a set of translations. BLEU and chrF from 0 to 100, TER from 0 up, the rest from 0 to 1 or in tokens.
 
     Attributes:
         bleu, bleu_low, bleu_high: BLEU and its 95 % interval (None without bootstrap).
         precisions: P_1 … P_4, from 0 to 1.
         brevity_penalty, hypothesis_length, reference_length: BP, c and r.
         chrf: chrF2.
+        ter: edits per hundred words of the reference; lower is better.
         exact_match: share of translations equal to one of their references.
-        signature, chrf_signature: sacreBLEU's.
+        signature, chrf_signature, ter_signature: sacreBLEU's.
     """
 
     sentences: int
@@ -56,9 +61,11 @@ class TranslationScore:
     hypothesis_length: int
     reference_length: int
     chrf: float
+    ter: float
     exact_match: float
     signature: str
     chrf_signature: str
+    ter_signature: str
 
 
 def score_translations(
@@ -74,16 +81,14 @@ def score_translations(
         InputError: nothing to score, or the numbers of sentences or references differ.
     """
     config = config or BleuConfig()
-    if not hypotheses or len(hypotheses) != len(references):
-        raise InputError(f"BLEU: {len(hypotheses)} translations, {len(references)} sentences with references")
-    if len({len(group) for group in references}) != 1 or not references[0]:
-        raise InputError("BLEU: every sentence needs the same number of references, one or more")
-    streams = [list(stream) for stream in zip(*references, strict=True)]
+    streams = _streams(hypotheses, references)
     metric = _bleu(config)
     bleu = metric.corpus_score(list(hypotheses), streams)
     low, high = _interval(list(hypotheses), streams, config)
     chrf_metric = CHRF(lowercase=config.lowercase)
     chrf = chrf_metric.corpus_score(list(hypotheses), streams)
+    ter_metric = TER(case_sensitive=not config.lowercase)
+    ter = ter_metric.corpus_score(list(hypotheses), streams)
     matches = sum(hypothesis in group for hypothesis, group in zip(hypotheses, references, strict=True))
     return TranslationScore(
         sentences=len(hypotheses),
@@ -95,10 +100,29 @@ def score_translations(
         hypothesis_length=bleu.sys_len,
         reference_length=bleu.ref_len,
         chrf=chrf.score,
+        ter=ter.score,
         exact_match=matches / len(hypotheses),
         signature=str(metric.get_signature()),
         chrf_signature=str(chrf_metric.get_signature()),
+        ter_signature=str(ter_metric.get_signature()),
     )
+
+
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], config: BleuConfig | None = None
+) -> float:
+    """BLEU alone, from 0 to 100; arguments and errors as `score_translations`."""
+    score = _bleu(config or BleuConfig()).corpus_score(list(hypotheses), _streams(hypotheses, references))
+    return float(score.score)
+
+
+def _streams(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The first references of all sentences, the second ones, …"""
+    if not hypotheses or len(hypotheses) != len(references):
+        raise InputError(f"BLEU: {len(hypotheses)} translations, {len(references)} sentences with references")
+    if len({len(group) for group in references}) != 1 or not references[0]:
+        raise InputError("BLEU: every sentence needs the same number of references, one or more")
+    return [list(stream) for stream in zip(*references, strict=True)]
 
 
 def _bleu(config: BleuConfig) -> BLEU:
@@ -119,13 +143,31 @@ def ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1))
 
 
-def clipped_precision(hypothesis: Sequence[str], references: Sequence[Sequence[str]], n: int) -> tuple[int, int]:
-    """P_n of one sentence as (Σ clipped counts, Σ counts): each n-gram clipped to its largest count in a reference."""
-    counts = ngrams(hypothesis, n)
+class Clipped(NamedTuple):
+    """An n-gram of a translation: how often it occurs there, at most in one reference, and what of that counts."""
+
+    ngram: tuple[str, ...]
+    occurs: int
+    largest: int
+
+    @property
+    def clipped(self) -> int:
+        """min(occurrences, most in a reference)."""
+        return min(self.occurs, self.largest)
+
+
+def clipping(hypothesis: Sequence[str], references: Sequence[Sequence[str]], n: int) -> list[Clipped]:
+    """Each distinct n-gram of a sentence with its counts, in the order of first occurrence: P_n as one works it out."""
     largest: Counter[tuple[str, ...]] = Counter()
     for reference in references:
         largest |= ngrams(reference, n)
-    return (counts & largest).total(), counts.total()
+    return [Clipped(ngram, count, largest[ngram]) for ngram, count in ngrams(hypothesis, n).items()]
+
+
+def clipped_precision(hypothesis: Sequence[str], references: Sequence[Sequence[str]], n: int) -> tuple[int, int]:
+    """P_n of one sentence as (Σ clipped counts, Σ counts): each n-gram clipped to its largest count in a reference."""
+    rows = clipping(hypothesis, references, n)
+    return sum(row.clipped for row in rows), sum(row.occurs for row in rows)
 
 
 def brevity_penalty(length: int, reference_length: int) -> float:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
-from langladder.evaluation.bleu import BleuConfig, score_translations
+from langladder.evaluation.bleu import BleuConfig, corpus_bleu, score_translations
+from langladder.evaluation.search_errors import Sentence, find_search_errors, reference_log_probs
 from langladder.models.translator import Translator
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.words import split_words
@@ -19,49 +20,71 @@ EXAMPLES = 6
 
 def evaluate_translator(
     model: Translator,
-    pairs: Sequence[tuple[np.ndarray, str, str]],
+    sentences: Sequence[Sentence],
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: BeamConfig,
+    *,
+    n_best: int = 1,
 ) -> dict[str, Any]:
     """Translate test sentences by beam search and score them.
 
     Args:
-        pairs: (source ids with EOS, source text, reference text) of each sentence.
         tokenizers: of the source and of the target.
+        n_best: translations that are shown of each example, at most the beam's width.
 
     Returns:
-        {"scores": figures of `bleu.TranslationScore`, "by_length", "examples", "outputs"}; deterministic.
+        {"scores": figures of `bleu.TranslationScore`, "search_errors": of `search_errors.SearchErrors`, "by_length",
+        "examples", "outputs"}; deterministic.
     """
-    found = [hypotheses[0] for hypotheses in translate(model, [ids for ids, _, _ in pairs], config)]
-    outputs = [tokenizers[1].decode(np.array(hypothesis.tokens, dtype=np.int64)) for hypothesis in found]
-    references = [[reference] for _, _, reference in pairs]
+    found = [hypotheses[0] for hypotheses in translate(model, [sentence.source for sentence in sentences], config)]
+    outputs = [tokenizers[1].decode(hypothesis.tokens) for hypothesis in found]
+    references = [[sentence.reference] for sentence in sentences]
     scores = asdict(score_translations(outputs, references))
     scores |= {"bleu_signature": scores.pop("signature")}
-    words = np.array([len(split_words(source, "auto")) for _, source, _ in pairs])
-    examples = []
-    for i in _examples(words):
-        ids, source, reference = pairs[i]
-        hypothesis = found[i]
-        attention = hypothesis.attention
-        examples.append(
-            {
-                "source": source,
-                "reference": reference,
-                "output": outputs[i],
-                "source_tokens": [*_pieces(tokenizers[0], ids[:-1]), "<eos>"],
-                "output_tokens": [*_pieces(tokenizers[1], hypothesis.tokens), "<eos>"],
-                "attention": None if attention is None else attention.astype(np.float64).round(3).tolist(),
-            }
-        )
+    log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
+    words = np.array([len(split_words(sentence.text, "auto")) for sentence in sentences])
+    chosen = _examples(words)
+    several = config.model_copy(update={"n_best": min(n_best, config.width)})
+    lists = translate(model, [sentences[i].source for i in chosen], several)
     return {
         "scores": scores,
+        "search_errors": find_search_errors(outputs, found, sentences, log_probs, config).as_dict(),
         "by_length": _by_length(words, outputs, references),
-        "examples": examples,
+        "examples": [_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
         "outputs": outputs,
     }
 
 
-def _pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
+def spread(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
+    """At most `count` of them, at even distances."""
+    count = min(count, len(sentences))
+    return [sentences[place] for place in np.linspace(0, len(sentences) - 1, count).round().astype(int).tolist()]
+
+
+def _example(
+    sentence: Sentence, found: Hypothesis, best: list[Hypothesis], tokenizers: tuple[Tokenizer, Tokenizer]
+) -> dict[str, Any]:
+    attention = found.attention
+    return {
+        "source": sentence.text,
+        "reference": sentence.reference,
+        "output": tokenizers[1].decode(found.tokens),
+        "source_tokens": [*pieces(tokenizers[0], sentence.source[:-1]), "<eos>"],
+        "output_tokens": [*pieces(tokenizers[1], found.tokens), "<eos>"],
+        "attention": None if attention is None else attention.astype(np.float64).round(3).tolist(),
+        "n_best": [
+            {
+                "output": tokenizers[1].decode(other.tokens),
+                "log_prob": round(other.log_prob, 4),
+                "score": round(other.score, 4),
+            }
+            for other in best
+        ],
+    }
+
+
+def pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
+    """Each token as text of its own, white space as a dot."""
     return [tokenizer.decode(np.array([i], dtype=np.int64)) or "·" for i in ids]
 
 
@@ -76,9 +99,7 @@ def _by_length(words: np.ndarray, outputs: list[str], references: list[list[str]
     for low, high in BUCKETS:
         inside = np.flatnonzero((words >= low) & (words <= (high or words.max())))
         if len(inside):
-            score = score_translations(
-                [outputs[i] for i in inside], [references[i] for i in inside], BleuConfig(bootstrap=0)
-            )
+            bleu = corpus_bleu([outputs[i] for i in inside], [references[i] for i in inside], BleuConfig(bootstrap=0))
             label = f"{low}–{high}" if high else f"{low}+"
-            rows.append({"length": label, "sentences": len(inside), "bleu": round(score.bleu, 2)})
+            rows.append({"length": label, "sentences": len(inside), "bleu": round(bleu, 2)})
     return rows

@@ -18,6 +18,7 @@ from langladder.artefacts import write_text
 from langladder.reporting import facts, numbers, plots, views
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.search_plot import search_errors_plot
 from langladder.reporting.tables import ladder_rows
 
 # Figures are most of the file's size: rungs share these.
@@ -60,6 +61,7 @@ def build_page(inputs: ReportInputs) -> str:
         "translations": views.translations(inputs.translators),
         "attention": list(_attention(inputs)),
         "by_length": _markup(plots.length_plot(inputs.translators)),
+        "search_errors": _markup(search_errors_plot(inputs.translators)),
         "neighbours": views.neighbours(inputs.embeddings),
         "sections": views.analogy_sections(inputs.embeddings),
         "maps": list(_maps(inputs)),

@@ -150,8 +150,12 @@ def _place_labels(figure: Figure, axes: Axes, points: Sequence[tuple[str, float,
             label.remove()
 
 
-def attention_plot(example: Translation, name: str, title: str) -> str | None:
-    """Heat map of attention: a row an output token, a column a source token; nothing is clear, 1 is full colour."""
+def attention_plot(example: Translation, name: str, title: str, *, standalone: bool = False) -> str | None:
+    """Heat map of attention: a row an output token, a column a source token; nothing is clear, 1 is full colour.
+
+    Args:
+        standalone: an SVG file on a white panel instead of an element of the page.
+    """
     if not example.attention:
         return None
     weights = np.clip(np.array(example.attention), 0.0, 1.0)  # (output, source)
@@ -175,7 +179,8 @@ def attention_plot(example: Translation, name: str, title: str) -> str | None:
         axes.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
         axes.tick_params(which="minor", length=0)
         axes.spines[["left", "bottom"]].set_visible(False)
-        return to_svg(figure, name, f"Attention of {title}, from {example.source} to {example.output}")
+        caption = f"Attention of {title}, from {example.source} to {example.output}"
+        return to_file(figure, caption) if standalone else to_svg(figure, name, caption)
 
 
 def length_plot(rungs: Sequence[TranslatorRung]) -> str | None:
@@ -196,7 +201,7 @@ def length_plot(rungs: Sequence[TranslatorRung]) -> str | None:
         if not axes.lines:
             return None
         axes.set_xticks(range(len(lengths)), [visible(length) for length in lengths])
-        axes.set_xlabel("tokens of the source sentence")
+        axes.set_xlabel("words of the source sentence")
         axes.set_ylabel("BLEU")
         axes.set_ylim(0, 105)
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -151,16 +151,41 @@ class LanguageModelRung(Rung):
 
 
 class TranslatorScores(Part):
-    """Corpus BLEU with its 95 % interval and signature, chrF, and the share equal to the reference (0..1)."""
+    """Corpus BLEU with its 95 % interval and signature, chrF, TER, and the share equal to the reference (0..1)."""
 
     bleu: float | None = None
     bleu_signature: str | None = Field(None, validation_alias=AliasChoices("bleu_signature", "signature"))
     bleu_low: float | None = None
     bleu_high: float | None = None
     chrf: float | None = None
+    ter: float | None = None
     exact_match: float | None = None
     brevity_penalty: float | None = None
+    hypothesis_length: int | None = None
+    reference_length: int | None = None
     precisions: list[float] = []
+
+
+class WidthErrors(Part):
+    """Search with one beam width: BLEU, and the share of the wrong translations that are search errors."""
+
+    width: int
+    bleu: float | None = None
+    mean_score: float | None = None
+    sentences: int | None = None
+    wrong: int | None = None
+    share: float | None = None
+
+
+class SearchErrors(Part):
+    """Wrong translations: `search` whose reference the model itself prefers, `model` the others; by beam width."""
+
+    sentences: int | None = None
+    wrong: int | None = None
+    search: int | None = None
+    model: int | None = None
+    share: float | None = None
+    by_width: list[WidthErrors] = []
 
 
 class LengthBucket(Part):
@@ -169,6 +194,14 @@ class LengthBucket(Part):
     length: str
     sentences: int | None = None
     bleu: float | None = None
+
+
+class Candidate(Part):
+    """A translation of an n-best list, with its log-probability (nats) and what the search ranked it by."""
+
+    output: str
+    log_prob: float | None = None
+    score: float | None = None
 
 
 class Translation(Part):
@@ -180,6 +213,7 @@ class Translation(Part):
     source_tokens: list[str] = []
     output_tokens: list[str] = []
     attention: list[list[float]] | None = None
+    n_best: list[Candidate] = []
 
     @model_validator(mode="after")
     def _attention_fits(self) -> "Translation":
@@ -197,6 +231,7 @@ class TranslatorRung(Rung):
 
     parameters: int | None = None
     scores: TranslatorScores = Field(default_factory=lambda: TranslatorScores.model_validate({}))
+    search_errors: SearchErrors = SearchErrors()
     by_length: list[LengthBucket] = []
     examples: list[Translation] = []
 

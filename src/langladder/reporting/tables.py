@@ -157,11 +157,26 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
         "higher",
     ),
     Column(
+        "TER",
+        "words to insert, delete, replace or move to reach the reference, a hundred of its words",
+        lambda rung, _: rung.scores.ter,
+        numbers.decimals(1),
+        "lower",
+    ),
+    Column(
         "exact",
         "share of the test sentences whose translation equals the reference",
         lambda rung, _: rung.scores.exact_match,
         numbers.share,
         "higher",
+    ),
+    Column(
+        "search errors",
+        "share of the wrong translations where the model gives the reference a better score than its own output, so "
+        "that the search is to blame; in the others it is the model",
+        lambda rung, _: rung.search_errors.share,
+        numbers.share,
+        None,
     ),
     Column("parameters", "weights of the model", lambda rung, _: rung.parameters, numbers.compact, "lower"),
     *cost_columns("tokens"),

@@ -1,0 +1,161 @@
+"""Whose fault is a wrong translation: the search's or the model's?
+
+For each output ŷ that is not the reference y*, compare the model's own scores of both, normalised by length alike:
+
+    score(y*) > score(ŷ)   search error: the model prefers the reference, the search did not find it
+    score(y*) ≤ score(ŷ)   model error: even a perfect search would not have returned the reference
+
+(Ng 2018, Deep Learning Specialization, "Error analysis in beam search".) A search error is a lower bound in this sense:
+the best sentence of all may be a third one, which neither search nor reference shows. A wider beam can mend search
+errors only; as it grows their share falls, and what is left is the model.
+
+The coverage penalty, if there is one, is left out of both sides: it belongs to the search.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.translation import pack, pad
+from langladder.decoding.beam_search import BeamConfig, Hypothesis
+from langladder.decoding.scores import normalised
+from langladder.decoding.translate import translate
+from langladder.errors import InputError
+from langladder.evaluation.bleu import BleuConfig, corpus_bleu
+from langladder.models.translator import Translator
+from langladder.text.tokenizers import Tokenizer
+
+TOLERANCE = 1e-4
+"""Nats a token by which scores must differ to count: the two are summed in different orders, in float32."""
+
+
+@dataclass(frozen=True)
+class SearchErrors:
+    """How the wrong translations divide.
+
+    Attributes:
+        sentences: how many were translated; wrong: how many of them differ from their reference.
+        search, model: how many of the wrong ones are search errors, and model errors; together all of them.
+    """
+
+    sentences: int
+    wrong: int
+    search: int
+    model: int
+
+    @property
+    def share(self) -> float | None:
+        """Share of search errors among the wrong translations; None where all are right."""
+        return self.search / self.wrong if self.wrong else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts and the share, for a report."""
+        share = self.share
+        return asdict(self) | {"share": None if share is None else round(share, 6)}
+
+
+class Sentence(NamedTuple):
+    """One sentence to translate and its reference: source ids (with EOS), target ids (BOS … EOS), and both as text."""
+
+    source: np.ndarray
+    target: np.ndarray
+    text: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class WidthResult:
+    """What a beam width gave; `seconds` is wall-clock time of the search alone."""
+
+    width: int
+    bleu: float
+    mean_score: float
+    errors: SearchErrors
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the time, which is another one each run."""
+        figures = {"width": self.width, "bleu": round(self.bleu, 4), "mean_score": round(self.mean_score, 6)}
+        return figures | self.errors.as_dict()
+
+
+def reference_log_probs(
+    model: Translator, pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, batch_tokens: int = 4096
+) -> np.ndarray:
+    """log P(y* | x) of each (source ids with EOS, target ids BOS … EOS), (N,) float64.
+
+    Raises:
+        InputError: a target is not BOS … EOS of known ids (names the sentence).
+    """
+    for index, (_, target) in enumerate(pairs):
+        if len(target) < 2 or target.max() >= model.target_vocab_size or target.min() < 0:
+            raise InputError(
+                f"reference {index}: BOS … EOS with ids in 0..{model.target_vocab_size - 1}, got {list(target)}"
+            )
+    lengths = np.array([max(len(source), len(target)) for source, target in pairs], dtype=np.int64)
+    totals, device = np.zeros(len(pairs)), next(model.parameters()).device
+    training = model.training
+    model.eval()
+    try:
+        for rows in pack(np.argsort(lengths, kind="stable"), lengths, batch_tokens) if len(pairs) else []:
+            sources, targets = (pad([pairs[row][side] for row in rows]).to(device) for side in (0, 1))
+            totals[rows] = model.log_probs(sources, targets).sum(dim=1, dtype=torch.float64).cpu().numpy()
+    finally:
+        model.train(training)
+    return totals
+
+
+def find_search_errors(
+    outputs: Sequence[str],
+    found: Sequence[Hypothesis],
+    sentences: Sequence[Sentence],
+    log_probs: np.ndarray,
+    config: BeamConfig,
+) -> SearchErrors:
+    """Divide the wrong ones among the translations `found` (their texts are `outputs`).
+
+    Args:
+        log_probs: (N,) of the references, from `reference_log_probs`.
+    """
+    wrong = search = 0
+    for output, hypothesis, sentence, log_prob in zip(outputs, found, sentences, log_probs.tolist(), strict=True):
+        if output == sentence.reference:
+            continue
+        wrong += 1
+        T, T_reference = len(hypothesis.tokens) + 1, len(sentence.target) - 1
+        ours = normalised(hypothesis.log_prob, T, config.alpha, config.length_form)
+        best = normalised(log_prob, T_reference, config.alpha, config.length_form)
+        search += best - ours > TOLERANCE * normalised(T_reference, T_reference, config.alpha, config.length_form)
+    return SearchErrors(len(sentences), wrong, search, wrong - search)
+
+
+def by_width(
+    model: Translator,
+    sentences: Sequence[Sentence],
+    tokenizer: Tokenizer,
+    config: BeamConfig,
+    widths: Sequence[int],
+) -> list[WidthResult]:
+    """Search with each width in turn, all else as in `config` but for groups and n-best, which are 1.
+
+    Args:
+        tokenizer: of the target.
+    """
+    log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
+    references = [[sentence.reference] for sentence in sentences]
+    results = []
+    for width in widths:
+        settings = BeamConfig.model_validate(config.model_dump() | {"width": width, "groups": 1, "n_best": 1})
+        start = time.perf_counter()
+        found = [hypotheses[0] for hypotheses in translate(model, [s.source for s in sentences], settings)]
+        seconds = time.perf_counter() - start
+        outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in found]
+        errors = find_search_errors(outputs, found, sentences, log_probs, settings)
+        bleu = corpus_bleu(outputs, references, BleuConfig(bootstrap=0))
+        mean = float(np.mean([hypothesis.score for hypothesis in found]))
+        results.append(WidthResult(width, bleu, mean, errors, seconds))
+    return results

@@ -1,0 +1,68 @@
+"""What the report says of translators: TER, search errors, how BLEU comes about, n-best lists."""
+
+from xml.etree import ElementTree
+
+from langladder.reporting import plots
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.page import build_page
+from langladder.reporting.rungs import TranslatorRung
+from langladder.reporting.search_plot import search_errors_plot
+from langladder.reporting.tables import ladder_rows, ladder_summary
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
+
+
+def bare() -> TranslatorRung:
+    """A rung of which nothing was measured."""
+    return TranslatorRung.model_validate({"name": "bare"})
+
+
+def test_the_table_has_ter_and_search_errors(inputs: ReportInputs) -> None:
+    table = next(table for table in ladder_rows(inputs) if table.task == "translator")
+    titles = [title for title, _, _ in table.columns]
+    cells = dict(zip(titles, [cell.text for cell in table.rows[0].cells], strict=True))
+    assert (cells["TER"], cells["search errors"]) == ("3.2", "5.3 %")
+    assert {title: better for title, _, better in table.columns}["TER"] == "lower"
+
+
+def test_a_rung_without_them_has_dashes(inputs: ReportInputs) -> None:
+    inputs.translators[:] = [bare()]
+    table = next(table for table in ladder_rows(inputs) if table.task == "translator")
+    assert {cell.text for cell in table.rows[0].cells} == {"–"}
+    assert "How BLEU comes about" not in build_page(inputs)
+
+
+def test_search_errors_by_width_are_drawn(inputs: ReportInputs) -> None:
+    svg = search_errors_plot(inputs.translators)
+    assert svg is not None
+    assert {"1", "5", "beam width", "search errors, % of the wrong", "BLEU", "attention"} <= set(texts(svg))
+    assert svg == search_errors_plot(inputs.translators)
+    assert search_errors_plot([]) is None
+    assert search_errors_plot([bare()]) is None
+    assert search_errors_plot([*inputs.translators, bare()]) is not None
+
+
+def test_the_page_shows_precisions_widths_and_other_candidates(inputs: ReportInputs) -> None:
+    page = build_page(inputs)
+    assert "How BLEU comes about" in page
+    assert "<td>97.5 %</td><td>94.5 %</td><td>91.8 %</td><td>89.4 %</td><td>15,531</td><td>15,605</td>" in page
+    assert "<td>0.995</td><td>91.2</td>" in page
+    assert "Search errors and BLEU by beam width" in page
+    assert 'la kato dormas . <span class="faint small">-0.162</span><br>the &lt;script&gt;' in page
+    assert '<script>alert("x")</script>' not in page
+
+
+def test_the_summary_keeps_search_errors(inputs: ReportInputs) -> None:
+    (translator,) = ladder_summary(inputs)["translator"]
+    assert translator["search_errors"]["by_width"][0]["share"] == 0.4
+
+
+def test_attention_as_a_file_of_its_own(inputs: ReportInputs) -> None:
+    svg = plots.attention_plot(inputs.translators[0].examples[0], "attention", "T", standalone=True)
+    assert svg is not None
+    assert svg.startswith("<?xml")
+    assert "var(" not in svg
