@@ -16,6 +16,7 @@ import torch
 
 from langladder import artefacts, schema
 from langladder.errors import InputError
+from langladder.models.saving import ARRAYS, read_description, write_model
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 
@@ -71,16 +72,7 @@ class LanguageModel(ABC):
 
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically."""
-        description = {
-            "format": artefacts.FORMAT_VERSION,
-            "_target_": f"{type(self).__module__}.{type(self).__qualname__}",
-            "vocab_size": self.vocab_size,
-            "config": self.config.model_dump(mode="json"),
-        }
-        with artefacts.atomic(Path(folder)) as temporary:
-            temporary.mkdir()
-            artefacts.write_arrays(temporary / "model.safetensors", self.arrays())
-            artefacts.write_json(temporary / "config.json", description)
+        write_model(folder, self, self.config, {"vocab_size": self.vocab_size}, self.arrays())
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -89,18 +81,9 @@ class LanguageModel(ABC):
         Raises:
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
-        path = Path(folder) / "config.json"
-        description = artefacts.read_json(path)
-        missing = {"format", "_target_", "vocab_size", "config"} - set(description)
-        if missing:
-            raise InputError(f"{path}: not a saved language model (lacks {', '.join(sorted(missing))})")
-        if description["format"] != artefacts.FORMAT_VERSION:
-            raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
-        target = schema.locate(description["_target_"])
-        if not (isinstance(target, type) and issubclass(target, cls)):
-            raise InputError(f"{path}: holds a {description['_target_']}, not a {cls.__name__}")
-        model = target(target.Config.model_validate(description["config"]), description["vocab_size"])
-        arrays = target._read_arrays(Path(folder) / "model.safetensors")
+        saved = read_description(folder, cls, ["vocab_size"], "language model")
+        model: Self = saved.kind(saved.config, *saved.sizes)
+        arrays = model._read_arrays(Path(folder) / ARRAYS)
         try:
             model.set_arrays(arrays)
         except ValueError as error:

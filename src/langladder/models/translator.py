@@ -20,8 +20,12 @@ from torch import nn
 
 from langladder import artefacts, schema
 from langladder.errors import InputError
+from langladder.models.saving import ARRAYS, read_description, write_model
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.specials import PAD
+
+SIZES = ("source_vocab_size", "target_vocab_size")
+"""The vocabularies' sizes, as a saved model names them."""
 
 
 @dataclass(frozen=True)
@@ -112,18 +116,9 @@ class Translator(nn.Module, ABC):
 
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
-        description = {
-            "format": artefacts.FORMAT_VERSION,
-            "_target_": f"{type(self).__module__}.{type(self).__qualname__}",
-            "source_vocab_size": self.source_vocab_size,
-            "target_vocab_size": self.target_vocab_size,
-            "config": self.config.model_dump(mode="json"),
-        }
+        sizes = dict(zip(SIZES, (self.source_vocab_size, self.target_vocab_size), strict=True))
         arrays = {name: parameter.detach().cpu().numpy() for name, parameter in self.named_parameters()}
-        with artefacts.atomic(Path(folder)) as temporary:
-            temporary.mkdir()
-            artefacts.write_arrays(temporary / "model.safetensors", arrays)
-            artefacts.write_json(temporary / "config.json", description)
+        write_model(folder, self, self.config, sizes, arrays)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -132,19 +127,9 @@ class Translator(nn.Module, ABC):
         Raises:
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
-        path = Path(folder) / "config.json"
-        description = artefacts.read_json(path)
-        missing = {"format", "_target_", "source_vocab_size", "target_vocab_size", "config"} - set(description)
-        if missing:
-            raise InputError(f"{path}: not a saved translator (lacks {', '.join(sorted(missing))})")
-        if description["format"] != artefacts.FORMAT_VERSION:
-            raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
-        target = schema.locate(description["_target_"])
-        if not (isinstance(target, type) and issubclass(target, cls)):
-            raise InputError(f"{path}: holds a {description['_target_']}, not a {cls.__name__}")
-        config = target.Config.model_validate(description["config"])
-        model = target(config, description["source_vocab_size"], description["target_vocab_size"])
-        model._copy(artefacts.read_arrays(Path(folder) / "model.safetensors"), folder)
+        saved = read_description(folder, cls, SIZES, "translator")
+        model: Self = saved.kind(saved.config, *saved.sizes)
+        model._copy(artefacts.read_arrays(Path(folder) / ARRAYS), folder)
         return model.eval()
 
     @torch.no_grad()
