@@ -6,6 +6,7 @@ before every word it writes:
     encoder    h_j = [→h_j ; ←h_j], a bidirectional GRU (section 3.2)
     bridge     s_0 = tanh(W_s [→h_S ; ←h_1] + b)
     decoder    α_t, s_t = AttentiveGRU(E y_{t−1}, s_{t−1}, h),  c_t = Σ_j α_tj h_j (section 3.1, A.2.2)
+               α_t by the additive score, or by one of Luong's asked with s_{t−1} (`score`)
     readout    o_t = maxout or tanh of W_o [s_t ; E y_{t−1} ; c_t] (A.2.2; maxout takes the larger of each two units)
     output     P(y_t | y_<t, x) = softmax(W o_t + b)
 
@@ -25,10 +26,12 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from langladder import schema
+from langladder.models.seq2seq import word_embedding
 from langladder.models.translator import State, Translator
-from langladder.nn.attention import AdditiveAttention
+from langladder.nn.attention import make_attention
 from langladder.nn.attentive_gru import AttentiveGRU
 from langladder.nn.output import SoftmaxOutput
+from langladder.nn.readout import Readout, ReadoutKind
 from langladder.text.specials import PAD
 
 
@@ -42,11 +45,14 @@ class AttentionSeq2Seq(Translator):
         """H: of the decoder state, and of each direction of the encoder."""
         embedding_dim: int = Field(default=256, ge=1)
         """E: of the word embeddings and of the readout."""
+        score: Literal["additive", "general", "concat"] = "additive"
+        """How well a source position fits the state; those that need equal widths are not to be had (H and 2H)."""
         attention_width: int = Field(default=128, ge=1)
+        """A: the hidden layer of the scores additive and concat."""
         layers: int = Field(default=1, ge=1, le=8)
         """Bidirectional layers of the encoder; the decoder has one, as in the paper."""
         dropout: float = Field(default=0.2, ge=0, lt=1)
-        readout: Literal["maxout", "tanh"] = "maxout"
+        readout: ReadoutKind = "maxout"
         tied: bool = True
         """Whether the output matrix is the target embedding."""
 
@@ -55,14 +61,14 @@ class AttentionSeq2Seq(Translator):
     def __init__(self, config: Config, source_vocab_size: int, target_vocab_size: int) -> None:
         super().__init__(config, source_vocab_size, target_vocab_size)
         E, H = config.embedding_dim, config.width
-        self.source_embedding = _embedding(source_vocab_size, E)
-        self.target_embedding = _embedding(target_vocab_size, E)
+        self.source_embedding = word_embedding(source_vocab_size, E)
+        self.target_embedding = word_embedding(target_vocab_size, E)
         between = config.dropout if config.layers > 1 else 0.0
         self.encoder = nn.GRU(E, H, config.layers, batch_first=True, bidirectional=True, dropout=between)
         self.bridge = nn.Linear(2 * H, H)
-        attention = AdditiveAttention(query_width=H, memory_width=2 * H, width=config.attention_width)
+        attention = make_attention(config.score, query_width=H, memory_width=2 * H, width=config.attention_width)
         self.decoder = AttentiveGRU(input_width=E, memory_width=2 * H, width=H, attention=attention)
-        self.readout = nn.Linear(H + E + 2 * H, 2 * E if config.readout == "maxout" else E)
+        self.readout = Readout(config.readout, input_width=H + E + 2 * H, width=E)
         tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
         self.dropout = nn.Dropout(config.dropout)
@@ -84,7 +90,7 @@ class AttentionSeq2Seq(Translator):
         x, kept = self.target_embedding(prefix[:, -1]), state.source  # (B, E)
         s, alpha = self.decoder.step(x, state.decoder["s"], kept["keys"], kept["values"], kept["mask"])
         context = torch.bmm(alpha.unsqueeze(1), kept["memory"]).squeeze(1)  # c_t (B, 2H)
-        logits = self.head(self._read_out(s, x, context))  # (B, V)
+        logits = self.head(self.readout(s, x, context))  # (B, V)
         return torch.log_softmax(logits.float(), dim=-1), State(kept, {"s": s}), alpha
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
@@ -94,18 +100,5 @@ class AttentionSeq2Seq(Translator):
         x = self.dropout(self.target_embedding(target_in))  # (B, T, E)
         states, alphas = self.decoder(x, state.decoder["s"], kept["keys"], kept["values"], kept["mask"])
         contexts = torch.bmm(alphas, kept["memory"])  # (B, T, 2H)
-        return self._read_out(states, x, contexts)  # (B, T, E)
-
-    def _read_out(self, s: torch.Tensor, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        """o_t from s_t (…, H), E y_{t−1} (…, E) and c_t (…, 2H): (…, E)."""
-        units = self.readout(torch.cat([s, x, context], dim=-1))
-        if self.config.readout == "maxout":
-            return self.dropout(torch.maximum(*units.chunk(2, dim=-1)))  # type: ignore[no-any-return]
-        return self.dropout(torch.tanh(units))  # type: ignore[no-any-return]
-
-
-def _embedding(vocab_size: int, width: int) -> nn.Embedding:
-    """Rows of about unit length, so that a shared output matrix begins with logits of moderate size."""
-    embedding = nn.Embedding(vocab_size, width)
-    nn.init.normal_(embedding.weight, std=width**-0.5)
-    return embedding
+        hidden: torch.Tensor = self.dropout(self.readout(states, x, contexts))  # (B, T, E)
+        return hidden

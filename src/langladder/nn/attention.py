@@ -3,18 +3,32 @@
 A decoder asks with a query (its state), each source position answers with a score, and the softmax of the scores says
 how much of each position to read:
 
-    e_j = score(q, h_j),   α_j = exp(e_j) / Σ_k exp(e_k),   c = Σ_j α_j h_j
+    e_tj = score(q_t, h_j),   α_tj = exp(e_tj) / Σ_k exp(e_tk),   c_t = Σ_j α_tj h_j
 
-`Attention` is the contract; a subclass is one score function. Bahdanau, Cho & Bengio 2015, section 3.1 and A.1.2.
+`Attention` is the contract; a subclass is one score function:
 
-Shapes: B rows, S source positions, Q query width, M memory width, A attention width.
+    additive     v_aᵀ tanh(W_a q + U_a h_j)     Bahdanau, Cho & Bengio 2015, A.1.2
+    dot          qᵀ h_j                         Luong, Pham & Manning 2015, equation 8; equal widths
+    general      qᵀ W_a h_j                     the same
+    concat       v_aᵀ tanh(W_a [q ; h_j])       the same; with W_a = [W_a | U_a] it is additive
+    scaled_dot   qᵀ h_j / √d                    Vaswani et al. 2017, equation 1; equal widths
+
+`LocalAttention` looks through any of them at a window only. All queries that are known may be asked at once (T of
+them); a decoder whose next query hangs on this answer asks one by one (T = 1).
+
+Shapes: B rows, T queries, S source positions, Q query width, M memory width, A attention width.
 """
 
 import math
 from abc import ABC, abstractmethod
+from typing import Literal
 
 import torch
 from torch import nn
+
+Score = Literal["additive", "dot", "general", "concat", "scaled_dot"]
+EQUAL_WIDTHS = ("dot", "scaled_dot")
+"""Scores that multiply query and memory as they are."""
 
 
 def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -39,18 +53,15 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-        """e_j = score(q, h_j): query (B, Q) and keys (B, S, A) → scores (B, S)."""
+        """e_tj = score(q_t, h_j): query (B, T, Q) and keys (B, S, A) → scores (B, T, S)."""
 
     def forward(self, query: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Attention weights α (B, S): rows sum to 1, exactly 0 where `mask` (B, S) is false."""
-        return masked_softmax(self.scores(query, keys), mask)
+        """Attention weights α (B, T, S): rows sum to 1, exactly 0 where `mask` (B, S) is false."""
+        return masked_softmax(self.scores(query, keys), mask.unsqueeze(1))
 
 
 class AdditiveAttention(Attention):
-    """e_j = v_aᵀ tanh(W_a q + U_a h_j), a one-hidden-layer network trained jointly (Bahdanau et al. 2015, A.1.2).
-
-    Query and memory may have different widths. With [W_a | U_a] as one matrix it is Luong's "concat" score.
-    """
+    """e_j = v_aᵀ tanh(W_a q + U_a h_j), a one-hidden-layer network trained jointly. The widths may differ."""
 
     def __init__(self, *, query_width: int, memory_width: int, width: int) -> None:
         super().__init__()
@@ -64,5 +75,109 @@ class AdditiveAttention(Attention):
         return keys
 
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-        """v_aᵀ tanh(W_a q + U_a h_j): (B, Q), (B, S, A) → (B, S)."""
-        return torch.tanh(self.query(query).unsqueeze(1) + keys) @ self.v
+        """v_aᵀ tanh(W_a q + U_a h_j): (B, T, Q), (B, S, A) → (B, T, S)."""
+        return torch.tanh(self.query(query).unsqueeze(2) + keys.unsqueeze(1)) @ self.v
+
+
+class DotAttention(Attention):
+    """e_j = qᵀ h_j: no parameters, one product."""
+
+    def keys(self, memory: torch.Tensor) -> torch.Tensor:
+        """h_j itself: (B, S, M)."""
+        return memory
+
+    def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        """qᵀ h_j: (B, T, M), (B, S, M) → (B, T, S)."""
+        return torch.bmm(query, keys.transpose(1, 2))
+
+
+class ScaledDotAttention(DotAttention):
+    """e_j = qᵀ h_j / √d: with entries of variance 1 the product's variance is d, and the scaled one's is 1."""
+
+    def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        """qᵀ h_j / √d: (B, T, d), (B, S, d) → (B, T, S)."""
+        return super().scores(query, keys) / math.sqrt(query.shape[-1])
+
+
+class GeneralAttention(DotAttention):
+    """e_j = qᵀ W_a h_j. The widths may differ."""
+
+    def __init__(self, *, query_width: int, memory_width: int) -> None:
+        super().__init__()
+        self.memory = nn.Linear(memory_width, query_width, bias=False)  # W_a
+
+    def keys(self, memory: torch.Tensor) -> torch.Tensor:
+        """W_a h_j: (B, S, M) → (B, S, Q)."""
+        keys: torch.Tensor = self.memory(memory)
+        return keys
+
+
+class ConcatAttention(Attention):
+    """e_j = v_aᵀ tanh(W_a [q ; h_j]), as the paper has it; W_a's two halves are applied apart, to the same end."""
+
+    def __init__(self, *, query_width: int, memory_width: int, width: int) -> None:
+        super().__init__()
+        self.join = nn.Linear(query_width + memory_width, width, bias=False)  # W_a
+        self.query_width = query_width
+        self.v = nn.Parameter(torch.empty(width).uniform_(-(width**-0.5), width**-0.5))  # v_a
+
+    def keys(self, memory: torch.Tensor) -> torch.Tensor:
+        """W_a's columns for h_j: (B, S, M) → (B, S, A)."""
+        return nn.functional.linear(memory, self.join.weight[:, self.query_width :])
+
+    def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        """v_aᵀ tanh(W_a [q ; h_j]): (B, T, Q), (B, S, A) → (B, T, S)."""
+        asked = nn.functional.linear(query, self.join.weight[:, : self.query_width])  # (B, T, A)
+        return torch.tanh(asked.unsqueeze(2) + keys.unsqueeze(1)) @ self.v
+
+
+class LocalAttention(Attention):
+    """Luong et al. 2015, section 3.2, "local-p": predict a place, look at a window of ±D around it.
+
+        p_t = S · σ(v_pᵀ tanh(W_p q_t)),   α_tj = softmax_j∈[p−D, p+D](e_tj) · exp(−(j − p_t)² / 2σ²),   σ = D/2
+
+    The bell makes p_t learnable (a hard window alone has no gradient), and, as in the paper, makes a row's sum less
+    than 1. S is the row's own length, so that padding moves no window.
+
+    Args:
+        inner: the score e.
+        query_width: Q.
+        window: D ≥ 1.
+    """
+
+    def __init__(self, inner: Attention, *, query_width: int, window: int) -> None:
+        super().__init__()
+        self.inner, self.window = inner, window
+        self.place = nn.Linear(query_width, query_width, bias=False)  # W_p
+        self.v = nn.Parameter(torch.empty(query_width).uniform_(-(query_width**-0.5), query_width**-0.5))  # v_p
+
+    def keys(self, memory: torch.Tensor) -> torch.Tensor:
+        """See the inner score."""
+        return self.inner.keys(memory)
+
+    def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        """See the inner score."""
+        return self.inner.scores(query, keys)
+
+    def forward(self, query: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """α (B, T, S), exactly 0 outside the window and where `mask` (B, S) is false."""
+        length = mask.sum(dim=1).view(-1, 1, 1)  # S of each row
+        # p_t = S · σ(v_pᵀ tanh(W_p q_t))
+        p = length * torch.sigmoid(torch.tanh(self.place(query)) @ self.v).float().unsqueeze(-1)  # (B, T, 1)
+        distance = torch.arange(keys.shape[1], device=keys.device) - p  # j − p_t: (B, T, S)
+        near = mask.unsqueeze(1) & (distance.abs() <= self.window)
+        # exp(−(j − p_t)² / 2σ²) with σ = D/2
+        bell = torch.exp(-2 * (distance / self.window) ** 2)
+        return masked_softmax(self.scores(query, keys), near) * bell
+
+
+def make_attention(score: Score, *, query_width: int, memory_width: int, width: int) -> Attention:
+    """The named score function; `width` is A of those that have a hidden layer."""
+    if score == "additive":
+        return AdditiveAttention(query_width=query_width, memory_width=memory_width, width=width)
+    if score == "concat":
+        return ConcatAttention(query_width=query_width, memory_width=memory_width, width=width)
+    if score == "general":
+        return GeneralAttention(query_width=query_width, memory_width=memory_width)
+    assert query_width == memory_width, (score, query_width, memory_width)
+    return DotAttention() if score == "dot" else ScaledDotAttention()

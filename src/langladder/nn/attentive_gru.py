@@ -61,9 +61,9 @@ class AttentiveGRU(nn.Module):
     def _advance(
         self, driven: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        alpha = self.attention(s, keys, mask)  # (B, S)
-        driven = driven + torch.bmm(alpha.unsqueeze(1), values).squeeze(1)  # W x_t + b + C c_t (B, 3H)
+        alpha = self.attention(s.unsqueeze(1), keys, mask)  # (B, 1, S)
+        driven = driven + torch.bmm(alpha, values).squeeze(1)  # W x_t + b + C c_t (B, 3H)
         for_gates, for_candidate = torch.split(driven, [2 * self.width, self.width], dim=-1)
         z, r = torch.sigmoid(for_gates + self.gates(s)).chunk(2, dim=-1)  # (B, H) each
         n = torch.tanh(for_candidate + self.candidate(r * s))  # (B, H)
-        return s + z * (n - s), alpha  # = (1 − z) s + z n
+        return s + z * (n - s), alpha.squeeze(1)  # = (1 − z) s + z n

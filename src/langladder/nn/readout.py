@@ -1,0 +1,36 @@
+"""From what a decoder knows at a step to the vector that the softmax reads (a "deep output", Pascanu et al. 2014).
+
+    tanh      o = tanh(W_o [a ; b ; …] + b_o)                       Luong et al. 2015, equation 5
+    maxout    o_i = max(u_2i, u_2i+1),  u = W_o [a ; b ; …] + b_o   Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2
+
+Which two units are paired is a matter of numbering; here unit i goes with unit i + E.
+
+Shapes: E width of the result.
+"""
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+ReadoutKind = Literal["tanh", "maxout"]
+
+
+class Readout(nn.Linear):
+    """One layer over everything that is given to it.
+
+    Args:
+        kind: see the module's table.
+        input_width: of all parts together. width: E.
+    """
+
+    def __init__(self, kind: ReadoutKind, *, input_width: int, width: int) -> None:
+        super().__init__(input_width, 2 * width if kind == "maxout" else width)
+        self.kind = kind
+
+    def forward(self, *parts: torch.Tensor) -> torch.Tensor:
+        """Parts (…, ·) → (…, E)."""
+        units = super().forward(torch.cat(parts, dim=-1))
+        if self.kind == "maxout":
+            return torch.maximum(*units.chunk(2, dim=-1))
+        return torch.tanh(units)

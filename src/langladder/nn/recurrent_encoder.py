@@ -1,0 +1,82 @@
+"""Recurrent encoder: a source becomes one annotation a word and one final state a layer.
+
+    one direction      h_j = f(x_j, h_{j−1})                              annotation h_j, final state h_S
+    two directions     h_j = [→h_j ; ←h_j]                                annotation h_j (Schuster & Paliwal 1997)
+                       bridge   h_0 = tanh(W_h [→h_S ; ←h_1] + b_h),   c_0 = W_c [→c_S ; ←c_1] + b_c
+
+Each of two directions has half the width, so that annotations and states are as wide as those of one direction, and
+a decoder of that width can take over from either. The bridge turns what both ends remember into what a decoder
+starts from, every layer by itself. Rows are packed: no padding is ever read, in neither direction.
+
+Shapes: B rows, S positions, I input width, H width, L layers.
+"""
+
+from typing import Literal
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from langladder.nn.recurrent import State
+
+
+class RecurrentEncoder(nn.Module):
+    """Stacked LSTM or GRU over padded rows.
+
+    Args:
+        cell: which. input_width: I. width: H, even with two directions. layers: L.
+        dropout: between the layers.
+    """
+
+    def __init__(
+        self,
+        cell: Literal["lstm", "gru"],
+        *,
+        input_width: int,
+        width: int,
+        layers: int,
+        bidirectional: bool,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        assert not (bidirectional and width % 2), width
+        self.layers, self.width, self.directions = layers, width, 2 if bidirectional else 1
+        kind = nn.LSTM if cell == "lstm" else nn.GRU
+        self.rnn = kind(
+            input_width,
+            width // self.directions,
+            layers,
+            batch_first=True,
+            bidirectional=bidirectional,
+            dropout=dropout if layers > 1 else 0.0,
+        )
+        parts = 2 if cell == "lstm" else 1
+        self.bridge = nn.ModuleList(
+            nn.ModuleList(nn.Linear(width, width) for _ in range(layers)) for _ in range(parts * (self.directions - 1))
+        )
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, State]:
+        """x (B, S, I), mask (B, S) → annotations (B, S, H), 0 at padding; final (h,) or (h, c), (L, B, H) each."""
+        lengths = mask.sum(dim=1).cpu()  # (B,)
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        output, final = self.rnn(packed)
+        memory, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])  # (B, S, H)
+        parts = final if isinstance(final, tuple) else (final,)
+        if self.directions == 1:
+            return memory, parts
+        joined = [part.unflatten(0, (self.layers, 2)).transpose(1, 2).flatten(2) for part in parts]  # (L, B, H)
+        h, *c = (
+            torch.stack([bridge(state) for bridge, state in zip(bridges, part, strict=True)])  # type: ignore[call-overload]
+            for bridges, part in zip(self.bridge, joined, strict=True)
+        )
+        return memory, (torch.tanh(h), *c)
+
+
+def reverse_source(source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The words of each row backwards, its EOS and its padding where they were: (B, S), (B, S) → (B, S).
+
+    Sutskever et al. 2014, section 3.3: the first words of source and target come close to each other.
+    """
+    position = torch.arange(source.shape[1], device=source.device)
+    backwards = mask.sum(dim=1, keepdim=True) - 2 - position  # (B, S); < 0 from the EOS on
+    return source.gather(1, torch.where(backwards >= 0, backwards, position))

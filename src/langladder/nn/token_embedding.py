@@ -1,0 +1,75 @@
+"""What a network without recurrence reads: the word and where it stands.
+
+    x_p = scale · E w_p + P_p,   scale = √D (Vaswani et al. 2017, section 3.4)
+
+With rows of E of about unit length, √D brings their entries to the size of sines and cosines. P is sinusoidal (section
+3.5), learned (Gehring et al. 2017, section 3.1; a sentence longer than the table goes on with its last row), or left
+out, for seeing what order is worth.
+
+Shapes: B rows, T positions, D width, P positions of the table.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import nn
+
+from langladder.nn.positions import sinusoidal
+
+Positions = Literal["sinusoidal", "learned", "none"]
+
+
+class TokenEmbedding(nn.Module):
+    """Words and positions, then dropout.
+
+    Args:
+        vocab_size: V. width: D. max_length: P, of a learned table; a sinusoidal one grows as it needs to.
+        weight: an embedding's matrix (V, D) to share; None makes an own one.
+    """
+
+    table: torch.Tensor
+
+    def __init__(
+        self,
+        vocab_size: int,
+        width: int,
+        *,
+        positions: Positions,
+        max_length: int,
+        dropout: float,
+        scaled: bool = True,
+        weight: torch.Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.positions, self.scale = positions, math.sqrt(width) if scaled else 1.0
+        self.word = nn.Embedding(vocab_size, width)
+        if weight is None:
+            nn.init.normal_(self.word.weight, std=width**-0.5)
+        else:
+            assert isinstance(weight, nn.Parameter)
+            self.word.weight = weight
+        if positions == "learned":
+            std = self.scale * width**-0.5  # as large as the words
+            self.table = nn.Parameter(torch.empty(max_length, width).normal_(std=std))
+        elif positions == "sinusoidal":
+            self.register_buffer("table", sinusoidal(max_length, width), persistent=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: torch.Tensor, first: int = 0) -> torch.Tensor:
+        """tokens (B, T) that stand at positions first, first + 1, … → (B, T, D)."""
+        x = self.scale * self.word(tokens)  # (B, T, D)
+        if self.positions != "none":
+            x = x + self._rows(first, first + tokens.shape[1])
+        embedded: torch.Tensor = self.dropout(x)
+        return embedded
+
+    def _rows(self, first: int, last: int) -> torch.Tensor:
+        """P_first … P_last−1: (T, D)."""
+        if last <= len(self.table):
+            return self.table[first:last]
+        if self.positions == "sinusoidal":
+            self.table = sinusoidal(2 * last, self.table.shape[1]).to(self.table)
+            return self.table[first:last]
+        rows = torch.arange(first, last, device=self.table.device).clamp(max=len(self.table) - 1)
+        return self.table[rows]

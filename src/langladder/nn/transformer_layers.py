@@ -1,0 +1,118 @@
+"""One layer of the Transformer's encoder and of its decoder (Vaswani et al. 2017, figure 1).
+
+A sublayer F is self-attention, attention to the source, or FFN(x) = W_2 max(0, W_1 x + b_1) + b_2 (section 3.3), and
+
+    post-norm   x ← LN(x + F(x))      the paper: the path from output to input passes every norm
+    pre-norm    x ← x + F(LN(x))      Xiong et al. 2020: that path is free, so deep stacks train without warm-up;
+                                      the stack ends with one more norm
+
+with dropout on F(x) before it is added, on the attention weights, and inside the FFN.
+
+Shape legend: B rows, T target positions, S source positions, D width, h heads, d = D/h.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from langladder.nn.multi_head_attention import MultiHeadAttention
+
+NORM_EPS = 1e-6
+
+
+class Residual(nn.Module):
+    """What stands around a sublayer F: `read` before it, `add` after it."""
+
+    def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
+        super().__init__()
+        self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), nn.Dropout(dropout), pre_norm
+
+    def read(self, x: Tensor) -> Tensor:
+        """What F reads: x, or LN(x)."""
+        a: Tensor = self.norm(x) if self.pre_norm else x
+        return a
+
+    def add(self, x: Tensor, change: Tensor) -> Tensor:
+        """x with F's result: LN(x + F(x)), or x + F(LN(x))."""
+        total = x + self.dropout(change)
+        result: Tensor = total if self.pre_norm else self.norm(total)
+        return result
+
+
+class FeedForward(nn.Module):
+    """FFN(x) = W_2 max(0, W_1 x + b_1) + b_2, the same at every position."""
+
+    def __init__(self, width: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.expand, self.contract, self.dropout = nn.Linear(width, inner), nn.Linear(inner, width), nn.Dropout(dropout)
+        for layer in (self.expand, self.contract):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        result: Tensor = self.contract(self.dropout(torch.relu(self.expand(x))))
+        return result
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network.
+
+    Args:
+        width: D. heads: h. inner: of the FFN. scaled: see `MultiHeadAttention`.
+    """
+
+    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, scaled: bool) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(width=width, heads=heads, dropout=dropout, scaled=scaled)
+        self.feed = FeedForward(width, inner, dropout)
+        self.around_attention, self.around_feed = (Residual(width, dropout, pre_norm=pre_norm) for _ in range(2))
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """x (B, S, D), mask (B, 1, 1, S) → (B, S, D)."""
+        a = self.around_attention.read(x)
+        x = self.around_attention.add(x, self.attention(a, *self.attention.keys_values(a), mask))
+        return self.around_feed.add(x, self.feed(self.around_feed.read(x)))
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the source, feed-forward network. Arguments as of `EncoderLayer`."""
+
+    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, scaled: bool) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(width=width, heads=heads, dropout=dropout, scaled=scaled)
+        self.cross = MultiHeadAttention(width=width, heads=heads, dropout=dropout, scaled=scaled)
+        self.feed = FeedForward(width, inner, dropout)
+        self.around_attention, self.around_cross, self.around_feed = (
+            Residual(width, dropout, pre_norm=pre_norm) for _ in range(3)
+        )
+
+    def forward(self, x: Tensor, source: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+        """All positions at once.
+
+        Args:
+            x: (B, T, D); right-padded rows need no mask, since no real position sees a later one.
+            source: keys and values (B, h, S, d) from `cross.keys_values`; mask: (B, 1, 1, S).
+        """
+        a = self.around_attention.read(x)
+        x = self.around_attention.add(x, self.attention(a, *self.attention.keys_values(a), None, causal=True))
+        x = self.around_cross.add(x, self.cross(self.around_cross.read(x), *source, mask))
+        return self.around_feed.add(x, self.feed(self.around_feed.read(x)))
+
+    def step(
+        self, x: Tensor, past: tuple[Tensor, Tensor], source: tuple[Tensor, Tensor], mask: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor]:
+        """One position, given the keys and values of those before it.
+
+        Args:
+            x: (B, 1, D); past: (B, h, t, d) each; source, mask: as in `forward`.
+
+        Returns:
+            (B, 1, D), the past with one position more, the weights of the source (B, h, 1, S).
+        """
+        a = self.around_attention.read(x)
+        new = self.attention.keys_values(a)  # (B, h, 1, d) each
+        keys, values = (torch.cat([old.to(one.dtype), one], dim=2) for old, one in zip(past, new, strict=True))
+        x = self.around_attention.add(x, self.attention(a, keys, values, None))
+        change, weights = self.cross.forward_equation(self.around_cross.read(x), *source, mask)
+        x = self.around_cross.add(x, change)
+        return self.around_feed.add(x, self.feed(self.around_feed.read(x))), (keys, values), weights
