@@ -8,8 +8,12 @@ from langladder.cli.analogy import analogy
 from langladder.cli.bias import bias
 from langladder.cli.convert import convert
 from langladder.cli.draw_map import draw_map
+from langladder.cli.export import export
+from langladder.cli.generate import generate
 from langladder.cli.neighbours import neighbours
+from langladder.cli.score import score
 from langladder.cli.similarity import similarity
+from langladder.cli.translate import translate
 from langladder.errors import InputError
 
 
@@ -41,11 +45,13 @@ class App(click.Group):
 def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
+    Ask language models: how they go on, what they find likely; take them away. Translate.
+
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
     gzipped.
     """
 
 
-for command in (neighbours, analogy, similarity, draw_map, bias, convert):
+for command in (neighbours, analogy, similarity, draw_map, bias, convert, generate, score, export, translate):
     app.add_command(command)

@@ -1,0 +1,47 @@
+"""Attention as characters: a row an output token, a column a source token, the fuller the block the more was read."""
+
+import sys
+from collections.abc import Sequence
+
+SHADES = ("  ", "░░", "▒▒", "▓▓", "██")  # below 5 %, 25 %, 50 %, 75 %, and above
+BOUNDS = (0.05, 0.25, 0.5, 0.75)
+WIDEST = 40  # source tokens beside each other where the answer goes into a pipe
+
+
+def print_attention(
+    title: str, source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]
+) -> None:
+    """Print the map: weights (output tokens, source tokens), cut into parts as wide as the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    console = Console(force_terminal=terminal, highlight=False, color_system="auto" if terminal else None)
+    fits = max(1, (console.width - _label_width(output) - 2) // 2) if terminal else WIDEST
+    console.print(Text(f"attention of {title}"), soft_wrap=True)
+    for first in range(0, len(source), fits):
+        part = slice(first, first + fits)
+        for line in attention_lines(source[part], output, [row[part] for row in weights]):
+            console.print(Text(line), soft_wrap=True)
+
+
+def attention_lines(source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]) -> list[str]:
+    """The map as lines: source tokens from top to bottom over their columns, then a line an output token."""
+    from rich.cells import cell_len, set_cell_size
+
+    width = _label_width(output)
+    height = max(map(len, source))
+    lines = []
+    for row in range(height):
+        letters = [token.rjust(height)[row] for token in source]
+        lines.append(" " * (width + 1) + "".join(set_cell_size(letter, 2) for letter in letters))
+    for token, row_weights in zip(output, weights, strict=True):
+        label = " " * (width - cell_len(token)) + token
+        lines.append(label + " " + "".join(SHADES[sum(weight >= bound for bound in BOUNDS)] for weight in row_weights))
+    return [line.rstrip() for line in lines]
+
+
+def _label_width(output: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, output))

@@ -1,0 +1,163 @@
+"""`langladder translate`: sentences, files, or a conversation, by one translator or several side by side."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langladder.cli.output import Cell, json_option, print_json, print_table
+from langladder.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.cli.translators import Answer, Request
+
+CHUNK = 512  # lines searched together: long enough to be sorted by length, short enough to see them come
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
+@click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
+@click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one a line (also .gz).")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here instead of to the terminal.")
+@click.option("--beam", type=click.IntRange(min=1), default=5, show_default=True, help="Beam width; 1 is greedy.")
+@click.option("--alpha", type=click.FloatRange(0, 2), default=0.7, show_default=True, help="Length normalisation.")
+@click.option("--length-form", type=click.Choice(["power", "gnmt"]), default="power", show_default=True)
+@click.option("--coverage", type=click.FloatRange(min=0), default=0.0, help="Weight of the coverage penalty.")
+@click.option("--n-best", type=click.IntRange(min=1), default=1, show_default=True, help="Translations to show.")
+@click.option("--groups", type=click.IntRange(min=1), default=1, show_default=True, help="Of diverse beam search.")
+@click.option("--diversity", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Between the groups.")
+@click.option("--min-length", type=click.IntRange(min=0), default=1, show_default=True, help="Fewest tokens.")
+@click.option("--max-length", type=click.IntRange(min=1), default=200, show_default=True, help="Most tokens.")
+@click.option("--sample", is_flag=True, help="Draw --n-best translations instead of searching.")
+@click.option("--temperature", type=click.FloatRange(0, min_open=True), default=1.0, help="Of --sample.")
+@click.option("--top-k", type=click.IntRange(min=1), help="Of --sample.")
+@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Of --sample.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of --sample.")
+@click.option("--attention", is_flag=True, help="Show what each token was written from.")
+@click.option(
+    "--attention-svg", type=click.Path(path_type=Path), help="Draw that into a file (one sentence, one model)."
+)
+@click.option("--progress/--no-progress", default=None, help="A bar  [default: where lines do not show it].")
+@json_option
+def translate(
+    model: Path,
+    sentences: tuple[str, ...],
+    others: tuple[Path, ...],
+    file: Path | None,
+    out: Path | None,
+    attention: bool,
+    attention_svg: Path | None,
+    progress: bool | None,
+    as_json: bool,
+    **search: Any,
+) -> None:
+    """Translate each SENTENCE, or a file, or what comes through a pipe; without any of these, ask for sentences.
+
+    MODEL is a folder that the pipeline wrote. Sentences should look as in the training text (its case, its spaces).
+    One model with one translation a sentence answers in lines, as many as came in; else there is a table a sentence.
+
+    \b
+    Examples:
+      langladder translate models/translator/attention "the cat sleeps ." --attention
+      langladder translate models/translator/attention -m models/translator/transformer "the cat sleeps ." --n-best 3
+      langladder translate models/translator/attention -f test.en -o test.eo --beam 10
+    """
+    if sentences and file is not None:
+        raise click.UsageError("sentences and --file: give either")
+    from langladder.cli.translators import Request
+
+    request = Request.build([model, *others], attention, search)
+    if attention_svg is not None:
+        if len(sentences) != 1 or others:
+            raise click.UsageError("--attention-svg draws one sentence of one model")
+        request.draw(sentences[0], attention_svg)
+    if not sentences and file is None and sys.stdin.isatty():
+        _converse(request, as_json)
+        return
+    lines = list(sentences) if sentences else _read(file)
+    if progress is None:
+        progress = not sentences and sys.stderr.isatty() and (out is not None or not sys.stdout.isatty())
+    answers = _answers(request, lines, progress)
+    if out is not None:
+        _write(out, answers, request, as_json)
+    elif as_json:
+        print_json({"sentences": [answer.as_dict() for answer in answers]})
+    else:
+        for answer in answers:
+            _show(answer, request)
+
+
+def _read(file: Path | None) -> list[str]:
+    if file is None:
+        return _lines(sys.stdin.buffer.read())
+    from langladder.text.lines import FileFacts, read_lines
+
+    return list(read_lines(file, FileFacts()))
+
+
+def _lines(data: bytes) -> list[str]:
+    lines = data.removesuffix(b"\n").split(b"\n") if data else []
+    try:
+        return [line.removesuffix(b"\r").decode("utf-8") for line in lines]
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: not UTF-8 ({error.reason}); convert it first") from error
+
+
+def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["Answer"]:
+    from tqdm import tqdm
+
+    with tqdm(total=len(lines), unit=" sentences", disable=not progress) as bar:
+        for start in range(0, len(lines), CHUNK):
+            part = lines[start : start + CHUNK]
+            yield from request.answer(part)
+            bar.update(len(part))
+
+
+def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: bool) -> None:
+    from langladder.artefacts import write_json, write_text
+
+    if as_json:
+        write_json(out, {"sentences": [answer.as_dict() for answer in answers]})
+        return
+    if not request.plain:
+        raise InputError(f"{out}: a text file takes one translation of one model a line; for more, add --json")
+    write_text(out, "".join(answer.best + "\n" for answer in answers))
+
+
+def _show(answer: "Answer", request: "Request") -> None:
+    if request.plain:
+        click.echo(answer.best)
+        return
+    rows: list[list[Cell]] = [
+        [found.model if place == 0 else "", candidate.text, candidate.score, candidate.log_prob]
+        for found in answer.found
+        for place, candidate in enumerate(found.candidates)
+    ]
+    print_table(["model", "translation", "score", "log P"], rows, title=answer.source or " ")
+    if request.attention:
+        from langladder.cli.attention_map import print_attention
+
+        for found in answer.found:
+            best = found.candidates[0] if found.candidates else None
+            if best is not None and best.attention is not None:
+                print_attention(found.model, best.source_tokens, best.output_tokens, best.attention)
+
+
+def _converse(request: "Request", as_json: bool) -> None:
+    """Ask for a sentence, answer, ask again; an end of input (Ctrl-D) or Ctrl-C ends it."""
+    click.echo("A sentence a line; Ctrl-D ends.", err=True)
+    while True:
+        try:
+            line = input("> ")
+        except (EOFError, KeyboardInterrupt):
+            click.echo()
+            return
+        try:
+            (answer,) = request.answer([line])
+        except InputError as error:
+            click.echo(f"Error: {error}", err=True)
+            continue
+        print_json(answer.as_dict()) if as_json else _show(answer, request)
