@@ -82,16 +82,24 @@ class Translator(nn.Module, ABC):
         logits: torch.Tensor = self.head(self.hidden(source, target_in))
         return logits
 
-    def loss(self, source: torch.Tensor, target: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+    def loss(
+        self,
+        source: torch.Tensor,
+        target: torch.Tensor,
+        smoothing: float = 0.0,
+        given: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """−Σ log P(y_t | y_<t, x) in nats, summed over the batch's target tokens (EOS counts, BOS and PAD do not).
 
         Args:
             source: (B, S); target: (B, T + 1), BOS … EOS.
             smoothing: ε of label smoothing (Szegedy et al. 2016).
+            given: (B, T), what the decoder reads instead of the target without its last column.
         """
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
-        return self.head.loss(self.hidden(source, target[:, :-1])[keep], following[keep], smoothing)
+        hidden = self.hidden(source, target[:, :-1] if given is None else given)  # (B, T, D)
+        return self.head.loss(hidden[keep], following[keep], smoothing)
 
     @torch.no_grad()
     def log_probs(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

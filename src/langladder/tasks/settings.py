@@ -25,3 +25,5 @@ class TranslationTraining(TrainingConfig):
     max_length: int = Field(default=200, ge=2)
     """Pairs with a longer side, specials included, are left out of training."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    scheduled_sampling: float = Field(default=0.0, ge=0, le=1)
+    """Share of the decoder's input words that are its own, reached linearly at the last step; 0 = teacher forcing."""

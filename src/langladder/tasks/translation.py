@@ -4,8 +4,15 @@
 
 With label smoothing ε the target distribution of the training loss is (1 − ε)·onehot + ε/V (Szegedy et al. 2016); the
 validation loss is always the plain one, so that exp of it is a perplexity.
+
+Teacher forcing shows the decoder right words only, and its own mistakes when it is used. Scheduled sampling (Bengio
+et al. 2015) mixes the two: before each step of training the model writes the target's words anew from left to right,
+and each given word is replaced, with probability ε, by one drawn from what the model itself expects after the words
+so far, drawn ones among them. The loss is then taken as ever, against the true words, all positions at once; as in
+the paper no gradient passes the draw. ε rises linearly with the steps (the paper's linear decay).
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +24,7 @@ from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, fit
 from langladder.text.corpus_ids import PairStream
-from langladder.text.specials import PAD
+from langladder.text.specials import BOS, EOS, PAD
 
 
 class TranslationTask(Task):
@@ -25,16 +32,39 @@ class TranslationTask(Task):
 
     def __init__(self, model: Translator, config: TranslationTraining) -> None:
         super().__init__(config)
-        self.model, self.smoothing = model, config.label_smoothing
+        self.model, self.smoothing, self.sampling = model, config.label_smoothing, config.scheduled_sampling
+        self.steps = config.max_steps
 
     def loss(self, batch: PairBatch) -> torch.Tensor:
         """Mean loss a target token, smoothed if asked for."""
-        return self.model.loss(*batch, self.smoothing) / (batch[1][:, 1:] != PAD).sum()
+        share = self.sampling * self.steps_done / self.steps
+        given = mixed_words(self.model, batch, share) if share else None
+        return self.model.loss(*batch, self.smoothing, given) / (batch[1][:, 1:] != PAD).sum()
 
     def evaluate(self, batch: PairBatch) -> tuple[float, int]:
         """Summed loss, never smoothed, and the number of target tokens."""
         scores = self.model.log_probs(*batch)
         return -float(scores.double().sum()), int((batch[1][:, 1:] != PAD).sum())
+
+
+@torch.no_grad()
+def mixed_words(model: Translator, batch: PairBatch, share: float) -> torch.Tensor:
+    """What the decoder is given, (B, T): the target without its last column, a `share` of its words the model's own.
+
+    The draws are made without dropout. BOS, EOS and PAD are neither replaced nor drawn.
+    """
+    source, given = batch.source, batch.target[:, :-1].clone()
+    special = torch.tensor([PAD, BOS, EOS], device=given.device)
+    replaced = (torch.rand(given.shape, device=given.device) < share) & ~torch.isin(given, special)
+    training = model.training
+    model.eval()
+    state = model.encode(source, source != PAD)
+    for t in range(1, given.shape[1]):
+        log_probs, state, _ = model.step(given[:, :t], state)  # (B, V)
+        drawn = torch.multinomial(log_probs.index_fill(1, special, -math.inf).softmax(1), 1)[:, 0]  # (B,)
+        given[:, t] = torch.where(replaced[:, t], drawn, given[:, t])
+    model.train(training)
+    return given
 
 
 def train_translator(
