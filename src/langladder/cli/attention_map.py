@@ -15,6 +15,7 @@ def print_attention(
     from rich.console import Console
     from rich.text import Text
 
+    source, output = ([token.strip() for token in tokens] for tokens in (source, output))
     terminal = sys.stdout.isatty()
     console = Console(force_terminal=terminal, highlight=False, color_system="auto" if terminal else None)
     fits = max(1, (console.width - _label_width(output) - 2) // 2) if terminal else WIDEST
