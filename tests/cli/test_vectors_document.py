@@ -16,8 +16,15 @@ from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import Vocabulary
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "vectors.md").read_text(encoding="utf-8")
-COMMANDS = [shlex.split(line) for line in re.findall(r"(?m)^\$ langladder (.*)$", PAGE)]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The commands that a page shows."""
+    return [shlex.split(line) for line in re.findall(r"(?m)^\$ langladder (.*)$", page.read_text(encoding="utf-8"))]
+
+
+COMMANDS = commands(DOCS / "vectors.md")
 NAMES = "france paris italy rome spain madrid king kings queen baking man woman he she nurse pilot good bad"
 WORDS = NAMES.split()
 
@@ -66,6 +73,7 @@ def test_a_command_of_the_page_works(project: Path, command: list[str], monkeypa
         assert (project / command[2]).exists()
 
 
-def test_the_page_shows_every_command() -> None:
-    assert {command[0] for command in COMMANDS} == set(app.commands)
+def test_the_pages_show_every_command() -> None:
+    shown = {command[0] for page in DOCS.glob("*.md") for command in commands(page)}
+    assert shown == set(app.commands)
     assert {command[1] for command in COMMANDS if command[0] == "bias"} == {"weat", "audit", "debias"}

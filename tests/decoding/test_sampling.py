@@ -6,9 +6,21 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.decoding.sampling import SamplingConfig, choose, complete, generate
+from langladder.decoding.sampling import (
+    SamplingConfig,
+    candidates,
+    choose,
+    complete,
+    generate,
+    generate_batch,
+    keep_likeliest,
+    keep_nucleus,
+    penalise,
+)
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
+from langladder.models.gpt import GPT
+from langladder.models.recurrent import RecurrentLM
 from langladder.text.specials import BOS, EOS, PAD
 
 LOG_PROBS = torch.tensor([[0.1, 0.0, 0.2, 0.05, 0.4, 0.15, 0.07, 0.03]]).log()  # PAD UNK BOS EOS and four words
@@ -111,3 +123,99 @@ def test_complete_reads_and_writes_text():
             return "".join("abcd"[token - 4] for token in ids)
 
     assert complete(Fixed(end=5), Letters(), "ba", SamplingConfig(strategy="greedy")) == "baaa"
+
+
+INF = math.inf
+SCORES = torch.tensor([[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]).log()
+
+
+def kept(scores: torch.Tensor) -> list[list[int]]:
+    return [row.nonzero()[:, 0].tolist() for row in scores != -INF]
+
+
+@pytest.mark.parametrize(
+    ("k", "places"), [(1, [[0], [3]]), (2, [[0, 1], [2, 3]]), (3, [[0, 1, 2, 3], [1, 2, 3]]), (9, [[0, 1, 2, 3]] * 2)]
+)
+def test_golden_top_k(k, places):
+    """By hand; the third and fourth of the first row are equally likely, so both stay."""
+    cut = keep_likeliest(SCORES, k)
+    assert kept(cut) == places
+    assert torch.equal(cut[cut != -INF], SCORES[cut != -INF])
+
+
+@pytest.mark.parametrize(
+    ("p", "places"),
+    [
+        (0.01, [[0], [3]]),
+        (0.45, [[0], [2, 3]]),  # 0.5 suffices; 0.4 does not, 0.4 + 0.3 does
+        (0.6, [[0, 1], [2, 3]]),
+        (0.74, [[0, 1], [1, 2, 3]]),  # 0.5 + 0.25; 0.4 + 0.3 + 0.2
+        (0.8, [[0, 1, 2], [1, 2, 3]]),  # of equals the first
+    ],
+)
+def test_golden_top_p(p, places):
+    assert kept(keep_nucleus(SCORES, p)) == places
+
+
+def test_golden_temperature_and_penalty():
+    """P^(1/τ) normalised: τ = 1/2 squares; θ = 2 squares the probabilities of what was seen, however often."""
+    squared = torch.tensor([[16.0, 4, 1, 1]]) / 22
+    row = torch.cat([torch.full((1, 4), -INF), SCORES[:1]], dim=1)  # four specials first
+    scores = candidates(row, torch.tensor([[BOS]]), SamplingConfig(temperature=0.5))
+    torch.testing.assert_close(scores.softmax(1)[:, 4:], squared)
+    torch.testing.assert_close(
+        penalise(SCORES[:1], torch.tensor([[1, 3, 1]]), 2.0).exp(), torch.tensor([[0.5, 0.0625, 0.125, 0.015625]])
+    )
+    torch.testing.assert_close(SCORES[0, 1].exp(), torch.tensor(0.25))  # the argument is left as it was
+
+
+def test_filters_apply_in_their_order():
+    """θ = 4 takes the likeliest below the others before top-k looks."""
+    row = torch.cat([torch.full((1, 4), -INF), SCORES[:1]], dim=1)
+    found = candidates(row, torch.tensor([[BOS, 4]]), SamplingConfig(repetition_penalty=4.0, top_k=1))
+    assert kept(found) == [[5]]
+    assert torch.equal(row[0, 4:], SCORES[0])
+
+
+def network(kind: str) -> LanguageModel:
+    torch.manual_seed(0)
+    if kind == "gpt":
+        model: LanguageModel = GPT(GPT.Config(context=8, width=12, layers=2, heads=2), 20)
+    else:
+        model = RecurrentLM(RecurrentLM.Config(width=12, embedding_dim=12), 20)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    return model
+
+
+@pytest.mark.parametrize("kind", ["gpt", "lstm"])
+@pytest.mark.parametrize("strategy", ["greedy", "sample"])
+def test_prompts_side_by_side_get_what_each_gets_alone(kind, strategy):
+    """Rows of different lengths, up to the context and beyond; the first row's draws do not hang on the others."""
+    model = network(kind)
+    prompts = [[BOS, 5, 6], [BOS], [BOS, 7, 8, 9, 10, 11, 4, 5, 6, 7], [BOS, 12, 13]]
+    config = SamplingConfig(strategy=strategy, max_tokens=12, seed=3)
+    together = generate_batch(model, prompts, config)
+    assert max(map(len, together)) <= 12 and len({tuple(row) for row in together}) > 1
+    assert generate(model, prompts[0], config)[0] == together[0]
+    assert generate_batch(model, [prompts[0], [BOS, 4]], config)[0] == together[0]
+    if strategy == "greedy":
+        assert together == [generate(model, prompt, config)[0] for prompt in prompts]
+        for prompt, row in zip(
+            prompts, together, strict=True
+        ):  # and what the model says of the whole prefix, token by token
+            for t, token in enumerate(row):
+                log_probs = model.next_log_probs(torch.tensor([[*prompt, *row[:t]]]))[0]
+                log_probs[[BOS, PAD]] = -INF
+                assert int(log_probs.argmax()) == token
+
+
+def test_no_prompts_and_nothing_possible():
+    class Silent(Fixed):
+        def next_log_probs(self, prefix):
+            return torch.full((len(prefix), 8), -INF)
+
+    assert generate_batch(Fixed(), [], SamplingConfig()) == []
+    assert generate(Silent(), [BOS], SamplingConfig()) == [[]]
+    assert generate(Silent(), [BOS], SamplingConfig(strategy="greedy")) == [[]]

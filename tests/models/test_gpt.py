@@ -1,16 +1,14 @@
-"""GPT in particular: initialisation, tied gradients, size."""
+"""GPT in particular: initialisation, tied gradients, sizes of the papers, torch's own layers, the cache."""
 
 import pytest
 import torch
+from pydantic import ValidationError
 
+from langladder.errors import InputError
 from langladder.models.gpt import GPT
-
-
-def test_golden_parameter_count_of_gpt2():
-    """GPT-2 small has 124,439,808 parameters; built without memory."""
-    with torch.device("meta"):
-        model = GPT(GPT.Config(context=1024, width=768, layers=12, heads=12), 50257)
-    assert sum(p.numel() for p in model.parameters()) == 124_439_808
+from langladder.models.gpt_sizes import SIZES, named
+from langladder.nn.positions import sinusoidal
+from langladder.text.specials import BOS
 
 
 def test_residual_writers_begin_smaller():
@@ -33,3 +31,134 @@ def test_gradient_of_tied_weights_is_the_sum_of_both_uses():
     for model in (tied, untied):
         model.loss(model(tokens[:, :-1])[0], tokens[:, 1:]).backward()
     torch.testing.assert_close(tied.embedding.weight.grad, untied.embedding.weight.grad + untied.head.weight.grad)
+
+
+PAPERS = {  # (layers, width, heads, context, vocabulary), the paper's name for the size, our count
+    "gpt1": (12, 768, 12, 512, 40478, 117e6, 116_534_784),
+    "gpt2": (12, 768, 12, 1024, 50257, 124e6, 124_439_808),
+    "gpt2-medium": (24, 1024, 16, 1024, 50257, 355e6, 354_823_168),
+    "gpt2-large": (36, 1280, 20, 1024, 50257, 774e6, 774_030_080),
+    "gpt2-xl": (48, 1600, 25, 1024, 50257, 1558e6, 1_557_611_200),
+    "gpt3-125M": (12, 768, 12, 2048, 50257, 125e6, 125_226_240),
+    "gpt3-350M": (24, 1024, 16, 2048, 50257, 350e6, 355_871_744),
+    "gpt3-760M": (24, 1536, 16, 2048, 50257, 760e6, 760_300_032),
+    "gpt3-1.3B": (24, 2048, 16, 2048, 50257, 1.3e9, 1_315_723_264),
+    "gpt3-2.7B": (32, 2560, 32, 2048, 50257, 2.7e9, 2_651_553_280),
+    "gpt3-6.7B": (32, 4096, 32, 2048, 50257, 6.7e9, 6_658_404_352),
+    "gpt3-13B": (40, 5120, 40, 2048, 50257, 13e9, 12_853_386_240),
+    "gpt3-175B": (96, 12288, 96, 2048, 50257, 175e9, 174_604_259_328),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_golden_sizes_of_the_papers(size):
+    """Built on the meta device; counts as the closed form has them, within 2 % of the paper's round figure."""
+    N, D, heads, C, V, about, count = PAPERS[size]
+    with torch.device("meta"):
+        model = named(size)
+    assert (model.config.layers, model.config.width, model.config.heads) == (N, D, heads)
+    closed = V * D + C * D + N * (12 * D * D + 13 * D) + (2 * D if model.config.norm == "pre" else 0)
+    assert model.number_of_parameters() == closed == count
+    assert count == pytest.approx(about, rel=0.02)
+    banded = [block.attention.window for block in model.blocks]
+    assert banded == ([None, 128] * (N // 2) if size.startswith("gpt3") else [None] * N)
+
+
+def test_unknown_size_is_named():
+    with pytest.raises(InputError, match="'gpt4' is none of gpt1, gpt2"):
+        named("gpt4")
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_parity_with_torch_transformer_layers(norm):
+    """torch's encoder layers with a causal mask and our weights give the same hidden states."""
+    torch.manual_seed(0)
+    model = GPT(GPT.Config(context=16, width=24, layers=3, heads=4, norm=norm), 31).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    tokens = torch.randint(4, 31, (3, 13))
+    x = model.embedding(tokens) + model.position[:13]
+    gelu = torch.nn.GELU(approximate="tanh")
+    for block in model.blocks:
+        layer = torch.nn.TransformerEncoderLayer(
+            24, 4, 96, dropout=0.0, activation=gelu, norm_first=norm == "pre", batch_first=True
+        )
+        pairs = {
+            layer.self_attn.in_proj_weight: block.attention.project.weight,
+            layer.self_attn.in_proj_bias: block.attention.project.bias,
+            layer.self_attn.out_proj.weight: block.attention.output.weight,
+            layer.self_attn.out_proj.bias: block.attention.output.bias,
+        }
+        for theirs, ours in (
+            (layer.linear1, block.expand),
+            (layer.linear2, block.contract),
+            (layer.norm1, block.norm_attention),
+            (layer.norm2, block.norm_feed),
+        ):
+            pairs |= {theirs.weight: ours.weight, theirs.bias: ours.bias}
+        with torch.no_grad():
+            for theirs, ours in pairs.items():
+                theirs.copy_(ours)
+        x = layer.train()(x, src_mask=torch.nn.Transformer.generate_square_subsequent_mask(13), is_causal=True)
+    if norm == "pre":
+        x = torch.nn.functional.layer_norm(x, (24,), model.norm.weight, model.norm.bias)
+    torch.testing.assert_close(model(tokens)[0], x, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"norm": "post"}, {"positions": "sinusoidal"}, {"positions": "none"}, {"sparse_window": 3}, {"layers": 1}],
+    ids=str,
+)
+def test_cached_equals_uncached_also_past_the_context(settings):
+    """Token by token and in pieces, on both sides of a context of 8, where the window slides."""
+    torch.manual_seed(0)
+    settings = {"context": 8, "width": 12, "layers": 4, "heads": 3} | settings
+    model = GPT(GPT.Config.model_validate(settings), 29)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    tokens = torch.cat([torch.full((2, 1), BOS), torch.randint(4, 29, (2, 20))], dim=1)
+    for pieces in ([1] * 21, [3, 4, 1, 1, 5, 1, 6], [12, 9]):
+        state, read = None, 0
+        for piece in tokens.split(pieces, dim=1):
+            log_probs, state = model.advance(piece, state)
+            read += piece.shape[1]
+            torch.testing.assert_close(log_probs, model.next_log_probs(tokens[:, :read]))
+            assert state.tokens.shape[1] == min(read, 8)
+
+
+def test_an_older_cache_can_be_read_on_from_again():
+    torch.manual_seed(0)
+    model = GPT(GPT.Config(context=8, width=12, layers=2, heads=3), 29)
+    _, state = model.advance(torch.tensor([[BOS, 5, 6]]))
+    first, _ = model.advance(torch.tensor([[7]]), state)
+    model.advance(torch.tensor([[8]]), state)
+    torch.testing.assert_close(model.advance(torch.tensor([[7]]), state)[0], first, rtol=0, atol=0)
+
+
+def test_sinusoidal_embeddings_are_scaled_and_positions_off_leave_order_to_the_mask():
+    torch.manual_seed(0)
+    model = GPT(GPT.Config(context=8, width=16, layers=1, heads=2, positions="sinusoidal"), 29)
+    model.blocks, model.norm = torch.nn.ModuleList(), torch.nn.Identity()
+    tokens = torch.tensor([[5, 6, 5]])
+    torch.testing.assert_close(model(tokens)[0][0], 4 * model.embedding(tokens)[0] + sinusoidal(3, 16))
+    blind = GPT(GPT.Config(context=8, width=16, layers=1, heads=2, positions="none"), 29).eval()
+    a, b = blind(torch.tensor([[5, 6, 7]]))[0], blind(torch.tensor([[6, 5, 7]]))[0]
+    torch.testing.assert_close(a[0, -1], b[0, -1])  # one layer sees a set
+
+
+def test_without_residuals_nothing_passes_a_layer_that_writes_nothing():
+    torch.manual_seed(0)
+    for residual, passes in ((True, True), (False, False)):
+        model = GPT(GPT.Config(context=8, width=16, layers=1, heads=2, residual=residual), 29).eval()
+        with torch.no_grad():
+            model.blocks[0].contract.weight.zero_()
+        hidden, _ = model(torch.tensor([[5, 6, 7]]))
+        assert bool(hidden.abs().sum() > 1) is passes
+
+
+def test_windows_need_a_second_layer():
+    with pytest.raises(ValidationError, match="second layer is the first sparse one"):
+        GPT.Config(layers=1, sparse_window=4)

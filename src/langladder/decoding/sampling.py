@@ -1,17 +1,21 @@
-"""Continuing a text, one token at a time, with any language model.
+"""Continuing texts, one token at a time, with any language model.
 
 Greedy takes the likeliest token. Sampling draws from P(v)^(1/τ) / Σ (temperature τ), cut to the k likeliest tokens
 (top-k, Fan et al. 2018) or to the smallest set that holds probability p (nucleus, Holtzman et al. 2020). The
 repetition penalty θ (Keskar et al. 2019, section 4.1) is here applied to log-probabilities: those of tokens already in
 the text are multiplied by θ, which makes each of them less likely. BOS and PAD are never generated; EOS ends a row.
 
-Shape legend: B samples, V vocabulary.
+Prompts of different lengths are read side by side: from the end of the shortest on, each row takes its prompt's next
+token while there is one, and a chosen one afterwards.
+
+Shape legend: B rows, V vocabulary, t tokens so far.
 """
 
 import math
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import torch
 from pydantic import Field
 
@@ -34,55 +38,97 @@ class SamplingConfig(Config):
     seed: int = Field(default=0, ge=0)
 
 
-@torch.no_grad()
 def generate(
     model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, *, samples: int = 1
 ) -> list[list[int]]:
-    """Continue a text `samples` times.
+    """Continue one text `samples` times; see `generate_batch`."""
+    return generate_batch(model, [prefix] * samples, config)
+
+
+@torch.no_grad()
+def generate_batch(model: LanguageModel, prefixes: Sequence[Sequence[int]], config: SamplingConfig) -> list[list[int]]:
+    """Continue several texts side by side.
 
     Args:
-        prefix: ids that begin with BOS.
+        prefixes: B rows of ids that begin with BOS.
 
     Returns:
-        The new ids of each sample, at most `max_tokens`, without the EOS that ended it. Same seed, same ids.
+        The new ids of each row, at most `max_tokens`, without the EOS that ended it. Same seed, same ids: what is drawn
+        in a row depends on the seed, the row's place and its own text, not on the other rows.
 
     Raises:
-        InputError: the prefix does not begin with BOS.
+        InputError: a prefix does not begin with BOS.
     """
-    if not prefix or prefix[0] != BOS:
-        raise InputError(f"prefix: {list(prefix)[:5]} … must begin with BOS ({BOS})")
-    random = torch.Generator().manual_seed(config.seed)
-    tokens = torch.tensor([list(prefix)] * samples)  # (B, t)
-    running = torch.ones(samples, dtype=torch.bool)
-    state, unread = None, tokens
-    for _ in range(config.max_tokens):
+    for prefix in prefixes:
+        if not prefix or prefix[0] != BOS:
+            raise InputError(f"prefix: {list(prefix)[:5]} … must begin with BOS ({BOS})")
+    if not prefixes or not config.max_tokens:
+        return [[] for _ in prefixes]
+    lengths = [len(prefix) for prefix in prefixes]
+    random = [_generator(config.seed, row) for row in range(len(prefixes))]
+    tokens = torch.tensor([list(prefix)[: min(lengths)] for prefix in prefixes])  # (B, t)
+    running, unread, state = [True] * len(prefixes), tokens, None
+    while any(running):
         log_probs, state = model.advance(unread, state)  # (B, V)
-        chosen = choose(log_probs.cpu(), tokens, config, random)  # (B,)
-        unread = chosen.masked_fill(~running, EOS)[:, None]  # (B, 1)
+        scores, t = candidates(log_probs.cpu(), tokens, config), tokens.shape[1]
+        following = []
+        for row, prefix in enumerate(prefixes):
+            if t < lengths[row]:
+                following.append(prefix[t])
+                continue
+            following.append(_draw(scores[row], config, random[row]) if running[row] else EOS)
+            running[row] = running[row] and following[row] != EOS and t + 1 < lengths[row] + config.max_tokens
+        unread = torch.tensor(following)[:, None]  # (B, 1)
         tokens = torch.cat([tokens, unread], dim=1)
-        running &= chosen != EOS
-        if not running.any():
-            break
-    return [_until_eos(row) for row in tokens[:, len(prefix) :].tolist()]
+    rows = zip(tokens.tolist(), lengths, strict=True)
+    return [_until_eos(ids[length : length + config.max_tokens]) for ids, length in rows]
+
+
+def candidates(log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig) -> torch.Tensor:
+    """Scores (B, V) whose softmax is what is drawn from: penalty, temperature, top-k, top-p, in this order.
+
+    Args:
+        log_probs: (B, V); seen: (B, t), the tokens so far.
+    """
+    scores = penalise(log_probs, seen, config.repetition_penalty)
+    scores[:, [BOS, PAD]] = -math.inf
+    if config.strategy == "greedy":
+        return scores
+    scores /= config.temperature
+    if config.top_k is not None:
+        scores = keep_likeliest(scores, config.top_k)
+    return scores if config.top_p is None else keep_nucleus(scores, config.top_p)
 
 
 def choose(
     log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig, random: torch.Generator
 ) -> torch.Tensor:
     """The next token of each row: log-probabilities (B, V), tokens so far (B, t) → (B,) int64."""
-    scores = log_probs.clone()
-    if config.repetition_penalty > 1:
-        scores.scatter_(1, seen, scores.gather(1, seen) * config.repetition_penalty)
-    scores[:, [BOS, PAD]] = -math.inf
+    scores = candidates(log_probs, seen, config)
     if config.strategy == "greedy":
         return scores.argmax(dim=1)
-    scores /= config.temperature
-    if config.top_k is not None:
-        least = scores.topk(min(config.top_k, scores.shape[1]), dim=1).values[:, -1:]  # (B, 1)
-        scores = scores.masked_fill(scores < least, -math.inf)
-    if config.top_p is not None:
-        scores = _keep_nucleus(scores, config.top_p)
     return torch.multinomial(torch.softmax(scores, dim=1), 1, generator=random)[:, 0]
+
+
+def penalise(log_probs: torch.Tensor, seen: torch.Tensor, penalty: float) -> torch.Tensor:
+    """A copy of (B, V), those of the tokens in `seen` (B, t) times θ."""
+    if penalty == 1:
+        return log_probs.clone()
+    return log_probs.scatter(1, seen, log_probs.gather(1, seen) * penalty)
+
+
+def keep_likeliest(scores: torch.Tensor, k: int) -> torch.Tensor:
+    """(B, V) with all but the k largest (and what equals the last of these) at −∞."""
+    least = scores.topk(min(k, scores.shape[1]), dim=1).values[:, -1:]  # (B, 1)
+    return scores.masked_fill(scores < least, -math.inf)
+
+
+def keep_nucleus(scores: torch.Tensor, p: float) -> torch.Tensor:
+    """Scores (B, V) with all but the smallest set of probability ≥ p at −∞."""
+    ordered, order = scores.sort(dim=1, descending=True, stable=True)
+    probs = torch.softmax(ordered, dim=1)
+    before = probs.cumsum(dim=1) - probs  # what the likelier tokens hold together
+    return scores.masked_fill((before >= p).gather(1, order.argsort(dim=1)), -math.inf)
 
 
 def complete(model: LanguageModel, tokenizer: Tokenizer, prompt: str, config: SamplingConfig) -> str:
@@ -91,12 +137,19 @@ def complete(model: LanguageModel, tokenizer: Tokenizer, prompt: str, config: Sa
     return tokenizer.decode(ids + generate(model, [BOS, *ids], config)[0])
 
 
-def _keep_nucleus(scores: torch.Tensor, p: float) -> torch.Tensor:
-    """Scores (B, V) with all but the smallest set of probability ≥ p at −∞."""
-    ordered, order = scores.sort(dim=1, descending=True, stable=True)
-    probs = torch.softmax(ordered, dim=1)
-    before = probs.cumsum(dim=1) - probs  # what the likelier tokens hold together
-    return scores.masked_fill((before >= p).gather(1, order.argsort(dim=1)), -math.inf)
+def _draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator) -> int:
+    """A token by its scores (V,); EOS where the model rules out every token, as an unsmoothed n-gram model may."""
+    if bool(torch.isneginf(scores).all()):
+        return EOS
+    if config.strategy == "greedy":
+        return int(scores.argmax())
+    return int(torch.multinomial(torch.softmax(scores, dim=0), 1, generator=random))
+
+
+def _generator(seed: int, row: int) -> torch.Generator:
+    """Random numbers of one row."""
+    words = np.random.SeedSequence([seed, row]).generate_state(1, np.uint64)
+    return torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
 
 
 def _until_eos(ids: list[int]) -> list[int]:

@@ -59,7 +59,9 @@ class GPTConfig(schema.Config):
         if self.positions == "sinusoidal" and self.width % 2:
             raise ValueError(f"width={self.width} is odd: sinusoidal positions come in pairs (sine, cosine)")
         if self.sparse_window is not None and self.layers < 2:
-            raise ValueError(f"sparse_window={self.sparse_window} with layers=1: the second layer is the first sparse one")
+            raise ValueError(
+                f"sparse_window={self.sparse_window} with layers=1: the second layer is the first sparse one"
+            )
         return self
 
 
@@ -104,6 +106,7 @@ class GPT(NeuralLanguageModel):
 
     Config: ClassVar[type[schema.Config]] = GPTConfig
     context: int
+    head: SoftmaxOutput
     position: torch.Tensor | None
 
     def __init__(self, config: GPTConfig, vocab_size: int) -> None:
@@ -159,9 +162,10 @@ class GPT(NeuralLanguageModel):
                 nn.init.normal_(module.weight, std=INITIAL_STD)
                 nn.init.zeros_(module.bias)
         if config.norm == "pre" and config.residual:
-            for block in self.blocks:
-                for writer in (block.attention.output, block.contract):  # type: ignore[union-attr]
-                    nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)  # type: ignore
+            for module in self.modules():
+                if isinstance(module, Block):
+                    for writer in (module.attention.output, module.contract):
+                        nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)
         nn.init.normal_(self.embedding.weight, std=INITIAL_STD)
         nn.init.normal_(self.head.weight, std=INITIAL_STD)
         if config.positions == "learned":

@@ -58,7 +58,7 @@ class CausalSelfAttention(nn.Module):
         if past is not None:
             mask = banded(T, seen, self.window, x.device)  # (T, S+T)
             mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-        elif self.window is None or T <= self.window:
+        elif self.window is None or self.window >= T:
             mixed = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
         else:
             mixed = _in_blocks(query, key, value, self.window, dropout)
@@ -84,12 +84,12 @@ class CausalSelfAttention(nn.Module):
 
 def _in_blocks(query: Tensor, key: Tensor, value: Tensor, window: int, dropout: float) -> Tensor:
     """Banded attention, (B, h, T, d) each → (B, h, T, d): every block of w reads itself and the one before."""
-    B, T = query.shape[0], query.shape[2]
+    B, heads, T, d = query.shape
     parts = (functional.pad(part, (0, 0, 0, -T % window)) for part in (query, key, value))
-    q, k, v = (part.flatten(0, 1).unflatten(1, (-1, window)) for part in parts)  # (B·h, N, w, d) each
+    q, k, v = (part.reshape(B * heads, -1, window, d) for part in parts)  # (B·h, N, w, d) each
     before = [functional.pad(part, (0, 0, 0, 0, 1, 0))[:, :-1] for part in (k, v)]  # the first block has none: zeros
     k, v = torch.cat([before[0], k], dim=2), torch.cat([before[1], v], dim=2)  # (B·h, N, 2w, d)
     mask = banded(window, 2 * window, window, query.device).repeat(q.shape[1], 1, 1)  # (N, w, 2w)
     mask[0, :, :window] = False
     mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-    return mixed.flatten(1, 2)[:, :T].unflatten(0, (B, -1))
+    return mixed.reshape(B, heads, -1, d)[:, :, :T]

@@ -1,0 +1,38 @@
+"""Saved language models as the commands read them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from langladder.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.models.base import LanguageModel
+    from langladder.text.tokenizers import Tokenizer
+
+
+class Rung(NamedTuple):
+    """A saved language model, what it reads and what the user calls it."""
+
+    name: str
+    model: "LanguageModel"
+    tokenizer: "Tokenizer"
+
+
+def read_rung(folder: Path) -> Rung:
+    """The model and the tokenizer of a folder that the pipeline wrote.
+
+    Raises:
+        InputError: no saved language model, files damaged, or a tokenizer of another size.
+    """
+    if not (folder / "config.json").is_file():
+        wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/lm/gpt"
+        raise InputError(f"{folder}: no saved language model; expected {wanted}")
+    from langladder.models.base import LanguageModel
+    from langladder.text.tokenizers import Tokenizer
+
+    model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
+    if model.vocab_size != tokenizer.vocab_size:
+        raise InputError(
+            f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {tokenizer.vocab_size}"
+        )
+    return Rung(folder.name, model, tokenizer)

@@ -1,0 +1,198 @@
+"""GPT to and from the folders that Hugging Face's `GPT2LMHeadModel` reads.
+
+    config.json               settings under GPT-2's names
+    model.safetensors         weights under GPT-2's names; its `Conv1D` computes x W + b, so W is that of nn.Linear,
+                              transposed, and Q, K, V stand side by side in one matrix (`c_attn`), as they do here
+    tokenizer.json            the tokenizer, which here also puts BOS before a text, as the model expects
+    tokenizer_config.json     names of the special tokens
+    generation_config.json    how a text begins and ends
+
+GPT-2 is pre-norm with learned positions. Sinusoidal positions are written as a learned table, and √D · E beside E; no
+positions as a table of zeros. Post-norm, banded layers and missing residual connections are other architectures.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder.artefacts import atomic, read_arrays, read_json, write_json, write_text
+from langladder.errors import InputError
+from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
+from langladder.text.specials import BOS, EOS, PAD, SPELLINGS, UNK
+from langladder.text.tokenizers import Tokenizer
+
+_SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
+_MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # GPT-2's default, what this GPT computes
+    "model_type": (None, ("gpt2",)),
+    "activation_function": ("gelu_new", ("gelu_new", "gelu_pytorch_tanh")),
+    "layer_norm_epsilon": (1e-5, (1e-5,)),
+    "scale_attn_weights": (True, (True,)),
+    "scale_attn_by_inverse_layer_idx": (False, (False,)),
+    "add_cross_attention": (False, (False,)),
+} | {name: (50256 if token != PAD else PAD, (token,)) for name, token in _SPECIALS.items()}
+
+
+def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
+    """Write the folder, atomically; the same model gives the same bytes.
+
+    Raises:
+        InputError: `GPT2LMHeadModel` cannot compute this model, or the tokenizer is another model's.
+    """
+    from safetensors.numpy import save_file
+
+    config = _exportable(model)
+    if tokenizer.vocab_size != model.vocab_size:
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {tokenizer.vocab_size}")
+    arrays = {name: np.ascontiguousarray(array) for name, array in gpt2_arrays(model).items()}
+    with atomic(Path(folder)) as temporary:
+        temporary.mkdir()
+        save_file(arrays, temporary / "model.safetensors", metadata={"format": "pt"})
+        write_json(temporary / "config.json", _gpt2_config(config, model.vocab_size, "lm_head.weight" not in arrays))
+        write_json(temporary / "generation_config.json", _SPECIALS | {"do_sample": True})
+        tokenizer.save(temporary / "tokenizer.json")
+        _put_bos_first(temporary / "tokenizer.json")
+        names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
+        about = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": config.context}
+        write_json(temporary / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})
+
+
+def import_gpt2(folder: Path) -> GPT:
+    """Read a folder of GPT-2's weights whose special tokens are this house's (PAD 0, BOS 2, EOS 3).
+
+    Raises:
+        InputError: files are missing, the weights do not fit the settings, or the settings are not those of this GPT.
+    """
+    folder = Path(folder)
+    path = folder / "config.json"
+    found = read_json(path)
+    for name, (default, allowed) in _MUST_BE.items():
+        value = found.get(name, default)
+        if value not in allowed:
+            raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, allowed))}")
+    inner, D = found.get("n_inner"), found.get("n_embd", 768)
+    if inner not in (None, 4 * D):
+        raise InputError(f"{path}: n_inner is {inner}; read here is 4 · n_embd = {4 * D}")
+    arrays = read_arrays(folder / "model.safetensors")
+    # The weights as OpenAI published them lack the prefix; each layer's causal mask is no weight.
+    arrays = {name.removeprefix("transformer."): array for name, array in arrays.items()}
+    arrays = {name: array for name, array in arrays.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
+    tied = bool(found.get("tie_word_embeddings", True))
+    config = GPTConfig(
+        context=found.get("n_positions", 1024),
+        width=D,
+        layers=found.get("n_layer", 12),
+        heads=found.get("n_head", 12),
+        dropout=float(found.get("resid_pdrop", 0.1)),
+        tie_weights=tied,
+    )
+    model = GPT(config, found.get("vocab_size", 50257))
+    if tied:
+        arrays.pop("lm_head.weight", None)
+    _copy(arrays, model, folder / "model.safetensors")
+    return model
+
+
+def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
+    """The weights under GPT-2's names, in its layout; `lm_head.weight` only where it is not the input table."""
+    arrays = {}
+    for name, tensor, transposed in _names(model):
+        value = tensor.detach().float()
+        arrays[f"transformer.{name}"] = (value.T if transposed else value).cpu().numpy()
+    if model.embedding_scale != 1:
+        arrays["transformer.wte.weight"] = arrays["transformer.wte.weight"] * np.float32(model.embedding_scale)
+    if not isinstance(model.position, nn.Parameter):
+        none = torch.zeros(model.context, model.head.width)
+        table = model.position if isinstance(model.position, torch.Tensor) else none
+        arrays["transformer.wpe.weight"] = table.float().cpu().numpy()
+    if model.head.weight is not model.embedding.weight or model.embedding_scale != 1:
+        arrays["lm_head.weight"] = model.head.weight.detach().float().cpu().numpy()
+    return arrays
+
+
+def _names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
+    """(GPT-2's name without `transformer.`, our tensor, whether it is stored transposed) of every shared weight."""
+    yield "wte.weight", model.embedding.weight, False
+    if isinstance(model.position, nn.Parameter):
+        yield "wpe.weight", model.position, False
+    modules: dict[str, tuple[nn.Module, bool]] = {}
+    for number, block in enumerate(model.blocks):
+        modules[f"h.{number}.ln_1"] = (block.get_submodule("norm_attention"), False)
+        modules[f"h.{number}.attn.c_attn"] = (block.get_submodule("attention.project"), True)  # (D, 3D)
+        modules[f"h.{number}.attn.c_proj"] = (block.get_submodule("attention.output"), True)  # (D, D)
+        modules[f"h.{number}.ln_2"] = (block.get_submodule("norm_feed"), False)
+        modules[f"h.{number}.mlp.c_fc"] = (block.get_submodule("expand"), True)  # (D, 4D)
+        modules[f"h.{number}.mlp.c_proj"] = (block.get_submodule("contract"), True)  # (4D, D)
+    modules["ln_f"] = (model.norm, False)
+    for name, (module, transposed) in modules.items():
+        yield f"{name}.weight", module.get_parameter("weight"), transposed
+        yield f"{name}.bias", module.get_parameter("bias"), False
+
+
+@torch.no_grad()
+def _copy(arrays: dict[str, np.ndarray], model: GPT, path: Path) -> None:
+    targets = {name: (tensor, transposed) for name, tensor, transposed in _names(model)}
+    if model.head.weight is not model.embedding.weight:
+        targets["lm_head.weight"] = (model.head.weight, False)
+    if targets.keys() != arrays.keys():
+        differ = sorted(targets.keys() ^ arrays.keys())
+        raise InputError(f"{path}: its names do not fit its config.json: {', '.join(differ[:5])}")
+    for name, (tensor, transposed) in targets.items():
+        value = torch.from_numpy(arrays[name])
+        value = value.T if transposed else value
+        if value.shape != tensor.shape:
+            raise InputError(
+                f"{path}: {name} has shape {arrays[name].shape}; its config.json asks for {(*tensor.shape,)}"
+            )
+        tensor.copy_(value)
+
+
+def _exportable(model: GPT) -> GPTConfig:
+    config = model.config
+    assert isinstance(config, GPTConfig)
+    reasons = {
+        "norm=post": config.norm == "post",
+        f"sparse_window={config.sparse_window}": config.sparse_window is not None,
+        "residual=false": not config.residual,
+    }
+    other = [setting for setting, is_so in reasons.items() if is_so]
+    if other:
+        raise InputError(f"export to gpt2: this model has {' and '.join(other)}, which GPT2LMHeadModel cannot compute")
+    return config
+
+
+def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> dict[str, Any]:
+    return {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "vocab_size": vocab_size,
+        "n_positions": config.context,
+        "n_ctx": config.context,
+        "n_embd": config.width,
+        "n_layer": config.layers,
+        "n_head": config.heads,
+        "n_inner": None,
+        "activation_function": "gelu_new",
+        "layer_norm_epsilon": 1e-5,
+        "embd_pdrop": config.dropout,
+        "attn_pdrop": config.dropout,
+        "resid_pdrop": config.dropout,
+        "initializer_range": INITIAL_STD,
+        "tie_word_embeddings": tied,
+        "torch_dtype": "float32",
+    } | _SPECIALS
+
+
+def _put_bos_first(path: Path) -> None:
+    """Make tokenizer.json know its specials and put BOS before a text (unless asked for none, as this house does)."""
+    from tokenizers import AddedToken, processors
+    from tokenizers import Tokenizer as Backend
+
+    backend = Backend.from_file(str(path))
+    backend.add_special_tokens([AddedToken(SPELLINGS[token], special=True) for token in (PAD, UNK, BOS, EOS)])
+    first = [(SPELLINGS[BOS], BOS)]
+    backend.post_processor = processors.TemplateProcessing(single=[SPELLINGS[BOS], "$A"], special_tokens=first)
+    write_text(path, str(backend.to_str(pretty=True)) + "\n")

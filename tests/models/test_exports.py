@@ -1,0 +1,193 @@
+"""Models in the formats of others: GPT-2 folders, TorchScript; each read back by code that is not ours."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer as Backend
+
+from langladder.artefacts import read_json, write_json
+from langladder.errors import InputError
+from langladder.models.export_gpt2 import export_gpt2, import_gpt2
+from langladder.models.export_torchscript import export_torchscript
+from langladder.models.gpt import GPT
+from langladder.models.recurrent import RecurrentLM
+from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+
+TEXT = ["the cat sat on the mat", "apple and pear salad", "a pair of cats"]
+TOKENS = torch.tensor([[BOS, 5, 7, 9, 6, 11, 8], [BOS, 12, 4, 4, 13, 10, EOS]])
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(TEXT, TokenizerConfig(kind="bpe_bytes", vocab_size=280))
+
+
+def gpt(tokenizer: Tokenizer, **settings: object) -> GPT:
+    torch.manual_seed(3)
+    settings = {"context": 12, "width": 16, "layers": 2, "heads": 4} | settings
+    model = GPT(GPT.Config.model_validate(settings), tokenizer.vocab_size)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model.eval()
+
+
+def gpt2_logits(folder: Path, ids: np.ndarray) -> np.ndarray:
+    """GPT-2 as `GPT2LMHeadModel` computes it from these files, in NumPy float64: (B, T) → (B, T, V)."""
+    about = read_json(folder / "config.json")
+    w = {name: array.astype(np.float64) for name, array in load_file(folder / "model.safetensors").items()}
+    wte, (B, T), heads = w["transformer.wte.weight"], ids.shape, about["n_head"]
+
+    def norm(x, name):
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + about["layer_norm_epsilon"])
+        return scaled * w[f"transformer.{name}.weight"] + w[f"transformer.{name}.bias"]
+
+    def conv1d(x, name):
+        return x @ w[f"transformer.{name}.weight"] + w[f"transformer.{name}.bias"]
+
+    def gelu_new(x):
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    x = wte[ids] + w["transformer.wpe.weight"][:T]
+    for layer in range(about["n_layer"]):
+        h = f"h.{layer}"
+        parts = np.split(conv1d(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn"), 3, axis=-1)
+        q, k, v = (part.reshape(B, T, heads, -1).transpose(0, 2, 1, 3) for part in parts)
+        scores = q @ k.transpose(0, 1, 3, 2) / math.sqrt(q.shape[-1])
+        scores = np.where(np.tril(np.ones((T, T), bool)), scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        mixed = (weights / weights.sum(-1, keepdims=True)) @ v
+        x = x + conv1d(mixed.transpose(0, 2, 1, 3).reshape(B, T, -1), f"{h}.attn.c_proj")
+        x = x + conv1d(gelu_new(conv1d(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc")), f"{h}.mlp.c_proj")
+    head = wte if about["tie_word_embeddings"] else w["lm_head.weight"]
+    return norm(x, "ln_f") @ head.T
+
+
+SHAPES = [{}, {"tie_weights": False}, {"positions": "sinusoidal"}, {"positions": "none"}, {"layers": 1, "heads": 1}]
+
+
+@pytest.mark.parametrize("settings", SHAPES, ids=str)
+def test_parity_of_the_exported_files_with_gpt2(tmp_path: Path, tokenizer: Tokenizer, settings) -> None:
+    model = gpt(tokenizer, **settings)
+    export_gpt2(model, tokenizer, tmp_path / "hf")
+    with torch.no_grad():
+        ours = model.head(model(TOKENS)[0])
+    np.testing.assert_allclose(gpt2_logits(tmp_path / "hf", TOKENS.numpy()), ours.numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize("settings", SHAPES, ids=str)
+def test_parity_with_transformers(tmp_path: Path, tokenizer: Tokenizer, settings) -> None:
+    transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")
+    model = gpt(tokenizer, **settings)
+    export_gpt2(model, tokenizer, tmp_path / "hf")
+    theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "hf").eval()
+    with torch.no_grad():
+        torch.testing.assert_close(theirs(TOKENS).logits, model.head(model(TOKENS)[0]), atol=1e-4, rtol=0)
+    ids = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")("a pair of cats").input_ids
+    assert ids == [BOS, *tokenizer.encode("a pair of cats").tolist()]
+
+
+@pytest.mark.parametrize("settings", [{}, {"tie_weights": False, "dropout": 0.1}], ids=str)
+def test_roundtrip_through_a_gpt2_folder(tmp_path: Path, tokenizer: Tokenizer, settings) -> None:
+    model = gpt(tokenizer, **settings)
+    export_gpt2(model, tokenizer, tmp_path / "hf")
+    back = import_gpt2(tmp_path / "hf")
+    assert back.config == model.config
+    assert torch.equal(back.log_probs(TOKENS), model.log_probs(TOKENS))
+    export_gpt2(back, tokenizer, tmp_path / "again")
+    for file in sorted((tmp_path / "hf").iterdir()):
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_gpt2_folder_in_the_layout_of_its_publishers(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    """Names without a prefix, causal masks among the weights, defaults left out."""
+    model = gpt(tokenizer)
+    export_gpt2(model, tokenizer, tmp_path / "hf")
+    path = tmp_path / "hf" / "model.safetensors"
+    arrays = {name.removeprefix("transformer."): array for name, array in load_file(path).items()}
+    save_file(arrays | {"h.0.attn.bias": np.tril(np.ones((1, 1, 12, 12), np.float32))}, path)
+    about = read_json(tmp_path / "hf" / "config.json")
+    for name in ("n_inner", "activation_function", "layer_norm_epsilon", "tie_word_embeddings"):
+        del about[name]
+    write_json(tmp_path / "hf" / "config.json", about)
+    assert torch.equal(import_gpt2(tmp_path / "hf").log_probs(TOKENS), model.log_probs(TOKENS))
+
+
+def test_exported_tokenizer_puts_bos_first_and_stays_ours(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    export_gpt2(gpt(tokenizer), tokenizer, tmp_path / "hf")
+    path, text = tmp_path / "hf" / "tokenizer.json", "the pear cat"
+    ids = tokenizer.encode(text).tolist()
+    assert Backend.from_file(str(path)).encode(text).ids == [BOS, *ids]
+    assert Backend.from_file(str(path)).decode([BOS, *ids, EOS, PAD]) == text
+    assert Tokenizer.load(path).encode(text).tolist() == ids
+    names = read_json(tmp_path / "hf" / "tokenizer_config.json")
+    assert Backend.from_file(str(path)).token_to_id(names["eos_token"]) == EOS
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [({"norm": "post"}, "norm=post"), ({"sparse_window": 3}, "sparse_window=3"), ({"residual": False}, "residual=f")],
+)
+def test_what_gpt2_cannot_compute_is_refused(tmp_path: Path, tokenizer: Tokenizer, settings, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        export_gpt2(gpt(tokenizer, **settings), tokenizer, tmp_path / "hf")
+    assert not (tmp_path / "hf").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"activation_function": "relu"}, r"activation_function is 'relu'; read here is 'gelu_new' or"),
+        ({"bos_token_id": 50256}, "bos_token_id is 50256; read here is 2"),
+        ({"n_inner": 10}, "n_inner is 10"),
+        ({"n_layer": 3}, "names do not fit"),
+        ({"n_positions": 11}, r"wpe.weight has shape \(12, 16\); its config.json asks for \(11, 16\)"),
+    ],
+)
+def test_foreign_gpt2_folders_are_refused(tmp_path: Path, tokenizer: Tokenizer, change, message: str) -> None:
+    export_gpt2(gpt(tokenizer), tokenizer, tmp_path / "hf")
+    path = tmp_path / "hf" / "config.json"
+    path.write_text(json.dumps(read_json(path) | change))
+    with pytest.raises(InputError, match=message):
+        import_gpt2(tmp_path / "hf")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cell": "rnn"},
+        {"cell": "gru"},
+        {"cell": "lstm", "layers": 2},
+        {"cell": "gru", "reset_after": False},
+        {"cell": "peephole", "layers": 2},
+        {"cell": "lstm", "layer_norm": True},
+        {"cell": "lstm", "tie_weights": False, "output": "adaptive"},
+        {"cell": "lstm", "tie_weights": False, "output": "hierarchical"},
+        {"cell": "gru", "output": "nce"},
+    ],
+    ids=str,
+)
+def test_parity_of_torchscript(tmp_path: Path, settings) -> None:
+    """Other numbers of rows and tokens than were traced; read in one go and in two."""
+    torch.manual_seed(0)
+    model = RecurrentLM(RecurrentLM.Config(width=12, embedding_dim=8, dropout=0.3, **settings), 29)
+    model.head.set_counts(torch.arange(29, 0, -1))
+    export_torchscript(model, tmp_path / "model.pt")
+    assert model.training
+    loaded = torch.jit.load(str(tmp_path / "model.pt"))
+    tokens = torch.randint(4, 29, (5, 17))
+    tokens[:, 0] = BOS
+    log_probs, _ = loaded(tokens, loaded.first_state(5))
+    ours = model.log_probs(tokens)[:, 1:]
+    torch.testing.assert_close(log_probs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0], ours)
+    torch.testing.assert_close(log_probs[:, -1], model.next_log_probs(tokens))
+    first, state = loaded(tokens[:, :6], loaded.first_state(5))
+    torch.testing.assert_close(torch.cat([first, loaded(tokens[:, 6:], state)[0]], dim=1), log_probs)
