@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder import schema
-from langladder.models.seq2seq import layers_first, rows_first, word_embedding
+from langladder.models.seq2seq import begin_by_remembering, layers_first, rows_first, word_embedding
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import Attention, LocalAttention, Score, make_attention
 from langladder.nn.output import SoftmaxOutput
@@ -91,6 +91,7 @@ class LuongSeq2Seq(Translator):
         tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
         self.dropout = nn.Dropout(config.dropout)
+        begin_by_remembering(self.encoder, self.decoder)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""

@@ -96,6 +96,7 @@ class Seq2Seq(Translator):
         width = H if self.readout is None else E
         self.head = SoftmaxOutput(width=width, vocab_size=target_vocab_size, tied=tied)
         self.dropout = nn.Dropout(config.dropout)
+        begin_by_remembering(self.encoder, self.decoder)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""
@@ -130,6 +131,17 @@ def word_embedding(vocab_size: int, width: int) -> nn.Embedding:
     embedding = nn.Embedding(vocab_size, width)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     return embedding
+
+
+def begin_by_remembering(*networks: nn.Module) -> None:
+    """Set the bias of every LSTM's forget gate to 1 (Gers et al. 2000; Jozefowicz et al. 2015)."""
+    for network in networks:
+        for module in network.modules():
+            if isinstance(module, nn.LSTM):
+                for name, bias in module.named_parameters():
+                    if name.startswith("bias"):  # torch adds two of them; the gates are i, f, g, o
+                        value = 1.0 if name.startswith("bias_ih") else 0.0
+                        nn.init.constant_(bias[module.hidden_size : 2 * module.hidden_size], value)
 
 
 def rows_first(parts: recurrent.State) -> dict[str, torch.Tensor]:
