@@ -166,8 +166,10 @@ class GPT(NeuralLanguageModel):
                 if isinstance(module, Block):
                     for writer in (module.attention.output, module.contract):
                         nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)
-        nn.init.normal_(self.embedding.weight, std=INITIAL_STD)
-        nn.init.normal_(self.head.weight, std=INITIAL_STD)
+        # Sines and cosines are as large as they are: √D · E w begins no smaller, or positions would drown the tokens.
+        std = config.width**-0.5 if config.positions == "sinusoidal" else INITIAL_STD
+        nn.init.normal_(self.embedding.weight, std=std)
+        nn.init.normal_(self.head.weight, std=std)
         if config.positions == "learned":
             assert self.position is not None
             # Half of GPT-2's token scale, as in its code: positions refine what the token says.
