@@ -36,9 +36,9 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 setup: $(VENV)/ready $(VENV)/ready-dev ## create the virtual environment from the lock files
 
 .PHONY: repro
-repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (LADDER=full: every rung there is)
+repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
-	@python -m pipeline.runs prepare & $(if $(filter full,$(LADDER)),dvc exp run $$(python -m pipeline.ladder),dvc repro)
+	@python -m pipeline.runs prepare & $(if $(filter full,$(LADDER)),python -m pipeline.ladder &&) python -m pipeline.parallel
 	@test -f reports/index.html || dvc repro -q -f -s report
 	@python -m pipeline.summary
 

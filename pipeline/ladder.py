@@ -1,24 +1,30 @@
-"""The full ladder: every rung that conf/ offers, as changes to params.yaml for `dvc exp run`.
+"""The full ladder: list every rung that conf/ offers in params.yaml (`make repro LADDER=full`).
 
-    make repro LADDER=full            # = dvc exp run $(python -m pipeline.ladder)
-
-DVC writes the changes into params.yaml, where they can be seen (`git diff`) and taken back
-(`git checkout params.yaml`).
+The change can be seen with `git diff params.yaml` and taken back with `git checkout params.yaml`.
 """
 
-from pipeline import choices
+import re
+
+from langladder.artefacts import write_text
+from pipeline import ROOT, choices
 
 
-def changes() -> list[str]:
-    """`-S` arguments that list every rung of every ladder, those of params.yaml first, in their order."""
-    chosen = choices.load_choices()
-    arguments = []
+def full(text: str, chosen: choices.Choices) -> str:
+    """params.yaml with every rung listed, those that were chosen first; comments stay."""
     for group, key in choices.LADDERS.items():
         listed = chosen.rungs(group)
         rungs = listed + [name for name in choices.conf_names(group) if name not in listed]
-        arguments += ["-S", f"{key}=[{','.join(rungs)}]"]
-    return arguments
+        text, lines = re.subn(rf"(?m)^{key}: \[[^\]]*\]", f"{key}: [{', '.join(rungs)}]", text)
+        if lines != 1:
+            raise SystemExit(f"params.yaml: {key}: expected one list in square brackets")
+    return text
+
+
+def main() -> None:
+    path = ROOT / "params.yaml"
+    write_text(path, full(path.read_text(encoding="utf-8"), choices.load_choices()))
+    print("ladder: params.yaml lists every rung")
 
 
 if __name__ == "__main__":
-    print(" ".join(changes()))
+    main()
