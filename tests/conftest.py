@@ -17,3 +17,8 @@ def real_data() -> Path:
     if not REAL.is_dir():
         pytest.skip("the makers' real corpora (../shared/data) are not here")
     return REAL
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first, so that no worker is left alone with them at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("dag") is None)

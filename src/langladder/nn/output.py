@@ -158,7 +158,7 @@ class _Logits(NamedTuple):
 def _exponentials(
     h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float = 0.0
 ) -> _Logits:
-    """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), their mean if smoothing; e if `keep`."""
+    """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), mean if smoothing, e if `keep`."""
     words = BLOCK_WORDS if h.device.type == "cpu" else len(W)
     target = torch.zeros(len(h), 1, device=h.device)
     total, peaks, sums, blocks = torch.zeros_like(target), [], [], []

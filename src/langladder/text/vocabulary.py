@@ -99,7 +99,7 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     the stream each document ends: `bounds` (D + 1,) int64).
 
     Returns:
-        Figures for the metrics: types, documents, words, kept words, coverage (share of the running words that have an id).
+        Figures for the metrics: types, documents, words, kept words, coverage (share of running words that have an id).
     """
     train = clean_folder / "train.parquet"
     if "train" not in present_splits(clean_folder):
@@ -124,4 +124,10 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     write_arrays(out_folder / "documents.safetensors", {"bounds": bounds.astype(np.int64)})
     vocabulary.save(out_folder / "vocabulary.json")
     kept = int(vocabulary.counts.sum())
-    return {"types": len(vocabulary), "documents": len(bounds) - 1, "words": running, "kept_words": kept, "coverage": round(kept / running, 6)}
+    return {
+        "types": len(vocabulary),
+        "documents": len(bounds) - 1,
+        "words": running,
+        "kept_words": kept,
+        "coverage": round(kept / running, 6),
+    }
