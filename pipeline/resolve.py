@@ -4,6 +4,8 @@ Nothing else runs before this has passed; all problems of all jobs are reported 
 """
 
 import sys
+from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 
 import yaml
@@ -36,6 +38,22 @@ def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
     return sides + single + rungs
 
 
+def _compose_together(chosen: choices.Choices) -> dict[str, DictConfig]:
+    """Selection → a configuration that holds it; each composition (they take a while) serves a rung of every ladder.
+
+    What cannot be composed is left out: alone, it says what is wrong with it.
+    """
+    columns = [["side=text", "side=parallel"]]
+    columns += [[f"{group}={rung}" for rung in chosen.rungs(group)] for group in choices.LADDERS]
+    composed: dict[str, DictConfig] = {}
+    for row in zip_longest(*columns):
+        selection = [choice for choice in row if choice]
+        with suppress(InputError, HydraException):
+            config = compose("config", choices.overrides(chosen, selection) + selection)
+            composed |= dict.fromkeys(["", *selection], config)
+    return composed
+
+
 def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
     """Checked settings of every job, keyed `<stage>/<job>`.
 
@@ -44,7 +62,7 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
     """
     resolved: dict[str, dict[str, object]] = {}
     problems: list[str] = []
-    composed: dict[str, DictConfig] = {}
+    composed = _compose_together(chosen)
     for stage, name, selection in plan(chosen):
         try:
             key = " ".join(selection)
