@@ -51,9 +51,14 @@ def _file(module: str) -> Path | None:
 
 
 @cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
 def _imports(file: Path) -> list[str]:
     found: list[str] = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -72,7 +77,7 @@ def _data(folder: Path) -> list[Path]:
 def _hash(file: Path) -> str:
     if file.suffix != ".py":
         return hashlib.sha256(file.read_bytes()).hexdigest()
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = _tree(file)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
