@@ -44,7 +44,11 @@ repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → re
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest -n auto --dist loadfile
+	@pytest -n auto --dist loadfile -m "not readme"
+
+.PHONY: test-readme
+test-readme: setup ## run every command of the README, in order, in a copy of the project (six minutes)
+	@pytest -m readme
 
 .PHONY: lint
 lint: setup ## ruff (lint and format) and mypy --strict
