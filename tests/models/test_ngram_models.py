@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from langladder.counts.ngrams import count_ngrams
@@ -76,6 +76,7 @@ sentences_strategy = st.lists(st.lists(st.integers(SPECIALS, V - 1), max_size=7)
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=25, deadline=None)
 @given(sentences=sentences_strategy, order=st.integers(1, 6), seed=st.integers(0, 99))
+@example(sentences=[[], [], [], [4, 4, 5], [5]], order=2, seed=0)  # the closed form gives D_2 = 0
 def test_probabilities_sum_to_one_after_every_history(
     name: str, sentences: list[list[int]], order: int, seed: int
 ) -> None:

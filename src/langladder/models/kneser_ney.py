@@ -36,8 +36,8 @@ class KneserNeyConfig(PrunableConfig):
     @model_validator(mode="after")
     def _discounts_leave_counts_positive(self) -> "KneserNeyConfig":
         values = self.fallback_discounts
-        if len(values) != 3 or not all(0 <= value <= k for k, value in enumerate(values, start=1)):
-            raise ValueError(f"fallback_discounts: {values}; allowed: three numbers D_k with 0 ≤ D_k ≤ k")
+        if len(values) != 3 or not all(0 < value <= k for k, value in enumerate(values, start=1)):
+            raise ValueError(f"fallback_discounts: {values}; allowed: three numbers D_k with 0 < D_k ≤ k")
         return self
 
 
@@ -65,12 +65,13 @@ def closed_form_discounts(counts: np.ndarray, fallback: list[float]) -> np.ndarr
 
     Y = n_1 / (n_1 + 2 n_2),   D_k = k − (k + 1) Y n_{k+1} / n_k
 
-    A text that is small or artificial may leave an n_k at 0 or a D_k outside [0, k]; then the fallback is used.
+    A text that is small or artificial may leave an n_k at 0 or a D_k outside (0, k]; then the fallback is used (with
+    D_k = 0, a history seen only with words of count k would give words never seen after it no probability at all).
     """
     n = np.bincount(np.minimum(counts, 5), minlength=6)
     if n[1] and n[2] and n[3]:
         y = n[1] / (n[1] + 2 * n[2])
         discounts = np.array([0.0] + [k - (k + 1) * y * n[k + 1] / n[k] for k in (1, 2, 3)])
-        if all(0 <= discounts[k] <= k for k in (1, 2, 3)):
+        if all(1e-9 < discounts[k] <= k for k in (1, 2, 3)):  # 1e-9: zero up to rounding
             return discounts
     return np.array([0.0, *fallback])
