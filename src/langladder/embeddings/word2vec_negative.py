@@ -80,6 +80,53 @@ def _learn_noise(
 
 
 @njit(nogil=True, fastmath=True, cache=True)
+def _learn_contexts(
+    words: np.ndarray, before: np.ndarray, after: np.ndarray, block: int, size: int, low: int, high: int,
+    v: np.ndarray, dv: np.ndarray, u: np.ndarray, du: np.ndarray,
+    P: np.ndarray, places: np.ndarray, back: np.ndarray, centres: np.ndarray, uses: np.ndarray,
+    shift: np.ndarray, measure: bool,
+) -> tuple[float, float]:  # fmt: skip
+    """Skip-gram's true neighbours of a block: added to dv, set in du, times −1 for descent; loss and pairs if measured.
+
+    Args:
+        P, places: (L, ≥ 2M + 1) scratch: gradients of each centre's contexts, and where those stand.
+        back, centres, uses: (C, 2M + 1), (C, 2M + 1), (C,) scratch: the same, turned; `back` is of use to the caller.
+    """
+    f32 = np.float32
+    loss, pairs = 0.0, 0.0
+    for j in range(high - low):
+        uses[j] = 0
+    for i in range(size):
+        t = block + i
+        first, width = t - before[t] - low, before[t] + after[t] + 1
+        row_products(v, i, u, first, width, P, i)
+        for j in range(width):
+            P[i, j] += shift[words[low + first + j]]
+    logistic(P, size, P.shape[1])
+    for i in range(size):
+        t = block + i
+        first, own, width = t - before[t] - low, before[t], before[t] + after[t] + 1
+        if measure:
+            pairs += width - 1
+            for j in range(width):
+                if j != own:
+                    loss -= math.log(max(f32(1e-7), P[i, j]))
+        # ∂J/∂score = σ(score) − 1
+        for j in range(width):
+            place = first + j
+            P[i, j], places[i, j] = f32(1) - P[i, j], place
+            if j != own:
+                back[place, uses[place]], centres[place, uses[place]] = P[i, j], i
+                uses[place] += 1
+        P[i, own] = f32(0)
+        add_combination(P, i, width, u, places, dv, i)
+    fill_zero(du, high - low)
+    for j in range(high - low):
+        add_combination(back, j, uses[j], v, centres, du, j)
+    return loss, pairs
+
+
+@njit(nogil=True, fastmath=True, cache=True)
 def skipgram_negative(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
     shift: np.ndarray, learn_shift: bool, stay: np.ndarray, other: np.ndarray, state: np.ndarray,
@@ -106,10 +153,7 @@ def skipgram_negative(
     span += -span % 8
     P = np.zeros((L, span), f32)  # scores, then gradients, of the centres' contexts …
     places = np.zeros((L, span), np.int64)  # … and where those stand
-    back, centres = (
-        np.zeros((room, 2 * window + 1), f32),
-        np.zeros((room, 2 * window + 1), np.int64),
-    )  # the same, turned
+    back, centres = np.zeros((room, span), f32), np.zeros((room, span), np.int64)  # the same, turned
     uses = np.zeros(room, np.int64)
     rate, total, pairs = f32(lr), 0.0, 0.0
     for block in range(0, count, L):
@@ -127,35 +171,10 @@ def skipgram_negative(
             weights[i] = f32(reach * negatives) / f32(S)
         loss = _learn_noise(v, dv, L, weights, N, dN, shifts, G, GT, shift_gradient, measure)
 
-        for j in range(high - low):
-            uses[j] = 0
-        for i in range(size):
-            t = block + i
-            first, width = t - before[t] - low, before[t] + after[t] + 1
-            row_products(v, i, u, first, width, P, i)
-            for j in range(width):
-                P[i, j] += shift[words[low + first + j]]
-        logistic(P, size, span)
-        for i in range(size):
-            t = block + i
-            first, own, width = t - before[t] - low, before[t], before[t] + after[t] + 1
-            if measure:
-                pairs += width - 1
-                for j in range(width):
-                    if j != own:
-                        loss -= math.log(max(f32(1e-7), P[i, j]))
-            # ∂J/∂score = σ(score) − 1
-            for j in range(width):
-                place = first + j
-                P[i, j], places[i, j] = f32(1) - P[i, j], place
-                if j != own:
-                    back[place, uses[place]], centres[place, uses[place]] = P[i, j], i
-                    uses[place] += 1
-            P[i, own] = f32(0)
-            add_combination(P, i, width, u, places, dv, i)
-        fill_zero(du, high - low)
-        for j in range(high - low):
-            add_combination(back, j, uses[j], v, centres, du, j)
+        loss_of_contexts, terms = _learn_contexts(
+            words, before, after, block, size, low, high, v, dv, u, du, P, places, back, centres, uses, shift, measure
+        )
+        loss, pairs = loss + loss_of_contexts, pairs + terms
         total += loss
 
         if learn_shift:
@@ -168,6 +187,43 @@ def skipgram_negative(
         scatter_add(du, high - low, rate, U, words, low)
         scatter_add(dN, S, rate, U, noise, 0)
     return total, pairs
+
+
+@njit(nogil=True, fastmath=True, cache=True)
+def _learn_targets(
+    words: np.ndarray, before: np.ndarray, after: np.ndarray, block: int, size: int, low: int, high: int,
+    H: np.ndarray, dH: np.ndarray, u: np.ndarray, du: np.ndarray, dx: np.ndarray, edges: np.ndarray,
+    weights: np.ndarray, scales: np.ndarray, P: np.ndarray, shift: np.ndarray, measure: bool,
+) -> tuple[float, float]:  # fmt: skip
+    """CBOW's true words of a block: added to dH, set in du, spread over dx and edges; loss and words if measured.
+
+    Args:
+        weights: (L,) 0 where a word has no context; scales: (L,) what each context word weighs in h.
+        P: (1, L) set to −∂J/∂score.
+    """
+    f32 = np.float32
+    loss, pairs = 0.0, 0.0
+    for i in range(size):
+        score = zeros8()
+        for d in range(0, H.shape[1], 8):
+            score = multiply_add(load8(H, i, d), load8(u, i, d), score)
+        P[0, i] = sum8(score) + shift[words[block + i]]
+    logistic(P, 1, P.shape[1])
+    fill_zero(du, size)
+    fill_zero(dx, high - low)
+    fill_zero(edges, high - low + 1)
+    for i in range(size):
+        if weights[i] > 0:
+            if measure:
+                pairs += 1
+                loss -= math.log(max(f32(1e-7), P[0, i]))
+            # ∂J/∂score = σ(score) − 1
+            P[0, i] = f32(1) - P[0, i]
+            t = block + i - low
+            learn_pair(P[0, i], H, u, dH, du, i)
+            # ∂h_i/∂x_j = 1 / (number of context words)
+            spread(scales[i], dH, i, edges, t - before[block + i], t + after[block + i] + 1, dx, t)
+    return loss, pairs
 
 
 @njit(nogil=True, fastmath=True, cache=True)
@@ -215,31 +271,17 @@ def cbow_negative(
                 window_sum(sums, t - before[block + i], t + after[block + i] + 1, x, t, scales[i], H, i)
         loss = _learn_noise(H, dH, L, weights, N, dN, shifts, G, GT, shift_gradient, measure)
 
-        for i in range(size):
-            score = zeros8()
-            for d in range(0, D, 8):
-                score = multiply_add(load8(H, i, d), load8(u, i, d), score)
-            P[0, i] = sum8(score) + shift[words[block + i]]
-        logistic(P, 1, L)
-        fill_zero(du, size)
-        fill_zero(dx, high - low)
-        fill_zero(edges, high - low + 1)
-        for i in range(size):
-            if weights[i] > 0:
-                if measure:
-                    pairs += 1
-                    loss -= math.log(max(f32(1e-7), P[0, i]))
-                # ∂J/∂score = σ(score) − 1
-                g, t = f32(1) - P[0, i], block + i - low
-                learn_pair(g, H, u, dH, du, i)
-                if learn_shift:
-                    shift[words[block + i]] += rate * g
-                # ∂h_i/∂x_j = 1 / (number of context words)
-                spread(scales[i], dH, i, edges, t - before[block + i], t + after[block + i] + 1, dx, t)
+        loss_of_targets, terms = _learn_targets(
+            words, before, after, block, size, low, high, H, dH, u, du, dx, edges, weights, scales, P, shift, measure
+        )
+        loss, pairs = loss + loss_of_targets, pairs + terms
         total += loss
         if learn_shift:
             for s in range(S):
                 shift[noise[s]] += rate * shift_gradient[s]
+            for i in range(size):
+                if weights[i] > 0:
+                    shift[words[block + i]] += rate * P[0, i]
         add_running_sums(edges, high - low, dx)
         scatter_add(dx, high - low, rate, V, words, low)
         scatter_add(du, size, rate, U, words, block)

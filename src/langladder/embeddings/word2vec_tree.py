@@ -30,6 +30,39 @@ MEASURED = 64  # the loss is taken of every 64th word
 
 
 @njit(nogil=True, fastmath=True, cache=True)
+def _learn_decisions(
+    bits: np.ndarray, begin: int, J: int, rows: int,
+    H: np.ndarray, dH: np.ndarray, y: np.ndarray, dy: np.ndarray, G: np.ndarray, GT: np.ndarray, measure: bool,
+) -> float:  # fmt: skip
+    """All decisions of a path for all its hidden vectors: dH and dy (set), times −1 for descent; the loss if measured.
+
+    Args:
+        H: (rows, D) hidden vectors; y: (J, D) the path's nodes, whose bits begin at `begin`.
+        G: (rows, J), GT: (J, rows) scratch.
+    """
+    f32, loss = np.float32, 0.0
+    products(H, rows, y, 0, J, G, 0)
+    logistic(G, rows, J)
+    for j in range(J):
+        bit = bits[begin + j]
+        for i in range(rows):
+            p = G[i, j]
+            if measure:
+                loss -= math.log(max(f32(1e-7), f32(1) - p if bit else p))
+            # ∂J/∂score = σ(score) − (1 − bit)
+            G[i, j] = (f32(0) if bit else f32(1)) - p
+            GT[j, i] = G[i, j]
+    even = rows + rows % 2
+    for j in range(J):
+        G[rows:even, j] = f32(0)
+    fill_zero(dH, even)
+    add_combinations(G, even, 0, J, y, dH)
+    fill_zero(dy, J + J % 2)
+    add_combinations(GT, J + J % 2, 0, rows, H, dy)
+    return loss
+
+
+@njit(nogil=True, fastmath=True, cache=True)
 def learn_tree(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
     offsets: np.ndarray, nodes: np.ndarray, bits: np.ndarray,
@@ -74,29 +107,10 @@ def learn_tree(
             for i in range(C):
                 add_scaled(scale, x, i, h, 0)
         H, dH = (h, dh) if cbow else (x, dx)
-
-        products(H, rows, y, 0, J, G, 0)
-        logistic(G, rows, J)
         measure = t % MEASURED == 0
-        for j in range(J):
-            bit = bits[begin + j]
-            for i in range(rows):
-                p = G[i, j]
-                if measure:
-                    total -= math.log(max(f32(1e-7), f32(1) - p if bit else p))
-                # ∂J/∂score = σ(score) − (1 − bit)
-                G[i, j] = (f32(0) if bit else f32(1)) - p
-                GT[j, i] = G[i, j]
+        loss = _learn_decisions(bits, begin, J, rows, H, dH, y, dy, G, GT, measure)
         if measure:
-            pairs += rows
-        even = rows + rows % 2
-        for j in range(J):
-            G[rows:even, j] = f32(0)
-        fill_zero(dH, even)
-        add_combinations(G, even, 0, J, y, dH)
-        even = J + J % 2
-        fill_zero(dy, even)
-        add_combinations(GT, even, 0, rows, H, dy)
+            total, pairs = total + loss, pairs + rows
         if cbow:
             for i in range(C):
                 add_scaled(rate * scale, dh, 0, V, inputs[i])
