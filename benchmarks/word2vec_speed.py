@@ -171,11 +171,38 @@ def scores(vectors: WordVectors) -> dict[str, float]:
     }
 
 
+def fit_gensim(
+    lines: list[list[str]], total: int, settings: dict[str, Any], kinds: list[str], epochs: int, threads: int, seed: int
+) -> tuple[dict[str, WordVectors], dict[str, float]]:
+    """gensim's vectors of each kind from one training, and what that took."""
+    model = gensim_model(lines, settings, threads, seed)
+    _, took = clocked(lambda: train_gensim(model, lines, None, total, epochs))
+    tables = {"input": lambda: model.wv.vectors, "sum": lambda: model.wv.vectors + model.syn1neg}
+    return {kind: WordVectors(model.wv.index_to_key, tables[kind]()) for kind in kinds}, took
+
+
+def print_quality(rows: list[dict[str, Any]], title: str) -> None:
+    """Mean ± standard deviation over the seeds."""
+    table = Table(title=title)
+    columns = ("analogies", "wordsim_353", "simlex_999", "seconds", "processor")
+    for column in ("method", "side", "vectors", *columns):
+        table.add_column(column, justify="right" if column in columns else "left")
+    for key in dict.fromkeys((row["method"], row["side"], row["vectors"]) for row in rows):
+        part = [row for row in rows if (row["method"], row["side"], row["vectors"]) == key]
+        cells = []
+        for column in columns:
+            values = [row[column] for row in part]
+            spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+            cells.append(f"{mean(values):.3f}{spread}")
+        table.add_row(*key, *cells)
+    Console(width=140).print(table)
+
+
 @main.command()
 @shared_options
 @click.option("--epochs", default=5, show_default=True)
 @click.option("--seeds", default=3, show_default=True)
-@click.option("--vectors", type=click.Choice(["input", "sum"]), default="input", show_default=True)
+@click.option("--gensim-lr", type=float, help="gensim's first learning rate; its own default is 0.025.")
 def quality(
     text: Path,
     words: int | None,
@@ -184,47 +211,27 @@ def quality(
     json_path: Path | None,
     epochs: int,
     seeds: int,
-    vectors: str,
+    gensim_lr: float | None,
 ) -> None:
-    """Scores of both sides over seeds: mean ± standard deviation, with what training took."""
+    """Scores of both sides over seeds: mean ± standard deviation, with what training took; v, and v + u."""
     corpus = read_corpus(text, words)
-    lines = as_lists(corpus)
-    rows = []
+    lines, total = as_lists(corpus), len(corpus.stream.ids)
+    rows: list[dict[str, Any]] = []
     for method in methods.split(","):
         theirs, ours = METHODS[method]
-        kind = "input" if ours.get("output") == "hierarchical" else vectors
+        theirs = theirs if gensim_lr is None else theirs | {"alpha": gensim_lr}
+        kinds = ["input"] if ours.get("output") == "hierarchical" else ["input", "sum"]
         for seed in range(1, seeds + 1):
-            model = gensim_model(lines, theirs, threads, seed)
-            trained, took = clocked(lambda m=model: train_gensim(m, lines, None, len(corpus.stream.ids), epochs))
-            names = trained.wv.index_to_key
-            rows.append(
-                {
-                    "method": method,
-                    "side": "gensim",
-                    "seed": seed,
-                    **took,
-                    **scores(WordVectors(names, trained.wv.vectors)),
-                }
-            )
-            found, took = clocked(
-                lambda o=ours, k=kind, s=seed: fit_ours(corpus, o | {"vectors": k}, epochs, threads, s)
-            )
-            rows.append({"method": method, "side": "langladder", "seed": seed, **took, **scores(found)})
-            Console().print(rows[-2], rows[-1])
-    table = Table(title=f"{len(corpus.stream.ids):,} words, {epochs} epochs, {seeds} seeds, {threads} threads")
-    columns = ("analogies", "wordsim_353", "simlex_999", "seconds", "processor")
-    for column in ("method", "side", *columns):
-        table.add_column(column, justify="left" if column in ("method", "side") else "right")
-    for method in methods.split(","):
-        for side in ("gensim", "langladder"):
-            part = [row for row in rows if (row["method"], row["side"]) == (method, side)]
-            cells = []
-            for column in columns:
-                values = [row[column] for row in part]
-                spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
-                cells.append(f"{mean(values):.3f}{spread}")
-            table.add_row(method, side, *cells)
-    Console().print(table)
+            trained, took = fit_gensim(lines, total, theirs, kinds, epochs, threads, seed)
+            found = [("gensim", kind, took, vectors) for kind, vectors in trained.items()]
+            for kind in kinds:
+                settings = ours | {"vectors": kind}
+                vectors, took = clocked(lambda o=settings, s=seed: fit_ours(corpus, o, epochs, threads, s))
+                found.append(("langladder", kind, took, vectors))
+            for side, kind, took, vectors in found:
+                rows.append({"method": method, "side": side, "vectors": kind, "seed": seed, **took, **scores(vectors)})
+                Console(width=200).print(rows[-1])
+    print_quality(rows, f"{total:,} words, {epochs} epochs, {seeds} seeds, {threads} threads; input: v, sum: v + u")
     if json_path:
         write_text(json_path, json.dumps(rows, indent=2) + "\n")
 
