@@ -16,6 +16,7 @@ from pipeline import ROOT
 
 GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")  # keys that name a file in conf/<key>/
 LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"}  # conf group: list of rungs
+LADDERS |= {"experiment": "experiments", "probe": "probes"}
 
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
@@ -34,6 +35,7 @@ class Paths(EvaluationSets):
     text: str
     parallel: str
     vectors: str
+    agreement: str
 
 
 class Choices(Config):
@@ -51,12 +53,16 @@ class Choices(Config):
     embeddings: list[str]
     lms: list[str]
     translators: list[str]
+    experiments: list[str]
+    probes: list[str]
     embedding: Changes = Field(default_factory=dict)
     lm: Changes = Field(default_factory=dict)
     translator: Changes = Field(default_factory=dict)
+    experiment: Changes = Field(default_factory=dict)
+    probe: Changes = Field(default_factory=dict)
 
     def rungs(self, group: str) -> list[str]:
-        """Names listed for a ladder (`embedding`, `lm` or `translator`)."""
+        """Names listed for a ladder, e.g. `lm`."""
         names: list[str] = getattr(self, LADDERS[group])
         return names
 

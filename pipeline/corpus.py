@@ -43,7 +43,7 @@ def main(job: Any, out: Path) -> None:
             facts = READ[job.side, job.corpus.kind](job.corpus.source, temporary)
         if job.side == "text":  # a corpus that brings no questions has empty sets
             (temporary / "truth").mkdir(exist_ok=True)
-            for name in ("analogies.txt", "similarity.tsv", "groups.txt"):
+            for name in ("analogies.txt", "similarity.tsv", "groups.txt", "agreement.jsonl"):
                 (temporary / "truth" / name).touch()
     write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
     lines = sum(split.get("lines", split.get("pairs", 0)) for split in facts["splits"].values())

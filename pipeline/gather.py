@@ -1,11 +1,13 @@
 """Everything the report is made of: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
 
+from dataclasses import replace
 from typing import Any
 
 from langladder.artefacts import read_json
 from langladder.reporting.inputs import ReportInputs, load_report
 from pipeline import ROOT, choices
-from pipeline.runs import find_runs
+from pipeline.claims import TIMED
+from pipeline.runs import find_runs, stored_file
 
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
@@ -19,7 +21,8 @@ def gather() -> ReportInputs:
     chosen = choices.load_choices()
     rungs = {ladder: chosen.rungs(ladder) for ladder in choices.LADDERS}
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
-    return load_report(ROOT, rungs, _timings(rungs), _graph(), meta)
+    inputs = load_report(ROOT, rungs, _timings(rungs), _graph(), meta)
+    return replace(inputs, claims=[claim.with_timed(_timed(claim.fingerprint)) for claim in inputs.claims])
 
 
 def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -35,6 +38,12 @@ def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any
                 run = {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
                 timings[ladder, name] = metrics | run
     return timings
+
+
+def _timed(fingerprint: str) -> dict[str, Any] | None:
+    """What an experiment's speed was, from the MLflow run that measured it."""
+    runs = find_runs(fingerprint)
+    return stored_file(runs[0].info.run_id, TIMED) if runs else None
 
 
 def _graph() -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ KEYS: dict[str, list[str]] = {
     "evaluate_embedding": ["embedding", "evaluation", "paths"],
     "evaluate_lm": ["lm", "evaluation", "paths"],
     "evaluate_translator": ["translator", "evaluation"],
+    "experiment": ["seed", "experiment"],
+    "probe": ["seed", "probe", "lms", "agreement"],
     "report": ["seed"],
 }
 
@@ -58,6 +60,7 @@ def job_values(
                 if override.key_or_group.startswith(f"{group}."):
                     OmegaConf.update(config, override.key_or_group, override.value())
     everything = _plain(config)
+    everything |= {"lms": chosen.lms, "agreement": everything["paths"]["agreement"]}
     values = {key: everything[key] for key in KEYS[stage]}
     if "clean" in values:
         values["clean"] = everything["clean"][values["side"]]

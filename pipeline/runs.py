@@ -1,5 +1,6 @@
 """From an artefact to the MLflow run that made it, and back, by the job's fingerprint."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,17 @@ def find_runs(fingerprint: str) -> list[Any]:
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     where = f"tags.fingerprint = '{fingerprint}' and attributes.status = 'FINISHED'"
     return list(client.search_runs(experiments, where, order_by=["attributes.start_time DESC"])) if experiments else []
+
+
+def stored_file(run_id: str, name: str) -> Any:
+    """The content of a JSON file kept beside a run; None where the run has none."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=tracking.uri())
+    if name not in {file.path for file in client.list_artifacts(run_id)}:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        return read_json(Path(client.download_artifacts(run_id, name, folder)))
 
 
 def provenances(root: Path) -> dict[str, Path]:

@@ -31,6 +31,7 @@ TRAINING = {
     "lm": "langladder.tasks.settings.LMTrainingConfig",
     "translator": "langladder.tasks.settings.TranslationTraining",
 }
+EXPERIMENTS = ("experiment", "probe")
 BEGINNINGS = {"lm": "langladder.models.initial_vectors.InputVectors"}  # what the input embedding may start from
 
 
@@ -61,16 +62,30 @@ FIELDS: dict[str, Any] = {
     "cooccurrence": CooccurrenceConfig,
     "evaluation": Evaluation,
     "paths": EvaluationSets,
+    "lms": list[str],
+    "agreement": str,
     "code": str,
 }
 
 
-class Rung(Config):
-    """What every rung's file says."""
+class Listed(Config):
+    """What every file of a ladder says."""
 
     name: str
     title: str
     target: str = Field(alias="_target_")
+
+
+class Claim(Listed):
+    """What every experiment's file says."""
+
+    claim: str
+    settings: Config
+
+
+class Rung(Listed):
+    """What every rung's file says."""
+
     model: Config
 
     @model_validator(mode="after")
@@ -92,6 +107,10 @@ def schema(stage: str, values: dict[str, Any]) -> type[Config]:
     for key in TRAINING:
         if key in values:
             parts[key] = (_rung(key, values[key]), ...)
+    for key in EXPERIMENTS:
+        if key in values:
+            experiment = _class(key, values[key])
+            parts[key] = (create_model(key, __base__=Claim, settings=(experiment.Config, ...)), ...)
     return create_model(f"{stage}_job", __base__=Config, **parts)
 
 
@@ -103,12 +122,16 @@ def _corpus(side: str, value: dict[str, Any]) -> type[Config]:
     return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, ...), source=(source, ...))
 
 
+def _class(group: str, value: dict[str, Any]) -> Any:
+    if "_target_" not in value:
+        raise InputError(f"{group}._target_: missing; name the rung's class in conf/{group}/{value.get('name')}.yaml")
+    return locate(value["_target_"])
+
+
 def _rung(group: str, value: dict[str, Any]) -> type[Config]:
     from torch import nn
 
-    if "_target_" not in value:
-        raise InputError(f"{group}._target_: missing; name the rung's class in conf/{group}/{value.get('name')}.yaml")
-    rung = locate(value["_target_"])
+    rung = _class(group, value)
     parts: dict[str, Any] = {"model": (rung.Config, ...)}
     if issubclass(rung, nn.Module):  # trained by gradient
         parts["training"] = (locate(TRAINING[group]), ...)

@@ -17,6 +17,7 @@ from pipeline import ROOT
 from pipeline.fingerprint import home
 
 TASKS = {"embedding": "word vectors", "lm": "language models", "translator": "translation"}  # ladder: experiment
+TASKS |= {"experiment": "experiments", "probe": "experiments"}
 
 
 def uri() -> str:
@@ -32,7 +33,7 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def prepare(tasks: Iterable[str] = TASKS.values()) -> tuple[Any, dict[str, str]]:
+def prepare(tasks: Iterable[str] = tuple(dict.fromkeys(TASKS.values()))) -> tuple[Any, dict[str, str]]:
     """A client of the store, and the id of each task's experiment; both are made where missing."""
     from mlflow import MlflowClient
 
@@ -66,6 +67,10 @@ class Tracked:
         now = int(time.time() * 1000)
         batch = [Metric(key, float(v), now, step) for key, v in values.items() if isinstance(v, int | float)]
         self.client.log_batch(self.run_id, metrics=batch)
+
+    def file(self, name: str, value: Mapping[str, Any]) -> None:
+        """Keep a mapping beside the run as a JSON file."""
+        self.client.log_dict(self.run_id, dict(value), name)
 
 
 @contextmanager

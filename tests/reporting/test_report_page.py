@@ -19,6 +19,7 @@ SECTIONS = [
     "translations",
     "neighbours",
     "map",
+    "claims",
     "pipeline",
     "data",
     "tokenizer",

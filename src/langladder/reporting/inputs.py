@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
+from langladder.reporting.claims import Claim
 from langladder.reporting.rungs import (
     EmbeddingRung,
     LanguageModelRung,
@@ -27,6 +28,7 @@ from langladder.reporting.rungs import (
 Task = Literal["embedding", "lm", "translator"]
 Key = tuple[str, str]  # (task, rung)
 SIDES = ("text", "parallel")
+CLAIMS = ("experiment", "probe")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class ReportInputs:
     translators: list[TranslatorRung]
     curves: dict[Key, list[CurvePoint]] = field(default_factory=dict)
     timings: dict[Key, Timing] = field(default_factory=dict)
+    claims: list[Claim] = field(default_factory=list)
     dag: list[Stage] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)  # side → data report
     tokenizers: dict[str, Any] = field(default_factory=dict)  # side → tokenizer report
@@ -86,7 +89,7 @@ def load_report(
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
     Args:
-        rungs: the ladder: task (embedding, lm, translator) → names in order.
+        rungs: the ladder: task (embedding, lm, translator, experiment, probe) → names in order.
         timings: (task, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
@@ -108,6 +111,11 @@ def load_report(
         lms=lms,
         embeddings=embeddings + [rung.vectors for rung in lms if rung.vectors is not None],
         translators=[_load(TranslatorRung, reports, "translator", name) for name in rungs.get("translator", ())],
+        claims=[
+            _check(Claim, _read(reports / ladder / f"{name}.json", f"{ladder}@{name}"), f"{ladder} {name}")
+            for ladder in CLAIMS
+            for name in rungs.get(ladder, ())
+        ],
         curves=curves,
         timings={key: _check(Timing, value or {}, f"timings {key}") for key, value in timings.items()},
         dag=[_check(Stage, stage, "dag") for stage in dag],

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from langladder.artefacts import write_text
 from langladder.reporting import facts, numbers, plots, views
+from langladder.reporting.claims import claim_views
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.search_plot import search_errors_plot
@@ -65,6 +66,7 @@ def build_page(inputs: ReportInputs) -> str:
         "neighbours": views.neighbours(inputs.embeddings),
         "sections": views.analogy_sections(inputs.embeddings),
         "maps": list(_maps(inputs)),
+        "claims": claim_views(inputs.claims),
         "dag": draw_dag(inputs.dag),
         "stages": grouped(inputs.dag),
         "data": {side: facts.blocks(report) for side, report in inputs.data.items()},

@@ -1,0 +1,30 @@
+"""What the stages `experiment` and `probe` share: run one experiment, write what it found.
+
+The tracked file holds what the seed decides. What the machine's speed decides goes to the MLflow run, as `timed.json`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json
+from langladder.experiments.experiment import Data
+from langladder.schema import locate
+from pipeline.work import work
+
+TIMED = "timed.json"
+
+
+def measure(ladder: str, job: Any, data: Data, inputs: dict[str, Path], out: Path) -> None:
+    """Run the job's experiment on `data`; `inputs` are the files and folders that DVC watches for it."""
+    listed = getattr(job, ladder)
+    with work(ladder, ladder, job, inputs) as open_work:
+        experiment = locate(listed.target)(listed.settings)
+        findings = experiment.run(data, seed=job.seed, progress=lambda line: print(f"{listed.name}: {line}"))
+        page = {"name": listed.name, "title": listed.title, "claim": listed.claim, "fingerprint": open_work.fingerprint}
+        page["findings"] = findings.model_dump(mode="json", exclude={"timed"})
+        write_json(out / "reports" / "rungs" / ladder / f"{listed.name}.json", page)
+        write_json(out / "metrics" / ladder / f"{listed.name}.json", {"holds": findings.holds, **findings.figures})
+        open_work.run.metrics(findings.figures)
+        if findings.timed is not None:
+            open_work.run.file(TIMED, findings.timed.model_dump(mode="json"))
+    print(f"{ladder} {listed.name}: {findings.verdict}")

@@ -1,0 +1,18 @@
+"""Stage `experiment`: measure one claim on small networks of its own; reports/rungs/experiment/<claim>.json."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.experiments.experiment import Data
+from pipeline.claims import measure
+from pipeline.stage import stage
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    data = Data()
+    measure("experiment", job, data, {"text": data.text, "parallel": data.parallel}, out)
+
+
+if __name__ == "__main__":
+    main()

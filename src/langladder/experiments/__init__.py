@@ -1,0 +1,1 @@
+"""Claims of the literature as measured experiments: one module an experiment, its settings in conf/."""

@@ -1,0 +1,139 @@
+"""Number agreement over a distance (Linzen, Dupoux & Goldberg 2016): the cat that the dogs chase … sleeps, not sleep.
+
+A pair of sentences differs in the number of one verb. Between it and its subject stand 0 to 4 relative clauses, and the
+noun right before the verb has the other number. A model is right where
+
+    log P(good sentence) > log P(bad sentence)
+
+which no model that sees the last few words only can be: those words ask for the bad verb.
+"""
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+
+from langladder import schema
+from langladder.data.language_modelling import pad_rows
+from langladder.errors import InputError
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.text.encoding import framed
+from langladder.text.tokenizers import Tokenizer
+
+CHANCE = 0.5
+ROWS = 128  # sentences scored at a time
+Shares = dict[int, tuple[float, int]]  # clauses → share of the pairs that are right, number of pairs
+
+
+class AgreementConfig(ExperimentConfig):
+    """Settings of `Agreement`."""
+
+    pairs: int = Field(default=200, ge=1)  # the first so many for each number of clauses
+
+
+class Agreement(Experiment):
+    """Share of the pairs that are right, by the clauses between subject and verb; a line a trained model."""
+
+    Config: ClassVar[type[schema.Config]] = AgreementConfig
+
+    def __init__(self, config: AgreementConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - nothing is drawn
+        """See `Experiment.run`."""
+        pairs = read_pairs(data.agreement, self.config.pairs)
+        found: dict[str, Shares] = {}
+        counted: set[str] = set()
+        for name, folder in data.models.items():
+            model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
+            found[name] = {clauses: _share(model, tokenizer, some) for clauses, some in pairs.items()}
+            counted |= {name} if isinstance(model, CountedLanguageModel) else set()
+            progress(f"{name}: " + ", ".join(f"{share:.0%}" for share, _ in found[name].values()))
+        return findings(found, counted)
+
+
+def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
+    """Clauses → the first `most` pairs (good, bad).
+
+    Raises:
+        InputError: no such file, or a line that is no pair (names file and line).
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; set params.yaml: paths.agreement, or take agreement out of probes")
+    pairs: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            pair = json.loads(line)
+            good, bad, clauses = str(pair["good"]), str(pair["bad"]), int(pair["clauses"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f'{path}:{number}: not {{"good": …, "bad": …, "clauses": number}} ({error})') from error
+        if len(pairs[clauses]) < most:
+            pairs[clauses].append((good, bad))
+    return dict(sorted(pairs.items()))
+
+
+def sentence_log_probs(model: LanguageModel, tokenizer: Tokenizer, sentences: list[str]) -> torch.Tensor:
+    """log P of each sentence, its end included: (N,) float64."""
+    rows = [framed(ids) for ids in tokenizer.encode_lines(sentences)]
+    groups = [pad_rows(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)]
+    return torch.cat([model.log_probs(group).double().sum(dim=1) for group in groups])
+
+
+def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[float, int]:
+    good, bad = (sentence_log_probs(model, tokenizer, list(side)) for side in zip(*pairs, strict=True))
+    return float((good > bad).double().mean()), len(pairs)
+
+
+def findings(found: dict[str, Shares], counted: set[str]) -> Findings:
+    """The claim holds where, over one clause and more, every network is above chance and every n-gram is not."""
+    distances = sorted({clauses for shares in found.values() for clauses in shares})
+    far = {name: _pooled(shares) for name, shares in found.items() if any(shares)}
+    above = {name: share - 2 * _error(share, count) > CHANCE for name, (share, count) in far.items()}
+    networks, ngrams = [n for n in far if n not in counted], [n for n in far if n in counted]
+    holds = all(above[n] for n in networks) and not any(above[n] for n in ngrams) if networks and ngrams else None
+    said = ", ".join(f"{name} {share:.0%}" for name, (share, _) in far.items()) or "no pairs were given"
+    return Findings(
+        holds=holds,
+        verdict=opened(holds, f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."),
+        columns=["model", *(f"{clauses} clauses" for clauses in distances)],
+        rows=[
+            [name, *(rounded(shares[k][0]) if k in shares else None for k in distances)]
+            for name, shares in found.items()
+        ],
+        plots=[
+            Plot(
+                title="Number agreement",
+                x_label="relative clauses between subject and verb",
+                y_label="share of the pairs that are right",
+                levels={"chance": CHANCE},
+                series=[
+                    series(
+                        name,
+                        list(shares),
+                        [share for share, _ in shares.values()],
+                        [_error(share, count) for share, count in shares.values()],
+                    )
+                    for name, shares in found.items()
+                ],
+            )
+        ],
+        figures={f"{name}_far": rounded(share) or 0.0 for name, (share, _) in far.items()},
+    )
+
+
+def _pooled(shares: Shares) -> tuple[float, int]:
+    """Over all distances but 0."""
+    far = [value for clauses, value in shares.items() if clauses]
+    count = sum(number for _, number in far)
+    return sum(share * number for share, number in far) / count, count
+
+
+def _error(share: float, count: int) -> float:
+    """Standard error √(p (1 − p) / n)."""
+    return math.sqrt(share * (1 - share) / count)

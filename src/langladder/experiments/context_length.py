@@ -1,0 +1,145 @@
+"""What more context is worth: perplexity when a trained model is shown the last c tokens only, c = 1, 2, 4, …
+
+    L(c) = −(1/N) Σ_t log P(w_t | w_{t−c} … w_{t−1})
+
+over the same positions t for every c. An n-gram reads n − 1 tokens, so nothing changes for it from there on (with less
+it would be another model, and is not measured). A network with carried state begins afresh c tokens back; one with a
+bounded context is shown a window of c.
+
+Shape legend: N positions, c tokens of context.
+"""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from langladder import schema
+from langladder.data.batches import generator
+from langladder.errors import InputError
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.models.backoff import BackoffLanguageModel
+from langladder.models.base import LanguageModel
+from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, PAD
+
+GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay
+ROWS = 256  # positions at a time
+Perplexities = dict[int, float | None]
+
+
+class ContextLengthConfig(ExperimentConfig):
+    """Settings of `ContextLength`."""
+
+    contexts: list[int] = Field(default=[1, 2, 4, 8, 16, 32], min_length=2)  # c, rising
+    positions: int = Field(default=2000, ge=1)  # N
+
+
+class ContextLength(Experiment):
+    """Perplexity a token by context; a line a trained model."""
+
+    Config: ClassVar[type[schema.Config]] = ContextLengthConfig
+
+    def __init__(self, config: ContextLengthConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        text = data.stream("test")
+        places = positions(text, max(self.config.contexts), self.config.positions, seed)
+        found: dict[str, Perplexities] = {}
+        orders: dict[str, int] = {}
+        for name, folder in data.models.items():
+            model = LanguageModel.load(folder)
+            found[name] = {c: perplexity(model, text, places, c) for c in self.config.contexts}
+            if isinstance(model, BackoffLanguageModel):
+                orders[name] = model.order
+            progress(f"{name}: " + ", ".join(f"{c}: {value:.2f}" for c, value in found[name].items() if value))
+        return findings(found, orders)
+
+
+def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndarray:
+    """(≤ count,) int64: places that are predicted and have `longest` tokens of their document before them.
+
+    Raises:
+        InputError: no document is long enough.
+    """
+    starts = np.repeat(text.offsets[:-1], text.lengths)  # (ids,): where each token's document begins
+    places = np.flatnonzero((np.arange(len(text.ids)) - starts >= longest) & (text.ids != BOS) & (text.ids != PAD))
+    if not len(places):
+        raise InputError(
+            f"context_length.contexts: no document of the test text has more than {longest} tokens "
+            f"(the longest: {int(text.lengths.max(initial=0))}); choose shorter contexts"
+        )
+    chosen: np.ndarray = generator(seed).choice(places, size=min(count, len(places)), replace=False)
+    return np.sort(chosen)
+
+
+def perplexity(model: LanguageModel, text: TokenStream, places: np.ndarray, context: int) -> float | None:
+    """exp L(c); None where the model does not take c tokens (fewer than an n-gram reads, more than a window holds)."""
+    total = 0.0
+    for first in range(0, len(places), ROWS):
+        ends = places[first : first + ROWS]
+        window = torch.from_numpy(text.ids[ends[:, None] + np.arange(-context, 1)].astype(np.int64))  # (N, c + 1)
+        scores = _last_log_probs(model, window)
+        if scores is None:
+            return None
+        total -= float(scores.double().sum())
+    return math.exp(total / len(places))
+
+
+@torch.no_grad()
+def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor | None:
+    """log P of the last column given the others, (N, c + 1) → (N,)."""
+    if isinstance(model, NeuralLanguageModel):
+        if model.context is not None and window.shape[1] - 1 > model.context:
+            return None
+        with scoring(model, window.device.type):
+            hidden, _ = model(window[:, :-1])  # (N, c, D)
+            return model.head.target_log_probs(hidden[:, -1], window[:, -1])
+    if isinstance(model, BackoffLanguageModel) and window.shape[1] < model.order:
+        return None
+    opened = torch.cat([torch.full((len(window), 1), BOS), window], dim=1)  # scoring begins with BOS, out of its sight
+    return model.log_probs(opened)[:, -1]
+
+
+def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings:
+    """The claim holds where every network gains from what lies beyond the longest n-gram's reach."""
+    reach = max(orders.values(), default=1) - 1
+    gains: dict[str, float] = {}
+    for name, by in found.items():
+        beyond = [value for c, value in by.items() if value is not None and c >= max(1, reach)]
+        if name not in orders and len(beyond) > 1:
+            gains[name] = beyond[0] / beyond[-1]
+    holds = all(gain > GAIN for gain in gains.values()) if gains and orders else None
+    said = ", ".join(f"{name} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items()) or "nothing"
+    contexts = list(next(iter(found.values()), {}))
+    return Findings(
+        holds=holds,
+        verdict=opened(
+            holds,
+            f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
+            f"to {contexts[-1] if contexts else 0}, the perplexity falls by {said}.",
+        ),
+        columns=["model", *(f"{c} tokens" for c in contexts)],
+        rows=[[name, *(rounded(by[c]) for c in contexts)] for name, by in found.items()],
+        plots=[
+            Plot(
+                title="Perplexity by context",
+                x_label="tokens of context shown",
+                y_label="perplexity a token",
+                log_x=True,
+                log_y=True,
+                series=[series(name, list(by), by.values()) for name, by in found.items()],
+            )
+        ],
+        figures={f"{name}_gain": rounded(gain) or 0.0 for name, gain in gains.items()},
+    )
+
+
+def _at_least(contexts: list[int], reach: int) -> int:
+    return next((c for c in contexts if c >= reach), reach)

@@ -1,0 +1,158 @@
+"""Remembering over a delay (Hochreiter & Schmidhuber 1997, experiment 4; Arjovsky, Shah & Bengio 2016, section 4.1).
+
+The network reads a few symbols, then `delay` blanks, then a signal at each of the steps at which it is to say the
+symbols again, in order:
+
+    input    s_1 … s_n   ␣ … ␣ (delay)   ? … ?
+    target                               s_1 … s_n
+
+Only the last n steps are scored. Guessing is right once in K, and a network whose gradient does not reach back over the
+delay never does better.
+
+Shape legend: B rows, n symbols to copy, K symbols to choose from, T = 2n + delay steps, H width.
+"""
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from langladder import schema
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.networks import CELL_TITLES, recurrent
+from langladder.experiments.training import train
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.tasks.optimisation import TrainingConfig
+
+Network = Literal["rnn", "gru", "lstm", "gpt"]
+TITLES = CELL_TITLES | {"gpt": "GPT"}
+MASTERED = 0.9
+
+
+class CopyConfig(ExperimentConfig):
+    """Settings of `CopyTask`."""
+
+    networks: list[Network] = Field(default=["rnn", "gru", "lstm", "gpt"], min_length=1)
+    delays: list[int] = Field(default=[5, 10, 50, 100], min_length=1)
+    symbols: int = Field(default=8, ge=2)  # K
+    length: int = Field(default=3, ge=1)  # n
+    width: int = Field(default=64, ge=4)  # H
+    max_steps: int = Field(default=600, ge=2)  # at effort 1, the same for all
+    batch_size: int = Field(default=32, ge=1)
+    lr: float = Field(default=0.003, gt=0)
+    test_rows: int = Field(default=256, ge=1)
+
+
+class Reader(nn.Module):
+    """Embedding → one recurrent layer → softmax."""
+
+    def __init__(self, cell: Network, *, symbols: int, width: int) -> None:
+        super().__init__()
+        assert cell != "gpt"
+        self.embedding = nn.Embedding(symbols + 2, width)
+        self.cell = recurrent(cell, input_width=width, width=width)
+        self.head = nn.Linear(width, symbols)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, T) → logits (B, T, K)."""
+        hidden, _ = self.cell(self.embedding(tokens))  # (B, T, H)
+        logits: Tensor = self.head(hidden)
+        return logits
+
+
+class Looker(nn.Module):
+    """A GPT of two layers, which sees all of the past at once."""
+
+    def __init__(self, *, symbols: int, width: int, context: int) -> None:
+        super().__init__()
+        config = GPTConfig(context=context, width=width, layers=2, heads=4, tie_weights=True)
+        self.body = GPT(config, symbols + 2)
+        self.head = nn.Linear(width, symbols)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, T) → logits (B, T, K)."""
+        hidden, _ = self.body(tokens)  # (B, T, H)
+        logits: Tensor = self.head(hidden)
+        return logits
+
+
+class CopyTask(Experiment):
+    """Share of the symbols said right, by delay; a line a network."""
+
+    Config: ClassVar[type[schema.Config]] = CopyConfig
+
+    def __init__(self, config: CopyConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
+        """See `Experiment.run`."""
+        accuracy: dict[Network, dict[int, float]] = {network: {} for network in self.config.networks}
+        for delay in self.config.delays:
+            for network in self.config.networks:
+                accuracy[network][delay] = self._accuracy(network, delay, seed)
+            said = ", ".join(f"{TITLES[name]} {shares[delay]:.0%}" for name, shares in accuracy.items())
+            progress(f"delay {delay}: {said}")
+        return findings(accuracy, chance=1 / self.config.symbols)
+
+    def _accuracy(self, network: Network, delay: int, seed: int) -> float:
+        """Train one network on one delay, and examine it on rows that it has not seen."""
+        config, length = self.config, self.config.length
+        torch.manual_seed(seed)
+        if network == "gpt":
+            model: nn.Module = Looker(symbols=config.symbols, width=config.width, context=2 * length + delay)
+        else:
+            model = Reader(network, symbols=config.symbols, width=config.width)
+        rows = torch.Generator().manual_seed(seed)
+
+        def loss(_: int) -> Tensor:
+            tokens = copy_rows(config.batch_size, config.symbols, length, delay, rows)
+            return functional.cross_entropy(model(tokens)[:, -length:].flatten(0, 1), tokens[:, :length].flatten())
+
+        steps = config.steps(config.max_steps)
+        training = TrainingConfig(lr=config.lr, max_steps=steps, warmup_steps=steps // 20, betas=[0.9, 0.98])
+        train(model, loss, training)
+        tokens = copy_rows(config.test_rows, config.symbols, length, delay, rows)
+        with torch.no_grad():
+            said = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
+        return float((said == tokens[:, :length]).double().mean())
+
+
+def copy_rows(rows: int, symbols: int, length: int, delay: int, generator: torch.Generator) -> Tensor:
+    """(B, 2n + delay) int64: n symbols 0 … K−1, blanks (K), signals (K + 1)."""
+    tokens = torch.full((rows, 2 * length + delay), symbols)
+    tokens[:, :length] = torch.randint(symbols, (rows, length), generator=generator)
+    tokens[:, -length:] = symbols + 1
+    return tokens
+
+
+def findings(accuracy: dict[Network, dict[int, float]], *, chance: float) -> Findings:
+    """The claim holds where each gated network masters a longer delay than the RNN does."""
+    reach = {
+        name: max([delay for delay, share in by.items() if share >= MASTERED], default=0)
+        for name, by in accuracy.items()
+    }
+    gated = [name for name in ("gru", "lstm") if name in reach]
+    holds = all(reach[name] > reach["rnn"] for name in gated) if "rnn" in reach and gated else None
+    said = ", ".join(f"{TITLES[name]} {delay if delay else 'none of these'}" for name, delay in reach.items())
+    return Findings(
+        holds=holds,
+        verdict=opened(
+            holds, f"the longest delay over which {MASTERED:.0%} of the symbols come back right is {said} steps."
+        ),
+        columns=["network", *(f"delay {delay}" for delay in next(iter(accuracy.values())))],
+        rows=[[TITLES[name], *map(rounded, by.values())] for name, by in accuracy.items()],
+        plots=[
+            Plot(
+                title="Copying after a delay",
+                x_label="blanks between reading and saying",
+                y_label="share of the symbols said right",
+                log_x=True,
+                levels={"guessing": chance},
+                series=[series(TITLES[name], list(by), by.values()) for name, by in accuracy.items()],
+            )
+        ],
+        figures={f"{name}_delay": float(delay) for name, delay in reach.items()},
+    )

@@ -1,0 +1,81 @@
+"""The contract of every experiment: settings in, findings out.
+
+`run` measures; it may train small models of its own (ladder `experiment`) or look into the trained ones of the ladder
+(ladder `probe`). The same data, settings and seed give the same findings, but for `Findings.timed`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from langladder import schema
+from langladder.experiments.findings import Findings
+from langladder.text.corpus_ids import PairStream, TokenStream
+from langladder.text.tokenizers import Tokenizer
+
+Progress = Callable[[str], None]
+Split = Literal["train", "validation", "test"]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What an experiment may read. Nothing is opened before it is asked for.
+
+    Attributes:
+        text, parallel: folders of the stage `tokenize`.
+        agreement: sentence pairs, JSON lines {"good", "bad", "clauses"}.
+        models: name → folder of the trained models that a probe looks into.
+    """
+
+    text: Path = Path("data/tokens/text")
+    parallel: Path = Path("data/tokens/parallel")
+    agreement: Path = Path("data/raw/text/truth/agreement.jsonl")
+    models: Mapping[str, Path] = field(default_factory=dict)
+
+    def stream(self, split: Split) -> TokenStream:
+        """One split of the monolingual text."""
+        return TokenStream.open(self.text / f"{split}.arrow")
+
+    def pairs(self, split: Split) -> PairStream:
+        """One split of the sentence pairs."""
+        return PairStream.open(self.parallel / f"{split}.arrow")
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the monolingual text."""
+        return Tokenizer.load(self.text / "tokenizer.json")
+
+
+class ExperimentConfig(schema.Config):
+    """Settings that every experiment has. Numbers of steps in the others are those of `effort` 1."""
+
+    effort: float = Field(default=1.0, gt=0, le=1000)  # how much more, or less, to train and to repeat; set by the size
+
+    def steps(self, count: int) -> int:
+        """`count` training steps at effort 1, at this effort: at least 2."""
+        return max(2, round(count * self.effort))
+
+    def fewer(self, count: int) -> int:
+        """`count` at effort 1 and above (repetitions, examples), fewer below it: at least 1."""
+        return max(1, min(count, round(count * self.effort)))
+
+
+class Experiment(ABC):
+    """One claim, measured. Built as `cls(config)`."""
+
+    Config: ClassVar[type[schema.Config]] = ExperimentConfig
+
+    @abstractmethod
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """Measure.
+
+        Args:
+            seed: of everything random.
+            progress: told in a line how far it is.
+
+        Raises:
+            InputError: data is missing or too small.
+        """

@@ -1,0 +1,98 @@
+"""What an experiment found: a sentence made from the measured numbers, a table, and plots as plain data.
+
+Nothing here draws: `reporting` does. What the machine's speed decides (`timed`) stands apart from what the seed
+decides, because only the latter is the same in every run.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from langladder.schema import Config
+
+DIGITS = 6
+"""Significant digits that are kept: more than any of these measurements is worth."""
+
+
+class Series(Config):
+    """One line or set of marks: x (N,) numbers or categories, y (N,) with None where nothing was measured."""
+
+    name: str
+    x: list[float] | list[str]
+    y: list[float | None]
+    error: list[float | None] | None = None  # (N,) half the height of the error bars
+
+    @model_validator(mode="after")
+    def _one_y_an_x(self) -> Self:
+        lengths = {len(self.x), len(self.y), len(self.x if self.error is None else self.error)}
+        if len(lengths) > 1:
+            raise ValueError(f"series {self.name!r}: x, y and error have different lengths {sorted(lengths)}")
+        return self
+
+
+class Plot(Config):
+    """One drawing; all its series have numbers as x, or all have categories."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: list[Series]
+    log_x: bool = False
+    log_y: bool = False
+    levels: dict[str, float] = Field(default_factory=dict)  # horizontal lines to compare with: name → height
+
+
+class Shown(Config):
+    """A sentence with what it rests on."""
+
+    verdict: str
+    columns: list[str]
+    rows: list[list[str | float | None]]
+    plots: list[Plot]
+
+    @model_validator(mode="after")
+    def _rows_fit_columns(self) -> Self:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"table: every row has {len(self.columns)} cells ({', '.join(self.columns)})")
+        return self
+
+
+class Findings(Shown):
+    """What an experiment found.
+
+    `holds` says whether the claim does (None: it cannot be said from these numbers), `figures` go to the metrics.
+    """
+
+    holds: bool | None
+    figures: dict[str, float]
+    timed: Shown | None = None  # what depends on the machine's speed: never in a file that DVC hashes
+
+
+def series(
+    name: str,
+    x: Sequence[float] | Sequence[str],
+    y: Iterable[float | None],
+    error: Iterable[float | None] | None = None,
+) -> Series:
+    """A series with its numbers rounded, what is infinite or no number left out."""
+    places: list[float] | list[str] = [str(value) for value in x] if _names(x) else [float(value) for value in x]
+    return Series(
+        name=name, x=places, y=list(map(rounded, y)), error=None if error is None else list(map(rounded, error))
+    )
+
+
+def _names(x: Sequence[float] | Sequence[str]) -> bool:
+    return bool(len(x)) and isinstance(x[0], str)
+
+
+def rounded(value: float | None) -> float | None:
+    """To DIGITS significant digits; None for what is infinite or no number."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
+
+
+def opened(holds: bool | None, found: str) -> str:
+    """A verdict that opens with whether the claim holds."""
+    opening = {True: "It holds", False: "It does not hold here", None: "It cannot be said"}[holds]
+    return f"{opening}: {found}"

@@ -1,0 +1,115 @@
+"""How far back a recurrent network's gradient reaches (Hochreiter 1991; Bengio, Simard & Frasconi 1994).
+
+    ∂L_T/∂x_{T−k} = (∂h_{T−k}/∂x_{T−k})ᵀ ∏_{t = T−k+1}^{T} (∂h_t/∂h_{t−1})ᵀ ∂L_T/∂h_T
+    RNN:   ∂h_t/∂h_{t−1} = diag(1 − h_t²) U          a product of k such factors shrinks, or grows, with λᵏ
+    LSTM:  ∂c_t/∂c_{t−1} = diag(f_t) + …             stays near 1 where the forget gate is open (Gers et al. 2000)
+
+Networks as they begin, before any training, read random inputs; the loss looks at the last state only. Measured is the
+norm of the gradient with respect to the input k steps before the last, as a share of that at the last: all paths count,
+through the hidden state and through the cell.
+
+Shape legend: B rows, T steps, H width.
+"""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+
+from langladder import schema
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.networks import CELL_TITLES, FlowCell, recurrent
+from langladder.nn.recurrent import RecurrentStack
+
+
+class GradientFlowConfig(ExperimentConfig):
+    """Settings of `GradientFlow`."""
+
+    cells: list[FlowCell] = Field(default=["rnn", "gru", "lstm", "lstm_closed"], min_length=1)  # closed: forget bias 0
+    length: int = Field(default=100, ge=2)  # T
+    width: int = Field(default=64, ge=1)
+    rows: int = Field(default=16, ge=1)  # random inputs a network reads
+    seeds: int = Field(default=5, ge=1)  # networks a cell; their spread is the error bar
+
+
+class GradientFlow(Experiment):
+    """Gradient norm by distance, a line a cell."""
+
+    Config: ClassVar[type[schema.Config]] = GradientFlowConfig
+
+    def __init__(self, config: GradientFlowConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
+        """See `Experiment.run`."""
+        config = self.config
+        shares: dict[str, torch.Tensor] = {}
+        for cell in config.cells:
+            logs = []
+            for number in range(config.fewer(config.seeds)):
+                torch.manual_seed(seed + number)
+                network = recurrent(cell, input_width=config.width, width=config.width)
+                x = torch.randn(config.rows, config.length, config.width)
+                norms = gradient_norms(network, x, torch.randn(config.width))  # (T,)
+                logs.append((norms / norms[0]).clamp(min=torch.finfo(norms.dtype).tiny).log())
+            shares[cell] = torch.stack(logs).mean(dim=0).exp()  # (T,): the geometric mean of the networks
+            progress(f"{CELL_TITLES[cell]}: {shares[cell][-1]:.1e} of the gradient after {config.length - 1} steps")
+        return findings(shares)
+
+
+def gradient_norms(network: RecurrentStack, x: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:
+    """‖∂L/∂x_{T−k}‖ of L = Σ_b direction · h_T, for k = 0 … T − 1, the mean over the rows.
+
+    Args:
+        x: (B, T, I). direction: (H,), the gradient with respect to the last state.
+
+    Returns:
+        (T,) float64.
+    """
+    x = x.detach().requires_grad_()
+    hidden, _ = network(x)  # (B, T, H)
+    (hidden[:, -1] @ direction).sum().backward()
+    assert x.grad is not None
+    return x.grad.double().norm(dim=2).mean(dim=0).flip(0)  # (T,)
+
+
+def findings(shares: dict[str, torch.Tensor]) -> Findings:
+    """The claim holds where the gradient falls faster in the RNN than in each gated cell that begins open."""
+    length = len(next(iter(shares.values())))
+    marks = [k for k in (1, 5, 10, 20, 50, 100, 200) if k < length]
+    last = {cell: float(share[marks[-1]]) for cell, share in shares.items()}
+    reach = {cell: _reach(share) for cell, share in shares.items()}
+    gated = [cell for cell in last if cell in ("gru", "lstm")]
+    holds = all(last[cell] > last["rnn"] for cell in gated) if "rnn" in last and gated else None
+    left = ", ".join(f"{CELL_TITLES[cell]} {value:.1e}" for cell, value in last.items())
+    steps = list(range(length))
+    return Findings(
+        holds=holds,
+        verdict=opened(holds, f"{marks[-1]} steps back, the share of the gradient that is left is {left}."),
+        columns=["network", *(f"k = {k}" for k in marks), "1 % left at k"],
+        rows=[
+            [CELL_TITLES[cell], *(rounded(float(share[k])) for k in marks), _beyond(reach[cell], length)]
+            for cell, share in shares.items()
+        ],
+        plots=[
+            Plot(
+                title="Gradient by distance",
+                x_label="distance k from the loss, in steps",
+                y_label="‖∂L/∂x at T − k‖, share of that at T",
+                log_y=True,
+                series=[series(CELL_TITLES[cell], steps, share.tolist()) for cell, share in shares.items()],
+            )
+        ],
+        figures={f"{cell}_left_after_{marks[-1]}": rounded(value) or 0.0 for cell, value in last.items()},
+    )
+
+
+def _reach(share: torch.Tensor) -> int | None:
+    """First distance at which less than 1 % is left."""
+    below = (share < 0.01).nonzero()
+    return int(below[0]) if len(below) else None
+
+
+def _beyond(reach: int | None, length: int) -> str | float:
+    return f"> {length - 1}" if reach is None else float(reach)

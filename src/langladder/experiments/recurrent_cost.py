@@ -1,0 +1,118 @@
+"""What gates cost: parameters and time of RNN, GRU and LSTM at the same width.
+
+    RNN   h_t = tanh(W x_t + U h_{t−1} + b)      1 matrix from the input, 1 from the state, 1 bias
+    GRU   reset, update, candidate                3 of each
+    LSTM  forget, input, output, candidate        4 of each
+
+so the parameters stand 1 : 3 : 4, whatever the widths. (torch's fused layers keep a second bias of as many rows; the
+ratio stays.) Whether the time does depends on the machine: the products of all gates are one larger product.
+
+Shape legend: B rows, T steps, H width.
+"""
+
+import statistics
+import time
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+
+from langladder import schema
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
+from langladder.experiments.networks import CELL_TITLES, recurrent
+from langladder.nn.recurrent import GATES, RecurrentStack
+
+CELLS = ("rnn", "gru", "lstm")
+
+
+class RecurrentCostConfig(ExperimentConfig):
+    """Settings of `RecurrentCost`."""
+
+    widths: list[int] = Field(default=[64, 128, 256, 512], min_length=1)  # H, also of the input
+    rows: int = Field(default=16, ge=1)
+    length: int = Field(default=48, ge=1)
+    passes: int = Field(default=20, ge=1)  # forward and backward; the median counts
+
+
+class RecurrentCost(Experiment):
+    """Parameters and time a token by width, as multiples of the RNN's."""
+
+    Config: ClassVar[type[schema.Config]] = RecurrentCostConfig
+
+    def __init__(self, config: RecurrentCostConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
+        """See `Experiment.run`."""
+        config = self.config
+        torch.manual_seed(seed)
+        parameters: dict[str, list[int]] = {cell: [] for cell in CELLS}
+        seconds: dict[str, list[float]] = {cell: [] for cell in CELLS}
+        for width in config.widths:
+            x = torch.randn(config.rows, config.length, width)
+            for cell in CELLS:
+                network = recurrent(cell, input_width=width, width=width)  # type: ignore[arg-type]
+                parameters[cell].append(number_of_parameters(network))
+                seconds[cell].append(_seconds(network, x, config.fewer(config.passes)) / (config.rows * config.length))
+            said = ", ".join(f"{CELL_TITLES[cell]} {1e6 * seconds[cell][-1]:.2f}" for cell in CELLS)
+            progress(f"width {width}: microseconds a token {said}")
+        return findings(config.widths, parameters, seconds)
+
+
+def number_of_parameters(network: RecurrentStack) -> int:
+    """Of the equations: torch's second bias, which adds to the first, is not counted twice."""
+    return sum(part.numel() for layer in network.layers for part in layer.matrices())  # type: ignore[operator]
+
+
+def _seconds(network: RecurrentStack, x: torch.Tensor, passes: int) -> float:
+    """Median time of a forward and a backward pass, after one to warm up."""
+    taken = []
+    for _ in range(passes + 1):
+        started = time.perf_counter()
+        hidden, _ = network(x)
+        hidden.sum().backward()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken[1:])
+
+
+def findings(widths: list[int], parameters: dict[str, list[int]], seconds: dict[str, list[float]]) -> Findings:
+    """The claim holds where the parameters stand as the gates do at every width."""
+    ratios = {cell: [p / rnn for p, rnn in zip(parameters[cell], parameters["rnn"], strict=True)] for cell in CELLS}
+    holds = all(ratio == GATES[cell] for cell in CELLS for ratio in ratios[cell])
+    said = " : ".join(f"{ratios[cell][-1]:g}" for cell in CELLS)
+    return Findings(
+        holds=holds,
+        verdict=opened(
+            holds,
+            f"RNN : GRU : LSTM = {said} in parameters "
+            f"({', '.join(f'{parameters[cell][-1]:,}' for cell in CELLS)} at width {widths[-1]}).",
+        ),
+        columns=["network", *(f"parameters at {width}" for width in widths), "ratio"],
+        rows=[[CELL_TITLES[cell], *map(float, parameters[cell]), rounded(ratios[cell][-1])] for cell in CELLS],
+        plots=[],
+        figures={f"{cell}_parameters": float(parameters[cell][-1]) for cell in CELLS},
+        timed=_timed(widths, seconds),
+    )
+
+
+def _timed(widths: list[int], seconds: dict[str, list[float]]) -> Shown:
+    multiples = {cell: [s / rnn for s, rnn in zip(seconds[cell], seconds["rnn"], strict=True)] for cell in CELLS}
+    said = " : ".join(f"{multiples[cell][-1]:.1f}" for cell in CELLS)
+    near = all(abs(multiples[cell][-1] / GATES[cell] - 1) <= 0.25 for cell in CELLS)
+    like = "close to the parameters'" if near else "not the parameters' 1 : 3 : 4"
+    return Shown(
+        verdict=f"Time a token in training at width {widths[-1]}: RNN : GRU : LSTM = {said}, {like}.",
+        columns=["network", *(f"µs a token at {width}" for width in widths)],
+        rows=[[CELL_TITLES[cell], *(rounded(1e6 * s) for s in seconds[cell])] for cell in CELLS],
+        plots=[
+            Plot(
+                title="Time a token",
+                x_label="width of the hidden state",
+                y_label="time a token, multiples of the RNN's",
+                log_x=True,
+                levels={"as parameters: GRU": 3.0, "as parameters: LSTM": 4.0},
+                series=[series(CELL_TITLES[cell], widths, multiples[cell]) for cell in CELLS],
+            )
+        ],
+    )

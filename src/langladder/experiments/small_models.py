@@ -1,0 +1,77 @@
+"""What the experiments that train small language models share: settings, training, perplexity on the test text."""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from pydantic import Field
+
+from langladder.experiments.experiment import Data, ExperimentConfig
+from langladder.experiments.training import loss_a_token, train_language_model
+from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.models.neural import NeuralLanguageModel
+from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.corpus_ids import TokenStream
+
+
+class TextConfig(ExperimentConfig):
+    """Settings of an experiment that trains language models on the corpus."""
+
+    width: int = Field(default=96, ge=4)  # of embeddings and hidden states
+    max_steps: int = Field(default=600, ge=2)  # at effort 1
+    batch_size: int = Field(default=16, ge=1)
+    sequence_length: int = Field(default=32, ge=1)
+    lr: float = Field(default=0.005, gt=0)
+    clip_norm: float | None = Field(default=1.0, gt=0)
+    test_tokens: int = Field(default=20000, ge=1)  # of the test text, to measure on
+
+    def training(self, **changes: Any) -> LMTrainingConfig:
+        """How to train, with changes to single settings; `max_steps` is this effort's unless changed."""
+        steps = changes.pop("max_steps", self.steps(self.max_steps))
+        values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
+        values |= {"max_steps": steps, "warmup_steps": steps // 10, "clip_norm": self.clip_norm}
+        values |= {"batch_size": self.batch_size, "sequence_length": self.sequence_length}
+        return LMTrainingConfig.model_validate(values | changes)
+
+
+class Outcome(NamedTuple):
+    """A trained model: parameters, perplexity a token on the test text, and the training loss of each step."""
+
+    parameters: int
+    perplexity: float
+    losses: list[float]
+
+
+def fit(
+    kind: type[LanguageModel],
+    settings: dict[str, Any],
+    data: Data,
+    config: TextConfig,
+    *,
+    seed: int,
+    text: TokenStream | None = None,
+    **changes: Any,
+) -> Outcome:
+    """Build `kind` with `settings`, train it (or count), and measure it on the test text.
+
+    Args:
+        text: what to train on; None: the whole training split.
+        changes: to `config.training()`.
+    """
+    text = data.stream("train") if text is None else text
+    torch.manual_seed(seed)
+    model = kind(kind.Config.model_validate(settings), data.tokenizer().vocab_size)
+    losses: list[float] = []
+    if isinstance(model, CountedLanguageModel):
+        model.fit(text)
+    else:
+        assert isinstance(model, NeuralLanguageModel), type(model)
+        losses = train_language_model(model, text, config.training(**changes), seed=seed)
+    loss = loss_a_token(model, data.stream("test"), tokens=config.test_tokens)
+    return Outcome(model.number_of_parameters(), math.exp(min(loss, 700.0)), losses)
+
+
+def first_part(text: TokenStream, share: float) -> TokenStream:
+    """The first documents, up to about `share` of the tokens; at least one."""
+    count = max(1, int((text.offsets <= share * len(text.ids)).sum()) - 1)
+    return TokenStream(text.ids[: text.offsets[count]], text.offsets[: count + 1])

@@ -1,0 +1,80 @@
+"""A bare training loop for small networks: no checkpoints, no logger, no Lightning to wait for; fp32 on the CPU.
+
+Optimisers, learning rates and batches are those of the ladder (`tasks.optimisation`, `data.language_modelling`), so
+what an experiment trains is what the ladder would, only smaller.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
+from langladder.models.base import LanguageModel, predicted
+from langladder.models.neural import NeuralLanguageModel
+from langladder.tasks.optimisation import TrainingConfig, learning_rate, make_optimizer
+from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.corpus_ids import TokenStream
+
+
+def train(network: nn.Module, loss: Callable[[int], torch.Tensor], config: TrainingConfig) -> list[float]:
+    """Train in place for `max_steps`, or until the loss is no number; the network ends in evaluation mode.
+
+    Args:
+        loss: step → scalar to differentiate.
+
+    Returns:
+        The loss of each step made; the last one is not finite where training diverged.
+    """
+    optimizer = make_optimizer(network, config)
+    losses: list[float] = []
+    network.train()
+    for step in range(config.max_steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(config, step)
+        value = loss(step)
+        losses.append(float(value))
+        if not math.isfinite(losses[-1]):
+            break
+        optimizer.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        if config.clip_norm is not None:
+            nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+        optimizer.step()
+    network.eval()
+    return losses
+
+
+def train_language_model(
+    model: NeuralLanguageModel, text: TokenStream, config: LMTrainingConfig, *, seed: int
+) -> list[float]:
+    """Next-token prediction on the stream, as `tasks.language_modelling` does it; see `train`.
+
+    Raises:
+        InputError: the text is smaller than one batch.
+    """
+    kind = StreamBatches if model.context is None else WindowBatches
+    size = {"batch_size": config.batch_size, "sequence_length": config.sequence_length}
+    batches = kind(text, text, **size, seed=seed, validation_tokens=1)  # nothing is validated while training
+    state: Any = None
+
+    def loss(step: int) -> torch.Tensor:
+        nonlocal state
+        batch = batches.train(step)
+        hidden, after = model(batch.tokens[:, :-1], None if batch.fresh else state)  # (B, T, D)
+        state = None if after is None else tuple(part.detach() for part in after)
+        return model.loss(hidden, batch.tokens[:, 1:], config.label_smoothing)
+
+    model.prepare(text)
+    return train(model, loss, config)
+
+
+def loss_a_token(model: LanguageModel, text: TokenStream, *, tokens: int) -> float:
+    """−(1/N) Σ log P(w_t | w_<t) in nats over the first documents, up to about `tokens` tokens."""
+    total, count = 0.0, 0
+    for batch in document_batches(text, limit=tokens):
+        total -= float(model.log_probs(batch).sum(dtype=torch.float64))
+        count += int(predicted(batch).sum())
+    return total / count

@@ -1,0 +1,100 @@
+"""One matrix for reading and writing words (Press & Wolf 2017; Inan, Khosravi & Socher 2017).
+
+tied      P(next) = softmax(E h + b)     E (V, D) is also the embedding:    V · D parameters
+untied    P(next) = softmax(W h + b)     W apart from E:                  2 V · D parameters
+"""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from langladder import schema
+from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.small_models import Outcome, TextConfig, fit
+from langladder.experiments.statistics import mean, spread
+from langladder.models.base import LanguageModel
+from langladder.models.gpt import GPT
+from langladder.models.recurrent import RecurrentLM
+
+Network = Literal["lstm", "gpt"]
+TITLES = {"lstm": "LSTM", "gpt": "GPT"}
+ALIKE = 1.01  # perplexities within this factor are called alike
+
+
+class WeightTyingConfig(TextConfig):
+    """Settings of `WeightTying`."""
+
+    networks: list[Network] = Field(default=["lstm", "gpt"], min_length=1)
+    seeds: int = Field(default=2, ge=1)
+
+
+class WeightTying(Experiment):
+    """Parameters and perplexity with and without tied weights."""
+
+    Config: ClassVar[type[schema.Config]] = WeightTyingConfig
+
+    def __init__(self, config: WeightTyingConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        config, found = self.config, {}
+        for name in config.networks:
+            for tied in (True, False):
+                kind, settings = self._model(name, tied)
+                seeds = range(seed, seed + config.fewer(config.seeds))
+                found[name, tied] = [fit(kind, settings, data, config, seed=number) for number in seeds]
+                perplexity = mean([outcome.perplexity for outcome in found[name, tied]])
+                progress(f"{TITLES[name]}, {'tied' if tied else 'untied'}: perplexity {perplexity:.2f}")
+        return findings(found)
+
+    def _model(self, name: Network, tied: bool) -> tuple[type[LanguageModel], dict[str, Any]]:
+        width = self.config.width
+        if name == "lstm":
+            return RecurrentLM, {"cell": "lstm", "width": width, "embedding_dim": width, "tie_weights": tied}
+        context = self.config.sequence_length
+        return GPT, {"context": context, "width": width, "layers": 2, "heads": 4, "tie_weights": tied}
+
+
+def findings(found: dict[tuple[Network, bool], list[Outcome]]) -> Findings:
+    """The claim holds where every network spares parameters and its perplexity does not rise."""
+    names = list(dict.fromkeys(name for name, _ in found))
+    values = {key: [outcome.perplexity for outcome in outcomes] for key, outcomes in found.items()}
+    sizes = {key: outcomes[0].parameters for key, outcomes in found.items()}
+    change = {name: mean(values[name, True]) / mean(values[name, False]) for name in names}
+    spared = {name: 1 - sizes[name, True] / sizes[name, False] for name in names}
+    holds = all(ratio <= ALIKE for ratio in change.values()) and all(part > 0 for part in spared.values())
+    said = ", ".join(
+        f"{TITLES[name]} {100 * spared[name]:.0f} % of its parameters, and its perplexity goes from "
+        f"{mean(values[name, False]):.2f} to {mean(values[name, True]):.2f}"
+        for name in names
+    )
+    titles = [TITLES[name] for name in names]
+    return Findings(
+        holds=holds,
+        verdict=opened(holds, f"tying spares {said}."),
+        columns=["network", "parameters tied", "parameters untied", "perplexity tied", "perplexity untied"],
+        rows=[
+            [TITLES[name], *(float(sizes[name, tied]) for tied in (True, False))]
+            + [rounded(mean(values[name, tied])) for tied in (True, False)]
+            for name in names
+        ],
+        plots=[
+            Plot(
+                title="Weight tying",
+                x_label="network",
+                y_label="perplexity a token (test)",
+                series=[
+                    series(
+                        "tied" if tied else "untied",
+                        titles,
+                        [mean(values[name, tied]) for name in names],
+                        [spread(values[name, tied]) for name in names],
+                    )
+                    for tied in (True, False)
+                ],
+            )
+        ],
+        figures={f"{name}_perplexity_ratio": rounded(ratio) or 0.0 for name, ratio in change.items()},
+    )

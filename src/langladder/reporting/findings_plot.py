@@ -1,0 +1,76 @@
+"""Any plot that an experiment describes as data: lines over numbers, marks over categories, bars of spread."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from langladder.experiments.findings import Plot, Series
+from langladder.reporting.svg import DASHES, INK, MARKERS, SERIES, drawing, hues, new_figure, to_svg, visible
+
+MOST_MARKS = 24  # points of a line that are marked one by one
+
+
+def findings_plot(plot: Plot, name: str) -> str | None:
+    """The plot as an `<svg>` element; None where no point was measured.
+
+    Args:
+        name: makes the ids unique on the page.
+    """
+    if not any(y is not None for line in plot.series for y in line.y):
+        return None
+    categories = list(dict.fromkeys(x for line in plot.series for x in line.x if isinstance(x, str)))
+    with drawing():
+        figure, axes = new_figure(10.4, 3.4)
+        for i, (line, hue) in enumerate(zip(plot.series, hues(len(plot.series)), strict=True)):
+            _draw(axes, line, i, hue, categories, alone=len(plot.series) == 1)
+        for level, height in plot.levels.items():
+            axes.axhline(height, color=INK, linestyle=":", linewidth=1.2, label=visible(level))
+        if categories:
+            axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
+            axes.margins(x=0.12)
+        elif plot.log_x:
+            _log_axis(axes, sorted({float(x) for line in plot.series for x in line.x}))
+        if plot.log_y:
+            axes.set_yscale("log")
+        axes.set_xlabel(plot.x_label)
+        axes.set_ylabel(plot.y_label)
+        if len(axes.get_legend_handles_labels()[1]) > 1 or plot.levels:
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        return to_svg(figure, name, f"{plot.title}: {plot.y_label} by {plot.x_label}")
+
+
+def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str], *, alone: bool) -> None:
+    """One series; what was not measured leaves a gap."""
+    places: Mapping[Any, float] = {category: place for place, category in enumerate(categories)}
+    spread = line.error or [None] * len(line.y)
+    found = [(x, y, e or 0.0) for x, y, e in zip(line.x, line.y, spread, strict=True) if y is not None]
+    if not found:
+        return
+    x, y, error = zip(*found, strict=True)
+    style: dict[str, Any] = {"color": hue, "linewidth": 2, "linestyle": DASHES[number // len(SERIES) % len(DASHES)]}
+    if len(found) <= MOST_MARKS:
+        style |= {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5}
+    if categories and alone:
+        style["linestyle"] = ""  # nothing lies between two categories
+    axes.errorbar(
+        [places[place] if categories else place for place in x],
+        y,
+        yerr=error if line.error is not None else None,
+        capsize=3,
+        elinewidth=1,
+        label=visible(line.name),
+        **style,
+    )
+
+
+def _log_axis(axes: Axes, values: list[float]) -> None:
+    """A tick at every measured place where they are few; powers of ten, twos and fives where they are many."""
+    axes.set_xscale("log")
+    if len(values) <= 12:
+        axes.set_xticks(values)
+    else:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
