@@ -1,0 +1,113 @@
+"""Speech: sentences of microworld as noisy frames of sound, for recognisers that must find the letters themselves.
+
+Each letter has a prototype, a fixed random vector p (D numbers). Spoken, it lasts 2 to `longest_letter` frames and
+leans towards its neighbours (coarticulation); now and then there is a pause of one frame between two letters; between
+words there is silence, of 2 to `longest_letter` frames as well. So a space sounds like a pause, only longer.
+
+    frame j of n of letter c, with u = (j + ½) / n, between the letters b and d:
+    x = (1 − a) p_c + a p_b + noise · N(0, I),   a = ½ coarticulation · max(0, 1 − 2u)    (first half; d in the second)
+
+Nobody tells a recogniser where a letter begins. `sounding` keeps it apart, for looking at.
+
+Shapes: T frames, D numbers a frame, U characters.
+"""
+
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from langladder.corpora.lexicon import Size
+from langladder.corpora.scenes import short_texts
+from langladder.errors import InputError
+from langladder.schema import Config
+
+UTTERANCES = {"tiny": 600, "small": 5_000, "base": 30_000}
+HELD_OUT = 0.1  # share of validation, and of test
+SPACE = " "
+ALPHABET = SPACE + "abcdefghijklmnopqrstuvwxyz"
+SHORTEST_LETTER = 2  # frames: with two, doubled letters always leave room for a blank between them
+PAUSED = 0.1  # share of the letters that a pause of one frame follows
+PROTOTYPES_SEED = 1998  # the sounds of the letters are facts of the world, the same for every corpus
+SILENCE = -1  # in `sounding`
+
+
+class SpeechConfig(Config):
+    """What to speak, and how badly."""
+
+    size: Size = "small"
+    """Of the lexicon, and of the number of utterances unless that is given."""
+    utterances: int | None = Field(default=None, ge=20)
+    """Different sentences, over all splits."""
+    longest: int = Field(default=28, ge=8)
+    """Characters of a sentence; longer ones are not spoken."""
+    dimensions: int = Field(default=12, ge=1)
+    """D."""
+    longest_letter: int = Field(default=5, ge=SHORTEST_LETTER)
+    """Frames."""
+    coarticulation: float = Field(default=0.8, ge=0, le=1)
+    """How far a letter's edges lean towards its neighbours: 1 = halfway."""
+    noise: float = Field(default=1.0, ge=0)
+    """Standard deviation of each number of a frame; those of the prototypes have 1."""
+
+    @property
+    def count(self) -> int:
+        """Utterances over all splits."""
+        return UTTERANCES[self.size] if self.utterances is None else self.utterances
+
+
+class Utterance(NamedTuple):
+    """text: U characters of the alphabet; frames: (T, D) float32; sounding: (T,) int64, the place in the text of the
+    letter that each frame belongs to, or SILENCE."""
+
+    text: str
+    frames: np.ndarray
+    sounding: np.ndarray
+
+
+def generate_speech(config: SpeechConfig, seed: int) -> dict[str, list[Utterance]]:
+    """Speak different sentences: train, validation and test. Same settings, same bytes, everywhere.
+
+    Raises:
+        InputError: there are not so many different sentences that short.
+    """
+    texts = short_texts(config.size, config.count, config.longest, Random(f"{seed} speech"))
+    if len(texts) < config.count:
+        raise InputError(
+            f"utterances={config.count}: size {config.size} has too few different sentences of at most "
+            f"{config.longest} characters ({len(texts)} found); lower utterances or raise longest"
+        )
+    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, config.count])))
+    sounds = prototypes(config.dimensions)
+    spoken = [speak(text, sounds, config, random) for text in texts]
+    held_out = max(1, round(HELD_OUT * config.count))
+    return {"train": spoken[2 * held_out :], "validation": spoken[:held_out], "test": spoken[held_out : 2 * held_out]}
+
+
+def prototypes(dimensions: int) -> np.ndarray:
+    """(27, D) float64: how each character of the alphabet sounds; the first, the space, is silence."""
+    sounds = np.random.Generator(np.random.PCG64(PROTOTYPES_SEED)).normal(size=(len(ALPHABET), dimensions))
+    sounds[0] = 0.0
+    return sounds
+
+
+def speak(text: str, sounds: np.ndarray, config: SpeechConfig, random: np.random.Generator) -> Utterance:
+    """One sentence of the alphabet's characters as frames."""
+    letters = np.array([ALPHABET.index(char) for char in text])  # (U,)
+    durations = random.integers(SHORTEST_LETTER, config.longest_letter, len(text), endpoint=True)  # (U,)
+    pauses = random.random(len(text)) < PAUSED  # (U,)
+    frames, sounding = [], []
+    for place, (letter, duration) in enumerate(zip(letters, durations, strict=True)):
+        before, after = (letters[other] if 0 <= other < len(letters) else 0 for other in (place - 1, place + 1))
+        u = (np.arange(duration) + 0.5) / duration  # (n,)
+        a = 0.5 * config.coarticulation * np.abs(1 - 2 * u)[:, None]  # (n, 1)
+        neighbour = np.where(u[:, None] < 0.5, sounds[before], sounds[after])  # (n, D)
+        frames.append((1 - a) * sounds[letter] + a * neighbour)
+        sounding += [place if letter else SILENCE] * int(duration)
+        if pauses[place]:
+            frames.append(np.zeros((1, sounds.shape[1])))
+            sounding.append(SILENCE)
+    clear = np.concatenate(frames)  # (T, D)
+    noisy = clear + config.noise * random.normal(size=clear.shape)
+    return Utterance(text, noisy.astype(np.float32), np.array(sounding, dtype=np.int64))

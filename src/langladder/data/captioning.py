@@ -1,0 +1,71 @@
+"""Scenes and sentences as ids: facts on the source side, words on the target side of ordinary pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from langladder.artefacts import read_json, write_json
+from langladder.corpora.scenes import Described, Scene
+from langladder.text.corpus_ids import PairStream, Rows
+from langladder.text.specials import BOS, EOS, NAMES
+
+
+@dataclass(frozen=True)
+class SceneCodes:
+    """facts: the places of the feature vector; words: of the sentences. Ids begin after the special ones."""
+
+    facts: list[str]
+    words: list[str]
+
+    @classmethod
+    def of(cls, facts: Sequence[str], sentences: Sequence[str]) -> Self:
+        """The codes of all facts and of the words of training sentences, in alphabetical order."""
+        return cls(list(facts), sorted({word for sentence in sentences for word in sentence.split()}))
+
+    @cached_property
+    def _ids(self) -> tuple[dict[str, int], dict[str, int]]:
+        first = len(NAMES)
+        facts, words = ({name: first + i for i, name in enumerate(names)} for names in (self.facts, self.words))
+        return facts, words
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many ids there are on either side, specials included."""
+        return len(NAMES) + len(self.facts), len(NAMES) + len(self.words)
+
+    def source(self, scene: Scene) -> np.ndarray:
+        """Ids of the scene's facts, then EOS: (S,) int32."""
+        return np.array([*(self._ids[0][fact] for fact in scene.facts()), EOS], dtype=np.int32)
+
+    def target(self, sentence: str) -> np.ndarray:
+        """BOS, ids of the words, EOS: (T + 1,) int32."""
+        return np.array([BOS, *(self._ids[1][word] for word in sentence.split()), EOS], dtype=np.int32)
+
+    def sentence(self, tokens: Sequence[int]) -> str:
+        """Ids without BOS and EOS → text."""
+        names = [*NAMES, *self.words]
+        return " ".join(names[token] for token in tokens)
+
+    def pairs(self, examples: Sequence[Described]) -> PairStream:
+        """Examples as training pairs, in memory."""
+        sources = [self.source(example.scene) for example in examples]
+        targets = [self.target(example.sentence) for example in examples]
+        return PairStream(_rows(sources), _rows(targets))
+
+    def save(self, path: Path) -> None:
+        """Write both lists as JSON."""
+        write_json(path, {"facts": self.facts, "words": self.words})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote."""
+        return cls(**read_json(path))
+
+
+def _rows(rows: Sequence[np.ndarray]) -> Rows:
+    bounds = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return Rows(np.concatenate(rows), bounds)

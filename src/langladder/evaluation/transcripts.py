@@ -1,0 +1,109 @@
+"""What a CTC recogniser wrote, against what was said: character and word error rates, and whose the errors are.
+
+    CER = (substituted + deleted + inserted characters) / characters said;   WER the same of words
+
+Both through torchmetrics. A wrong transcript is a search error where the network itself gives what was said a higher
+probability (summed over all alignments, by the forward algorithm), and else a model error.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import Field
+from torchmetrics.functional.text import char_error_rate, word_error_rate
+
+from langladder.corpora.speech import Utterance
+from langladder.data.speech import collate, decode, encode
+from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
+from langladder.models.ctc import CTCRecognizer
+from langladder.schema import Config
+
+EXAMPLES = 6
+BATCH = 64
+
+
+class TranscriptionConfig(Config):
+    """How recognisers are searched."""
+
+    width: int = Field(default=8, ge=1)
+    """Prefixes that live on at each frame."""
+    cutoff: float = Field(default=1e-3, ge=0, lt=1)
+    """Labels less probable than this at a frame do not extend a prefix there."""
+
+
+def evaluate_transcripts(
+    model: CTCRecognizer, test: Sequence[Utterance], config: TranscriptionConfig
+) -> dict[str, Any]:
+    """Recognise test utterances greedily and by prefix beam search.
+
+    Returns:
+        {"scores": {"sentences", "greedy": {"cer", "wer", "exact", "search_errors"}, "beam": the same}, "examples"};
+        deterministic.
+    """
+    frames = posteriors(model, test)
+    spoken = [one.text for one in test]
+    found = {
+        "greedy": [greedy(one).labels for one in frames],
+        "beam": [prefix_beam_search(one, config.width, config.cutoff)[0].labels for one in frames],
+    }
+    scores = {name: _scores(labels, spoken, frames) for name, labels in found.items()}
+    texts = {name: [decode(labels) for labels in several] for name, several in found.items()}
+    return {
+        "scores": {"sentences": len(test), **scores},
+        "examples": [
+            _example(test[i], frames[i], texts["greedy"][i], texts["beam"][i]) for i in _chosen(spoken, texts)
+        ],
+    }
+
+
+@torch.no_grad()
+def posteriors(model: CTCRecognizer, utterances: Sequence[Utterance]) -> list[np.ndarray]:
+    """log y of each utterance: (T, A + 1) float64, in the order given."""
+    found: dict[int, np.ndarray] = {}
+    order = sorted(range(len(utterances)), key=lambda i: len(utterances[i].frames))
+    for start in range(0, len(order), BATCH):
+        rows = order[start : start + BATCH]
+        batch = collate([utterances[i] for i in rows])
+        log_probs = model(batch.frames, batch.lengths).double().numpy()  # (B, T, A + 1)
+        found |= {i: row[: len(utterances[i].frames)] for i, row in zip(rows, log_probs, strict=True)}
+    return [found[i] for i in range(len(utterances))]
+
+
+def _scores(found: list[tuple[int, ...]], spoken: list[str], frames: list[np.ndarray]) -> dict[str, float | None]:
+    texts = [decode(labels) for labels in found]
+    wrong = [i for i, text in enumerate(texts) if text != spoken[i]]
+    missed = sum(
+        labelling_log_prob(frames[i], encode(spoken[i])) > labelling_log_prob(frames[i], found[i]) for i in wrong
+    )
+    return {
+        "cer": float(char_error_rate(texts, spoken)),
+        "wer": float(word_error_rate(texts, spoken)),
+        "exact": 1 - len(wrong) / len(texts),
+        "search_errors": missed / len(wrong) if wrong else None,
+    }
+
+
+def _chosen(spoken: list[str], texts: dict[str, list[str]]) -> list[int]:
+    """Where the beam mends greedy search, where it fails, and where all is right: two each as far as there are."""
+    mended = [i for i, text in enumerate(spoken) if texts["beam"][i] == text != texts["greedy"][i]]
+    failed = [i for i, text in enumerate(spoken) if texts["beam"][i] != text]
+    right = [i for i, text in enumerate(spoken) if texts["beam"][i] == text == texts["greedy"][i]]
+    few = [*mended[: EXAMPLES // 3], *failed[: EXAMPLES // 3]]
+    return few + right[: EXAMPLES - len(few)]
+
+
+def _example(one: Utterance, log_probs: np.ndarray, greedy_text: str, beam_text: str) -> dict[str, Any]:
+    """An utterance with the labels' probabilities at each frame: of those that are ever likely, and of the blank."""
+    y = np.exp(log_probs)
+    seen = [k for k in range(1, y.shape[1]) if y[:, k].max() > 0.1]
+    return {
+        "text": one.text,
+        "greedy": greedy_text,
+        "beam": beam_text,
+        "frames": len(y),
+        "blank": y[:, BLANK].round(3).tolist(),
+        "labels": {decode([k]): y[:, k].round(3).tolist() for k in seen},
+        "sounding": one.sounding.tolist(),
+    }

@@ -1,0 +1,109 @@
+"""CTC recogniser: frames of sound → letters without an alignment (Graves et al. 2006).
+
+    h = BiLSTM(x_1 … x_T)
+    y_t = softmax(W h_t + b)        over the labels and the blank (label 0), at every frame by itself
+    L = −log P(l | x),   P(l | x) = Σ_{π : B(π) = l} ∏_t y_t(π_t)
+
+The sum over all alignments π is torch's `ctc_loss`; `decoding.ctc` has it as equations (the tests hold the two equal)
+and the map B. A network trained so is sure only where it must be: blanks nearly everywhere, a spike a letter.
+
+Shapes: B rows, T frames, D numbers a frame, H width (both directions together), A + 1 labels with the blank, U labels.
+"""
+
+from pathlib import Path
+from typing import ClassVar, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from langladder import artefacts, schema
+from langladder.errors import InputError
+from langladder.models.saving import ARRAYS, read_description, write_model
+from langladder.models.seq2seq import begin_by_remembering
+
+BLANK = 0
+SIZES = ("dimensions", "labels")
+"""D and A, as a saved model names them."""
+
+
+class CTCConfig(schema.Config):
+    """Settings of `CTCRecognizer`."""
+
+    cell: Literal["lstm", "gru"] = "lstm"
+    width: int = Field(default=128, ge=2, le=8192)
+    """H: both directions together, so an even number."""
+    layers: int = Field(default=1, ge=1, le=6)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Between the layers and before the output."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "CTCConfig":
+        if self.width % 2:
+            raise ValueError(f"width={self.width} is odd, and each direction has half of it")
+        return self
+
+
+class CTCRecognizer(nn.Module):
+    """Bidirectional recurrent network with a softmax at every frame."""
+
+    Config: ClassVar[type[schema.Config]] = CTCConfig
+
+    def __init__(self, config: CTCConfig, dimensions: int, labels: int) -> None:
+        super().__init__()
+        self.config, self.dimensions, self.labels = config, dimensions, labels
+        kind = nn.LSTM if config.cell == "lstm" else nn.GRU
+        self.rnn = kind(
+            dimensions,
+            config.width // 2,
+            config.layers,
+            batch_first=True,
+            bidirectional=True,
+            dropout=config.dropout if config.layers > 1 else 0.0,
+        )
+        self.head = nn.Linear(config.width, labels + 1)
+        self.dropout = nn.Dropout(config.dropout)
+        begin_by_remembering(self.rnn)
+
+    def forward(self, frames: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """frames (B, T, D), lengths (B,) → log y (B, T, A + 1) float32; what stands at padding means nothing."""
+        packed = pack_padded_sequence(frames, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        h, _ = pad_packed_sequence(self.rnn(packed)[0], batch_first=True, total_length=frames.shape[1])  # (B, T, H)
+        return torch.log_softmax(self.head(self.dropout(h)).float(), dim=-1)
+
+    def loss(
+        self, frames: torch.Tensor, lengths: torch.Tensor, labels: torch.Tensor, label_lengths: torch.Tensor
+    ) -> torch.Tensor:
+        """−Σ log P(l | x) in nats over the rows: frames (B, T, D), lengths (B,), labels (B, U), label_lengths (B,).
+
+        Infinite where a row has fewer frames than its labels and the blanks between equal neighbours need.
+        """
+        log_probs = self(frames, lengths).transpose(0, 1)  # (T, B, A + 1)
+        return nn.functional.ctc_loss(log_probs, labels, lengths, label_lengths, blank=BLANK, reduction="sum")
+
+    def number_of_parameters(self) -> int:
+        """Trained numbers."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def save(self, folder: Path) -> None:
+        """Write `model.safetensors` and `config.json` into `folder`, atomically."""
+        sizes = dict(zip(SIZES, (self.dimensions, self.labels), strict=True))
+        arrays = {name: parameter.detach().cpu().numpy() for name, parameter in self.named_parameters()}
+        write_model(folder, self, self.config, sizes, arrays)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved model, in evaluation mode.
+
+        Raises:
+            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
+        """
+        saved = read_description(folder, cls, SIZES, "recogniser")
+        model: Self = saved.kind(saved.config, *saved.sizes)
+        arrays = artefacts.read_arrays(Path(folder) / ARRAYS)
+        try:
+            model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        except RuntimeError as error:
+            raise InputError(f"{folder}: the arrays do not fit the configuration ({error})") from error
+        return model.eval()

@@ -1,0 +1,66 @@
+"""Speech: frames that follow from the seed, room for every labelling, letters that sound as their prototypes."""
+
+import numpy as np
+import pytest
+
+from langladder.corpora.speech import (
+    ALPHABET,
+    SILENCE,
+    SpeechConfig,
+    generate_speech,
+    prototypes,
+    speak,
+)
+from langladder.errors import InputError
+
+TINY = SpeechConfig(size="tiny", utterances=60)
+
+
+def test_same_seed_same_bytes() -> None:
+    first, again, other = (generate_speech(TINY, seed) for seed in (1, 1, 2))
+    for split in first:
+        assert [one.text for one in first[split]] == [one.text for one in again[split]]
+        assert all(a.frames.tobytes() == b.frames.tobytes() for a, b in zip(first[split], again[split], strict=True))
+    assert [one.text for one in first["train"]] != [one.text for one in other["train"]]
+
+
+def test_splits_share_no_sentence() -> None:
+    splits = generate_speech(TINY, 1)
+    assert {split: len(spoken) for split, spoken in splits.items()} == {"train": 48, "validation": 6, "test": 6}
+    texts = [one.text for spoken in splits.values() for one in spoken]
+    assert len(set(texts)) == 60
+    assert all(set(text) <= set(ALPHABET) and len(text) <= TINY.longest for text in texts)
+
+
+def test_there_is_room_for_every_labelling() -> None:
+    for one in generate_speech(TINY, 1)["train"]:
+        repeats = sum(a == b for a, b in zip(one.text, one.text[1:], strict=False))
+        assert one.frames.dtype == np.float32 and one.frames.shape == (len(one.sounding), TINY.dimensions)
+        assert len(one.frames) >= len(one.text) + repeats
+        heard = one.sounding[one.sounding != SILENCE]
+        assert (np.diff(heard) >= 0).all()
+        assert [one.text[place] for place in dict.fromkeys(heard.tolist())] == list(one.text.replace(" ", ""))
+
+
+def test_golden_without_noise_and_coarticulation() -> None:
+    config = TINY.model_copy(update={"noise": 0.0, "coarticulation": 0.0})
+    sounds = prototypes(config.dimensions)
+    one = speak("a cat", sounds, config, np.random.default_rng(1))
+    expected = [sounds[ALPHABET.index(one.text[place])] if place != SILENCE else sounds[0] for place in one.sounding]
+    np.testing.assert_array_equal(one.frames, np.array(expected, dtype=np.float32))
+    assert (sounds[0] == 0).all()
+
+
+def test_golden_coarticulation() -> None:
+    """At the first of two frames u = ¼: a = ½ · 1 · ½, so a quarter of the letter before."""
+    config = SpeechConfig(noise=0.0, coarticulation=1.0, longest_letter=2)
+    sounds = prototypes(config.dimensions)
+    one = speak("ab", sounds, config, np.random.default_rng(3))
+    frames = one.frames[one.sounding == 1]
+    np.testing.assert_allclose(frames[0], 0.75 * sounds[2] + 0.25 * sounds[1], rtol=1e-6)
+    np.testing.assert_allclose(frames[1], 0.75 * sounds[2], rtol=1e-6)
+
+
+def test_too_few_sentences_are_said() -> None:
+    with pytest.raises(InputError, match="utterances=100000.*lower utterances or raise longest"):
+        generate_speech(SpeechConfig(size="tiny", utterances=100_000, longest=8), 1)
