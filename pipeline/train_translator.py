@@ -23,7 +23,8 @@ def main(job: Any, out: Path) -> None:
     name = job.translator.name
     with work("translator", "train_translator", job, {"tokens": TOKENS}) as open_work:
         torch.manual_seed(job.seed)
-        sizes = [Tokenizer.load(TOKENS / f"{side}.json").vocab_size for side in ("source", "target")]
+        tokenizers = [Tokenizer.load(TOKENS / f"{side}.json") for side in ("source", "target")]
+        sizes = [tokenizer.vocab_size for tokenizer in tokenizers]
         model = locate(job.translator.target)(job.translator.model, *sizes)
         result = train_translator(
             model,
@@ -32,6 +33,7 @@ def main(job: Any, out: Path) -> None:
             job.translator.training,
             seed=job.seed,
             work=open_work.checkpoints,
+            target_tokenizer=tokenizers[1],
             logger=open_work.run.lightning_logger(),
         )
         folder = out / "models" / "translator" / name

@@ -19,8 +19,9 @@ from langladder.tasks.optimisation import TrainingConfig, learning_rate
 class Recorder(Callback):
     """The learning curve: one row at every `log_every`-th step and at every validation.
 
-    A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr"}. The rows travel in
-    the checkpoint, so a resumed run has the whole curve; so do the seconds, which measure and are not deterministic.
+    A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr"}, and at a validation
+    the task's other measures (`validation_bleu`). The rows travel in the checkpoint, so a resumed run has the whole
+    curve; so do the seconds, which measure and are not deterministic.
     """
 
     def __init__(self, config: TrainingConfig, size: Any) -> None:
@@ -57,13 +58,14 @@ class Recorder(Callback):
             logger.log_metrics({"train_loss": loss, "lr": rate}, step=step)
 
     def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
-        """Put the validation loss into the step's row."""
+        """Put what was measured into the step's row."""
         if trainer.sanity_checking or not self.rows:
             return
-        loss = float(trainer.callback_metrics["validation_loss"])
-        self.rows[-1]["validation_loss"] = loss
+        found = trainer.callback_metrics
+        measures = {name: float(found[name]) for name in sorted(found) if name.startswith("validation_")}
+        self.rows[-1].update(measures)
         for logger in trainer.loggers:
-            logger.log_metrics({"validation_loss": loss}, step=pl_module.steps_done)
+            logger.log_metrics(measures, step=pl_module.steps_done)
 
     def state_dict(self) -> dict[str, Any]:
         """The curve and what has been added up since its last row."""
@@ -123,9 +125,10 @@ class StepBar(Callback):
         """Say how the step's validation went."""
         row = self.recorder.rows[-1]
         rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
+        bleu = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
         tqdm.write(
             f"step {row['step']:>7} of {self.config.max_steps}  train {row['train_loss']:.4f}  "
-            f"validation {row['validation_loss']:.4f}  {rate:,.0f} tokens/s",
+            f"validation {row['validation_loss']:.4f}  {bleu}{rate:,.0f} tokens/s",
             file=sys.stderr,
         )
 

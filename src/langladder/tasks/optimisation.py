@@ -48,6 +48,8 @@ class TrainingConfig(Config):
     validate_every: int = Field(default=500, ge=1)
     patience: int | None = Field(default=None, ge=1)
     """Stop after this many validations in a row without a new best; null = train all steps."""
+    average_checkpoints: int = Field(default=1, ge=1)
+    """End with the mean of the weights at the last so many validations; 1 = with the best validation's weights."""
     checkpoint_every: int = Field(default=500, ge=1)
     log_every: int = Field(default=50, ge=1)
     progress: bool = True

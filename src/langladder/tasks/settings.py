@@ -1,5 +1,7 @@
 """Training settings of each task, apart from the tasks so that checking settings loads no Lightning."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from langladder.tasks.optimisation import TrainingConfig
@@ -27,3 +29,7 @@ class TranslationTraining(TrainingConfig):
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     scheduled_sampling: float = Field(default=0.0, ge=0, le=1)
     """Share of the decoder's input words that are its own, reached linearly at the last step; 0 = teacher forcing."""
+    early_stopping: Literal["validation_loss", "bleu"] = "validation_loss"
+    """What `patience` watches and the best weights are chosen by; bleu: of greedy translations."""
+    bleu_pairs: int = Field(default=200, ge=1)
+    """Validation pairs, evenly spread, that are translated for early_stopping=bleu."""

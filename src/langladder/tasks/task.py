@@ -1,7 +1,7 @@
 """What is being learnt, apart from how: a task holds a network and says its loss on a batch."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import pytorch_lightning as pl
 import torch
@@ -13,7 +13,15 @@ MONITOR = "validation_loss"
 
 
 class Task(pl.LightningModule):
-    """What is being learnt. Subclasses hold the network and say its loss; the rest is the same for every task."""
+    """What is being learnt. Subclasses hold the network and say its loss; the rest is the same for every task.
+
+    Attributes:
+        monitor: the measure of a validation that says which weights are best.
+        mode: whether its lowest (min) or its highest value (max) is the best.
+    """
+
+    monitor: str = MONITOR
+    mode: Literal["min", "max"] = "min"
 
     def __init__(self, config: TrainingConfig) -> None:
         super().__init__()
@@ -29,6 +37,10 @@ class Task(pl.LightningModule):
     @abstractmethod
     def evaluate(self, batch: Any) -> tuple[float, int]:
         """(summed loss, number of terms) of a validation batch; the validation loss is the ratio of their sums."""
+
+    def measures(self) -> dict[str, float]:
+        """What a validation measures besides the loss, by names that begin with `validation_`."""
+        return {}
 
     def carried(self) -> Any:
         """What goes from step to step besides the weights (e.g. a hidden state): tensors and their collections."""
@@ -68,8 +80,10 @@ class Task(pl.LightningModule):
         self._sums = [self._sums[0] + total, self._sums[1] + count]
 
     def on_validation_epoch_end(self) -> None:
-        """Publish the mean for early stopping and for keeping the best weights."""
-        self.log(MONITOR, torch.tensor(self._sums[0] / max(1, self._sums[1]), dtype=torch.float64), logger=False)
+        """Publish the mean loss and the other measures for early stopping and for keeping the best weights."""
+        measures = {MONITOR: self._sums[0] / max(1, self._sums[1])} | self.measures()
+        for name, value in measures.items():
+            self.log(name, torch.tensor(value, dtype=torch.float64), logger=False)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the step, and leave out Lightning's own counters: a resumed run counts on from the step."""

@@ -6,12 +6,13 @@ function of (seed, step): the batch, the learning rate, and the random numbers o
 """
 
 import logging
+import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
@@ -20,11 +21,14 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 from langladder.data.batches import StepBatches
 from langladder.errors import InputError
+from langladder.tasks.averaging import Snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
 from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
 from langladder.tasks.memory import keep_freed_memory, peak_bytes
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
+
+Row = dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,9 @@ class TrainingResult:
 
     Attributes:
         steps: updates made.
-        best_validation_loss: lowest validation loss (nats a token); None without validation.
-        curve: rows {"step", "train_loss", "validation_loss", "lr"}.
+        best_validation_loss: validation loss (nats a token) of the weights that training ended with: the lowest one,
+            or that at the highest BLEU, or the mean weights' own; None without validation.
+        curve: rows, see `Recorder`.
         seconds: time spent in training steps, over all resumed parts.
         tokens_per_second: predicted tokens trained on, by `seconds`.
         peak_memory_bytes: see `memory.peak_bytes`.
@@ -53,6 +58,8 @@ def fit(
 ) -> TrainingResult:
     """Train `module`; it ends with its best validation weights (its last ones without validation).
 
+    With `average_checkpoints` above 1 it ends with the mean weights of its last validations instead.
+
     Args:
         batches: training batch of each step, and the validation batches.
         seed: of dropout; batches and initial weights have their own.
@@ -63,7 +70,7 @@ def fit(
         InputError: `work` belongs to another run, early stopping without validation data, training diverged.
     """
     work = Path(work)
-    last, best = work / f"last{SUFFIX}", work / f"best{SUFFIX}"
+    last, best, kept = work / f"last{SUFFIX}", work / f"best{SUFFIX}", work / "snapshots"
     module.seed = seed
     recorder = Recorder(config, batches.size)
     validation = batches.validation()
@@ -71,9 +78,12 @@ def fit(
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
     with _quiet(), _reproducible():
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
-        if saved is None or not _finished(saved, config):
+        if saved is None and not config.fast_dev_run:
+            shutil.rmtree(kept, ignore_errors=True)  # of a run that was never saved
+        if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
-            trainer = _trainer(config, recorder, work, config.max_steps - done, bool(len(validation)), logger)
+            callbacks = _callbacks(module, recorder, work, bool(len(validation)))
+            trainer = _trainer(config, callbacks, work, config.max_steps - done, logger)
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
             trainer.fit(module, loader, _Sized(validation) if len(validation) else None, ckpt_path=resume)
@@ -81,12 +91,15 @@ def fit(
             module.on_load_checkpoint(saved)
             recorder.load_state_dict(saved["callbacks"]["Recorder"])
             module.load_state_dict(saved["state_dict"])
-    if len(validation) and best.is_file() and not config.fast_dev_run:
-        module.load_state_dict(read_checkpoint(best)["state_dict"])
-    losses = [row["validation_loss"] for row in recorder.rows if row["validation_loss"] is not None]
+        loss = _best_row(recorder.rows, module).get(MONITOR)
+        if config.average_checkpoints > 1 and not config.fast_dev_run:
+            module.load_state_dict(mean_weights(snapshots(kept, module.steps_done)))
+            loss = _validated(module, validation, work) if len(validation) else None
+        elif len(validation) and best.is_file() and not config.fast_dev_run:
+            module.load_state_dict(read_checkpoint(best)["state_dict"])
     return TrainingResult(
         steps=module.steps_done,
-        best_validation_loss=min(losses, default=None),
+        best_validation_loss=loss,
         curve=recorder.rows,
         seconds=recorder.seconds,
         tokens_per_second=recorder.tokens / max(recorder.seconds, 1e-9),
@@ -94,18 +107,24 @@ def fit(
     )
 
 
-def _trainer(
-    config: TrainingConfig, recorder: Recorder, work: Path, steps: int, validates: bool, logger: Any
-) -> pl.Trainer:
-    """The one Trainer. An "epoch" is the stretch up to the next validation."""
+def _callbacks(module: Task, recorder: Recorder, work: Path, validates: bool) -> list[pl.Callback]:
+    config = module.config
     callbacks: list[pl.Callback] = [recorder]
     if config.progress:
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
-        callbacks.append(EarlyStopping(MONITOR, patience=config.patience, mode="min"))
+        callbacks.append(EarlyStopping(module.monitor, patience=config.patience, mode=module.mode))
+    if config.average_checkpoints > 1:
+        callbacks.append(Snapshots(work / "snapshots", config))
     if validates:
-        callbacks.append(_best_weights(work))
-    callbacks.append(ResumePoint(work / f"last{SUFFIX}", config))
+        callbacks.append(_best_weights(module, work))
+    return [*callbacks, ResumePoint(work / f"last{SUFFIX}", config)]
+
+
+def _trainer(
+    config: TrainingConfig, callbacks: list[pl.Callback], work: Path, steps: int, logger: Any = None
+) -> pl.Trainer:
+    """The one Trainer. An "epoch" is the stretch up to the next validation."""
     return pl.Trainer(
         max_epochs=-1,
         max_steps=steps,
@@ -122,17 +141,24 @@ def _trainer(
         fast_dev_run=config.fast_dev_run,
         enable_progress_bar=False,
         enable_model_summary=False,
-        enable_checkpointing=True,
+        enable_checkpointing=bool(callbacks),
         default_root_dir=work,
     )
 
 
-def _best_weights(work: Path) -> ModelCheckpoint:
+def _validated(module: Task, validation: Sequence[Any], work: Path) -> float:
+    """The validation loss of the weights as they are, computed as during training."""
+    trainer = _trainer(module.config, [], work, 0)
+    trainer.validate(module, _Sized(validation), verbose=False)
+    return float(trainer.callback_metrics[MONITOR])
+
+
+def _best_weights(module: Task, work: Path) -> ModelCheckpoint:
     checkpoint = ModelCheckpoint(
         work,
         "best",
-        monitor=MONITOR,
-        mode="min",
+        monitor=module.monitor,
+        mode=module.mode,
         save_weights_only=True,
         auto_insert_metric_name=False,
         enable_version_counter=False,
@@ -177,15 +203,24 @@ def _read_own(module: Task, path: Path) -> dict[str, Any]:
     return saved
 
 
-def _finished(saved: dict[str, Any], config: TrainingConfig) -> bool:
+def _finished(saved: dict[str, Any], module: Task) -> bool:
     """Whether the checkpoint is a run's end: all steps made, or early stopping's patience used up."""
-    if saved["steps_done"] >= config.max_steps:
+    if saved["steps_done"] >= module.config.max_steps:
         return True
-    rows = saved["callbacks"]["Recorder"]["rows"]
-    losses = [row["validation_loss"] for row in rows if row["validation_loss"] is not None]
-    return (
-        config.patience is not None and bool(losses) and len(losses) - 1 - losses.index(min(losses)) >= config.patience
-    )
+    rows = _validations(saved["callbacks"]["Recorder"]["rows"])
+    if module.config.patience is None or not rows:
+        return False
+    return len(rows) - 1 - rows.index(_best_row(rows, module)) >= module.config.patience
+
+
+def _validations(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row[MONITOR] is not None]
+
+
+def _best_row(rows: list[Row], module: Task) -> Row:
+    """The first of the best validations; empty where there was none."""
+    best = min if module.mode == "min" else max
+    return best(_validations(rows), key=lambda row: cast(float, row[module.monitor]), default={})
 
 
 @contextmanager

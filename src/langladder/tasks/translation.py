@@ -10,28 +10,43 @@ et al. 2015) mixes the two: before each step of training the model writes the ta
 and each given word is replaced, with probability ε, by one drawn from what the model itself expects after the words
 so far, drawn ones among them. The loss is then taken as ever, against the true words, all positions at once; as in
 the paper no gradient passes the draw. ε rises linearly with the steps (the paper's linear decay).
+
+The weights of the lowest validation loss need not translate best. With early_stopping=bleu, each validation also
+translates some of its pairs greedily, and the weights of the highest BLEU are kept.
 """
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from sacrebleu.metrics.bleu import BLEU
 
 from langladder.data.translation import PairBatch, TranslationBatches
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.translate import translate
+from langladder.errors import InputError
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, fit
 from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenizers import Tokenizer
+
+BLEU_MEASURE = "validation_bleu"
 
 
 class TranslationTask(Task):
     """Maximum likelihood of the target, whatever the translator."""
 
-    def __init__(self, model: Translator, config: TranslationTraining) -> None:
+    def __init__(self, model: Translator, config: TranslationTraining, sample: "BleuSample | None" = None) -> None:
         super().__init__(config)
+        self.sample = sample
+        if sample is not None:
+            self.monitor, self.mode = BLEU_MEASURE, "max"
         self.model, self.smoothing, self.sampling = model, config.label_smoothing, config.scheduled_sampling
         self.steps = config.max_steps
 
@@ -45,6 +60,31 @@ class TranslationTask(Task):
         """Summed loss, never smoothed, and the number of target tokens."""
         scores = self.model.log_probs(*batch)
         return -float(scores.double().sum()), int((batch[1][:, 1:] != PAD).sum())
+
+    def measures(self) -> dict[str, float]:
+        """BLEU, where it chooses."""
+        return {} if self.sample is None else {BLEU_MEASURE: self.sample.bleu(self.model)}
+
+
+@dataclass(frozen=True)
+class BleuSample:
+    """Sentences to translate at each validation: their ids, EOS last, and their references as the tokenizer reads."""
+
+    sources: list[np.ndarray]
+    references: list[str]
+    tokenizer: Tokenizer
+
+    @classmethod
+    def spread(cls, pairs: PairStream, count: int, tokenizer: Tokenizer) -> "BleuSample":
+        """`count` pairs, evenly spread over all (all, if there are fewer)."""
+        rows = [pairs.pair(int(row)) for row in np.linspace(0, len(pairs) - 1, min(count, len(pairs))).round()]
+        return cls([source for source, _ in rows], [tokenizer.decode(target) for _, target in rows], tokenizer)
+
+    def bleu(self, model: Translator) -> float:
+        """sacreBLEU's BLEU, 0 to 100, of greedy translations."""
+        found = translate(model, self.sources, BeamConfig(width=1))
+        texts = [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+        return float(BLEU(force=True).corpus_score(texts, [self.references]).score)
 
 
 @torch.no_grad()
@@ -75,20 +115,30 @@ def train_translator(
     *,
     seed: int,
     work: Path,
+    target_tokenizer: Tokenizer | None = None,
     logger: Any = None,
 ) -> TrainingResult:
     """Train `model` on sentence pairs; it ends with its best validation weights, in evaluation mode.
 
     Args:
+        target_tokenizer: turns ids to text, for early_stopping=bleu; not used otherwise.
         seed: of the batches' order and of dropout.
         work: folder of the checkpoints; an interrupted run goes on from there.
 
     Raises:
-        InputError: no pair is short enough; else as `fit`.
+        InputError: no pair is short enough; no validation pairs, or no tokenizer, to take BLEU with; else as `fit`.
     """
+    sample = None
+    if config.early_stopping == "bleu":
+        if validation is None or not len(validation) or target_tokenizer is None:
+            raise InputError(
+                "training.early_stopping=bleu: BLEU is taken on validation pairs, read by the target's tokenizer; "
+                "give both, or set it to validation_loss"
+            )
+        sample = BleuSample.spread(validation, config.bleu_pairs, target_tokenizer)
     batches = TranslationBatches(
         train, validation, batch_tokens=config.batch_tokens, max_length=config.max_length, seed=seed
     )
-    result = fit(TranslationTask(model, config), batches, config, seed=seed, work=work, logger=logger)
+    result = fit(TranslationTask(model, config, sample), batches, config, seed=seed, work=work, logger=logger)
     model.eval()
     return result
