@@ -16,7 +16,7 @@ from pipeline import ROOT
 
 GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")  # keys that name a file in conf/<key>/
 LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"}  # conf group: list of rungs
-LADDERS |= {"experiment": "experiments", "probe": "probes"}
+LADDERS |= {"sequence": "sequences", "experiment": "experiments", "probe": "probes"}
 
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
@@ -53,11 +53,13 @@ class Choices(Config):
     embeddings: list[str]
     lms: list[str]
     translators: list[str]
+    sequences: list[str]
     experiments: list[str]
     probes: list[str]
     embedding: Changes = Field(default_factory=dict)
     lm: Changes = Field(default_factory=dict)
     translator: Changes = Field(default_factory=dict)
+    sequence: Changes = Field(default_factory=dict)
     experiment: Changes = Field(default_factory=dict)
     probe: Changes = Field(default_factory=dict)
 

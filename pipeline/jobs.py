@@ -23,9 +23,11 @@ KEYS: dict[str, list[str]] = {
     "embed": ["seed", "embedding"],
     "train_lm": ["seed", "lm"],
     "train_translator": ["seed", "translator"],
+    "train_sequence": ["seed", "sequence"],
     "evaluate_embedding": ["embedding", "evaluation", "paths"],
     "evaluate_lm": ["lm", "evaluation", "paths"],
     "evaluate_translator": ["translator", "evaluation"],
+    "evaluate_sequence": ["seed", "sequence", "beam"],
     "experiment": ["seed", "experiment"],
     "probe": ["seed", "probe", "lms", "agreement"],
     "report": ["seed"],
@@ -61,6 +63,7 @@ def job_values(
                     OmegaConf.update(config, override.key_or_group, override.value())
     everything = _plain(config)
     everything |= {"lms": chosen.lms, "agreement": everything["paths"]["agreement"]}
+    everything["beam"] = everything["evaluation"]["beam"]
     values = {key: everything[key] for key in KEYS[stage]}
     if "clean" in values:
         values["clean"] = everything["clean"][values["side"]]

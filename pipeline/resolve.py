@@ -34,6 +34,7 @@ def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
     single: list[tuple[str, str, list[str]]] = [(stage, stage, []) for stage in ("vocab", "cooccur", "report")]
     stages = {"embed": "embedding", "evaluate_embedding": "embedding", "train_lm": "lm", "evaluate_lm": "lm"}
     stages |= {"train_translator": "translator", "evaluate_translator": "translator"}
+    stages |= {"train_sequence": "sequence", "evaluate_sequence": "sequence"}
     stages |= {"experiment": "experiment", "probe": "probe"}
     rungs = [(stage, rung, [f"{group}={rung}"]) for stage, group in stages.items() for rung in chosen.rungs(group)]
     return sides + single + rungs

@@ -31,6 +31,7 @@ TRAINING = {
     "lm": "langladder.tasks.settings.LMTrainingConfig",
     "translator": "langladder.tasks.settings.TranslationTraining",
 }
+SEQUENCES = ("sequence",)
 EXPERIMENTS = ("experiment", "probe")
 BEGINNINGS = {"lm": "langladder.models.initial_vectors.InputVectors"}  # what the input embedding may start from
 
@@ -64,6 +65,7 @@ FIELDS: dict[str, Any] = {
     "paths": EvaluationSets,
     "lms": list[str],
     "agreement": str,
+    "beam": Annotated[int, Field(ge=1)],
     "code": str,
 }
 
@@ -107,6 +109,9 @@ def schema(stage: str, values: dict[str, Any]) -> type[Config]:
     for key in TRAINING:
         if key in values:
             parts[key] = (_rung(key, values[key]), ...)
+    for key in SEQUENCES:
+        if key in values:
+            parts[key] = (_sequence(key, values[key]), ...)
     for key in EXPERIMENTS:
         if key in values:
             experiment = _class(key, values[key])
@@ -126,6 +131,12 @@ def _class(group: str, value: dict[str, Any]) -> Any:
     if "_target_" not in value:
         raise InputError(f"{group}._target_: missing; name the rung's class in conf/{group}/{value.get('name')}.yaml")
     return locate(value["_target_"])
+
+
+def _sequence(group: str, value: dict[str, Any]) -> type[Config]:
+    task = _class(group, value)
+    parts: dict[str, Any] = {"data": (task.Data, ...), "model": (task.Config, ...), "training": (task.Training, ...)}
+    return create_model(f"{group}_rung", __base__=Rung, **parts)
 
 
 def _rung(group: str, value: dict[str, Any]) -> type[Config]:

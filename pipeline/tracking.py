@@ -17,7 +17,7 @@ from pipeline import ROOT
 from pipeline.fingerprint import home
 
 TASKS = {"embedding": "word vectors", "lm": "language models", "translator": "translation"}  # ladder: experiment
-TASKS |= {"experiment": "experiments", "probe": "experiments"}
+TASKS |= {"sequence": "sequences", "experiment": "experiments", "probe": "experiments"}
 
 
 def uri() -> str:

@@ -62,5 +62,5 @@ def test_golden_coarticulation() -> None:
 
 
 def test_too_few_sentences_are_said() -> None:
-    with pytest.raises(InputError, match="utterances=100000.*lower utterances or raise longest"):
+    with pytest.raises(InputError, match=r"utterances=100000.*lower utterances or raise longest"):
         generate_speech(SpeechConfig(size="tiny", utterances=100_000, longest=8), 1)

@@ -131,4 +131,4 @@ def test_stages_know_their_keys() -> None:
     assert set(jobs.KEYS) <= stages
     dag = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
     assert set(dag) == set(jobs.KEYS) | {"resolve"}
-    assert {*schemas.TRAINING, *schemas.EXPERIMENTS} == set(choices.LADDERS)
+    assert {*schemas.TRAINING, *schemas.SEQUENCES, *schemas.EXPERIMENTS} == set(choices.LADDERS)

@@ -121,5 +121,5 @@ def test_roundtrip(name: str, tmp_path: Path) -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ValidationError, match="tied=true.*width=8.*embedding_dim=6"):
+    with pytest.raises(ValidationError, match=r"tied=true.*width=8.*embedding_dim=6"):
         CaptionerConfig(width=8, embedding_dim=6)

@@ -126,7 +126,7 @@ def test_bad_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="do not fit"):
         CTCRecognizer.load(tmp_path / "ctc")
     Captioner(CaptionerConfig(width=4, embedding_dim=4), 9, 9).save(tmp_path / "captioner")
-    with pytest.raises(InputError, match="recogniser|CTCRecognizer"):
+    with pytest.raises(InputError, match=r"recogniser|CTCRecognizer"):
         CTCRecognizer.load(tmp_path / "captioner")
     with pytest.raises(ValidationError, match="width=7 is odd"):
         CTCConfig(width=7)

@@ -42,7 +42,7 @@ from langladder.corpora.rules.verbs import NEGATED, PREPOSITIONS, forms
 from langladder.corpora.world import Weighted, World, favour, numbered, world, zipf
 from langladder.schema import Config
 
-SCENES = {"tiny": 3_000, "small": 24_000, "base": 100_000}
+SCENES = {"tiny": 3_000, "small": 40_000, "base": 100_000}
 MOST_HELD_OUT = 1_000  # scenes in validation and in test, each
 FOLDS = 10  # of the pairs of agent and deed: the first is the test's, the second the validation's
 NUMBERS = {"s": "one", "p": "many"}
