@@ -8,6 +8,7 @@ from typing import Any
 
 from langladder.artefacts import write_json, write_text
 from langladder.reporting.page import build_page
+from langladder.reporting.sequences import sequence_summary
 from langladder.reporting.tables import ladder_rows, ladder_summary, to_markdown
 from pipeline.gather import gather
 from pipeline.stage import stage
@@ -19,7 +20,7 @@ def main(job: Any, out: Path) -> None:  # noqa: ARG001
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
     write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
-    write_json(folder / "ladder.json", ladder_summary(inputs))
+    write_json(folder / "ladder.json", ladder_summary(inputs) | sequence_summary(inputs.sequences))
     print(f"report: → {folder}/index.html")
 
 

@@ -24,8 +24,9 @@ from langladder.reporting.rungs import (
     Timing,
     TranslatorRung,
 )
+from langladder.reporting.sequences import SequenceRung
 
-Task = Literal["embedding", "lm", "translator"]
+Task = Literal["embedding", "lm", "translator", "sequence"]
 Key = tuple[str, str]  # (task, rung)
 SIDES = ("text", "parallel")
 CLAIMS = ("experiment", "probe")
@@ -51,6 +52,7 @@ class ReportInputs:
     translators: list[TranslatorRung]
     curves: dict[Key, list[CurvePoint]] = field(default_factory=dict)
     timings: dict[Key, Timing] = field(default_factory=dict)
+    sequences: list[SequenceRung] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     dag: list[Stage] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)  # side → data report
@@ -62,6 +64,7 @@ class ReportInputs:
             "lm": self.lms,
             "embedding": self.embeddings,
             "translator": self.translators,
+            "sequence": self.sequences,
         }
         return by_task[task]
 
@@ -89,7 +92,7 @@ def load_report(
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
     Args:
-        rungs: the ladder: task (embedding, lm, translator, experiment, probe) → names in order.
+        rungs: the ladder: task (embedding, lm, translator, sequence, experiment, probe) → names in order.
         timings: (task, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
@@ -111,6 +114,7 @@ def load_report(
         lms=lms,
         embeddings=embeddings + [rung.vectors for rung in lms if rung.vectors is not None],
         translators=[_load(TranslatorRung, reports, "translator", name) for name in rungs.get("translator", ())],
+        sequences=[_load(SequenceRung, reports, "sequence", name) for name in rungs.get("sequence", ())],
         claims=[
             _check(Claim, _read(reports / ladder / f"{name}.json", f"{ladder}@{name}"), f"{ladder} {name}")
             for ladder in CLAIMS

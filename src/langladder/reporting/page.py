@@ -20,6 +20,7 @@ from langladder.reporting.claims import claim_views
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.search_plot import search_errors_plot
+from langladder.reporting.sequences import sequence_views
 from langladder.reporting.tables import ladder_rows
 
 # Figures are most of the file's size: rungs share these.
@@ -66,6 +67,9 @@ def build_page(inputs: ReportInputs) -> str:
         "neighbours": views.neighbours(inputs.embeddings),
         "sections": views.analogy_sections(inputs.embeddings),
         "maps": list(_maps(inputs)),
+        "sequences": sequence_views(
+            inputs.sequences, [inputs.timing("sequence", rung.name) for rung in inputs.sequences]
+        ),
         "claims": claim_views(inputs.claims),
         "dag": draw_dag(inputs.dag),
         "stages": grouped(inputs.dag),

@@ -1,8 +1,8 @@
 """One door for the shapes of sequence task besides language modelling and translation: data, network, training.
 
 A rung of this ladder is a small world of its own: it makes its data (the same for the same settings and seed, so
-whoever evaluates makes it again), builds its network and trains it. What is measured stands in `evaluation`. Lightning takes
-its time to import: only training does.
+whoever evaluates makes it again), builds its network and trains it. What is measured stands in `evaluation`. Lightning
+takes its time: only what trains imports it.
 """
 
 from abc import ABC, abstractmethod
