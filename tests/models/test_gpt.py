@@ -5,6 +5,7 @@ import torch
 from pydantic import ValidationError
 
 from langladder.errors import InputError
+from langladder.models.export_gpt2 import _names
 from langladder.models.gpt import GPT
 from langladder.models.gpt_sizes import SIZES, named
 from langladder.nn.positions import sinusoidal
@@ -162,3 +163,16 @@ def test_without_residuals_nothing_passes_a_layer_that_writes_nothing():
 def test_windows_need_a_second_layer():
     with pytest.raises(ValidationError, match="second layer is the first sparse one"):
         GPT.Config(layers=1, sparse_window=4)
+
+
+def test_without_biases_is_with_biases_of_zero():
+    torch.manual_seed(0)
+    without = GPT(GPT.Config(context=8, width=8, layers=2, heads=2, bias=False), 11)
+    assert all(parameter.dim() == 2 or "norm" in name for name, parameter in without.named_parameters())
+    tokens = torch.tensor([[BOS, 5, 6, 7]])
+    whole = GPT(GPT.Config(context=8, width=8, layers=2, heads=2), 11)
+    missing = whole.load_state_dict(without.state_dict(), strict=False).missing_keys  # biases begin as zeros
+    assert missing and all(name.endswith("bias") for name in missing)
+    torch.testing.assert_close(without.log_probs(tokens), whole.log_probs(tokens))
+    names = {name for name, *_ in _names(without)}
+    assert names == {name for name, *_ in _names(whole)}  # GPT-2's files have biases: zeros

@@ -61,3 +61,14 @@ def test_parity_under_bf16():
     for ours, theirs in zip(rough, exact, strict=True):
         assert ours.dtype == torch.float32
         assert_close(ours, theirs, atol=0.02, rtol=0.05)
+
+
+def test_gradients_become_the_parameters_own_without_a_copy():
+    layer = SoftmaxOutput(width=3, vocab_size=7)
+    hidden, targets = torch.randn(5, 3, requires_grad=True), torch.arange(5)
+    loss = layer.loss(hidden, targets) / 5
+    made = loss.grad_fn.next_functions[0][0].grads[1].data_ptr()
+    loss.backward(retain_graph=True)
+    assert layer.weight.grad.data_ptr() == made
+    with pytest.raises(RuntimeError, match="once"):
+        loss.backward()

@@ -7,7 +7,16 @@ import torch
 from torch import nn
 
 from langladder.errors import InputError
-from langladder.tasks.optimisation import TrainingConfig, learning_rate, make_optimizer, resolve_precision
+from langladder.models.recurrent import RecurrentLM
+from langladder.tasks import optimisation
+from langladder.tasks.optimisation import (
+    TrainingConfig,
+    clip_gradients,
+    learning_rate,
+    make_optimizer,
+    resolve_precision,
+    train_by_rows,
+)
 
 
 def rates(*steps: int, **settings) -> list[float]:
@@ -94,3 +103,41 @@ def test_precision_follows_the_machine(monkeypatch):
     with pytest.raises(InputError, match="only emulates it"):
         resolve_precision(TrainingConfig(precision="bf16", accelerator="cpu"))
     assert resolve_precision(TrainingConfig(precision="fp32")) == "fp32"
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adamw", "momentum"])
+def test_parity_of_gradients_by_rows(optimizer, tied, monkeypatch):
+    """Large embeddings train to the same weights, whether their gradient is all rows or those of the batch."""
+    config = TrainingConfig(optimizer=optimizer, lr=0.3, clip_norm=0.05)
+    weights, by_rows = [], []
+    for least in (1, 10**9):
+        monkeypatch.setattr(optimisation, "LARGE_VOCABULARY", least)
+        torch.manual_seed(0)
+        model = RecurrentLM(RecurrentLM.Config(width=6, embedding_dim=6, tie_weights=tied), 40)
+        train_by_rows(model, config)
+        by_rows.append(model.embedding.sparse)
+        rule = make_optimizer(model, config)
+        for step in range(4):
+            tokens = torch.randint(4, 12, (3, 6), generator=torch.Generator().manual_seed(step))
+            hidden, _ = model(tokens[:, :-1])
+            model.loss(hidden, tokens[:, 1:]).backward()
+            clip_gradients(model, 0.05)
+            rule.step()
+            rule.zero_grad()
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
+    assert by_rows == [tied or optimizer in ("sgd", "adagrad"), False]
+    torch.testing.assert_close(*weights)
+
+
+@pytest.mark.parametrize("largest", [0.1, 1e3])
+def test_parity_of_clipping_with_torch(largest):
+    sides = [nn.Sequential(nn.Embedding(7, 3, sparse=sparse), nn.Linear(3, 5)) for sparse in (True, False)]
+    sides[1].load_state_dict(sides[0].state_dict())
+    for module in sides:
+        module(torch.tensor([1, 1, 4])).square().sum().backward()
+    clip_gradients(sides[0], largest)
+    nn.utils.clip_grad_norm_(sides[1].parameters(), largest)
+    for ours, theirs in zip(sides[0].parameters(), sides[1].parameters(), strict=True):
+        torch.testing.assert_close(ours.grad.to_dense(), theirs.grad)
+    clip_gradients(nn.Linear(2, 2), 1.0)  # nothing to clip

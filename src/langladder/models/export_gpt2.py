@@ -129,7 +129,9 @@ def _names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
     modules["ln_f"] = (model.norm, False)
     for name, (module, transposed) in modules.items():
         yield f"{name}.weight", module.get_parameter("weight"), transposed
-        yield f"{name}.bias", module.get_parameter("bias"), False
+        bias = getattr(module, "bias", None)
+        width = module.get_parameter("weight").shape[0]  # a layer without bias is one whose bias is 0
+        yield f"{name}.bias", torch.zeros(width) if bias is None else bias, False
 
 
 @torch.no_grad()

@@ -29,6 +29,7 @@ from torch import nn
 
 from langladder import schema
 from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.nn.gelu import TanhGELU
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.positions import sinusoidal
 from langladder.nn.self_attention import CausalSelfAttention, Past
@@ -49,6 +50,7 @@ class GPTConfig(schema.Config):
     sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all see all
     residual: bool = True  # false: for ablations only
     tie_weights: bool = True
+    bias: bool = True  # of linear layers and norms, as in GPT-2; without is a little faster, no worse
 
     @model_validator(mode="after")
     def _check(self) -> "GPTConfig":
@@ -79,10 +81,12 @@ class Block(nn.Module):
         super().__init__()
         D = config.width
         self.pre, self.residual = config.norm == "pre", config.residual
-        self.norm_attention, self.norm_feed = nn.LayerNorm(D), nn.LayerNorm(D)
-        self.attention = CausalSelfAttention(width=D, heads=config.heads, dropout=config.dropout, window=window)
-        self.expand, self.contract = nn.Linear(D, 4 * D), nn.Linear(4 * D, D)
-        self.activation = nn.GELU(approximate="tanh")
+        self.norm_attention, self.norm_feed = (nn.LayerNorm(D, bias=config.bias) for _ in range(2))
+        self.attention = CausalSelfAttention(
+            width=D, heads=config.heads, dropout=config.dropout, window=window, bias=config.bias
+        )
+        self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
+        self.activation = TanhGELU()
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
@@ -121,7 +125,7 @@ class GPT(NeuralLanguageModel):
             self.register_buffer("position", table, persistent=False)
         windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
         self.blocks = nn.ModuleList(Block(config, window) for window in windows)
-        self.norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+        self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         tied = self.embedding.weight if config.tie_weights else None
         self.head = SoftmaxOutput(width=config.width, vocab_size=vocab_size, tied=tied, bias=False)
@@ -160,7 +164,8 @@ class GPT(NeuralLanguageModel):
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=INITIAL_STD)
-                nn.init.zeros_(module.bias)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
         if config.norm == "pre" and config.residual:
             for module in self.modules():
                 if isinstance(module, Block):

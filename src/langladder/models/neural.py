@@ -20,7 +20,7 @@ from torch import nn
 
 from langladder import schema
 from langladder.errors import InputError
-from langladder.models.base import LanguageModel, check_tokens, predicted
+from langladder.models.base import LanguageModel, check_tokens, kept_rows, predicted
 from langladder.nn.output import OutputLayer
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
@@ -82,7 +82,7 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
         """
         keep = predicted(targets)  # (B, T)
         chosen = targets[keep]  # (N,)
-        return self.head.loss(hidden[keep], chosen, smoothing) / max(1, len(chosen))
+        return self.head.loss(kept_rows(hidden, keep), chosen, smoothing) / max(1, len(chosen))
 
     @torch.no_grad()
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -20,6 +20,7 @@ from torch import nn
 
 from langladder import artefacts, schema
 from langladder.errors import InputError
+from langladder.models.base import kept_rows
 from langladder.models.saving import ARRAYS, read_description, write_model
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.specials import PAD
@@ -99,7 +100,7 @@ class Translator(nn.Module, ABC):
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
         hidden = self.hidden(source, target[:, :-1] if given is None else given)  # (B, T, D)
-        return self.head.loss(hidden[keep], following[keep], smoothing)
+        return self.head.loss(kept_rows(hidden, keep), following[keep], smoothing)
 
     @torch.no_grad()
     def log_probs(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

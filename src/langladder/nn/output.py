@@ -30,6 +30,9 @@ SLICE_BYTES = 128 * 2**20
 BLOCK_WORDS = 2048
 """Words v of a block on the CPU; a GPU takes all of them at once."""
 
+ROUNDING = 1e-6
+"""A factor this close to 1 is 1 that was rounded twice."""
+
 
 class OutputLayer(nn.Module, ABC):
     """From hidden states to P(v | h): the contract of the full softmax and of everything that spares its cost.
@@ -86,20 +89,38 @@ class SoftmaxOutput(OutputLayer):
 
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Sum of the cross-entropies in nats: (N, D), (N,) → scalar; differentiable."""
-        loss: torch.Tensor = _SlicedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            hidden, self.weight, self.bias, targets, smoothing
-        )
-        return loss
+        return cross_entropy(hidden, self.weight, self.bias, targets, smoothing)
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """log P(target | h) for each position: (N, D), (N,) → (N,) float32."""
-        rows = _rows(self.weight)
-        scores = []
-        for h, y in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True):
-            logits = _exponentials(h, self.weight.to(h.dtype), self.bias, y[:, None], keep=False)
-            scores.append((logits.target - logits.log_normaliser)[:, 0])
-        return torch.cat(scores) if scores else hidden.new_zeros(0, dtype=torch.float32)
+        return log_probs_of(hidden, self.weight, self.bias, targets)
+
+
+def cross_entropy(
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    smoothing: float = 0.0,
+) -> torch.Tensor:
+    """Σ −log softmax(W h + b)_y in slices: (N, D), (V, D), (V,), (N,) → scalar; differentiable in h, W and b."""
+    loss: torch.Tensor = _SlicedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, bias, targets, smoothing
+    )
+    return loss
+
+
+def log_probs_of(
+    hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, targets: torch.Tensor
+) -> torch.Tensor:
+    """log softmax(W h + b)_y in slices: (N, D), (V, D), (V,), (N,) → (N,) float32; no gradient."""
+    rows = _rows(weight)
+    scores = []
+    for h, y in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True):
+        logits = _exponentials(h, weight.to(h.dtype), bias, y[:, None], keep=False)
+        scores.append((logits.target - logits.log_normaliser)[:, 0])
+    return torch.cat(scores) if scores else hidden.new_zeros(0, dtype=torch.float32)
 
 
 def _rows(weight: torch.Tensor) -> int:
@@ -121,9 +142,9 @@ class _SlicedCrossEntropy(torch.autograd.Function):
     ) -> torch.Tensor:
         device = hidden.device.type
         compute = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
-        rows, W = _rows(weight), weight.to(compute)
-        grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
-        grad_bias = None if bias is None else torch.zeros_like(bias)
+        rows, W, N = _rows(weight), weight.to(compute), max(1, len(targets))
+        make = torch.empty_like if len(targets) else torch.zeros_like  # the first slice writes, the others add
+        grad_hidden, grad_weight, grad_bias = make(hidden), make(weight), None if bias is None else make(bias)
         total = torch.zeros((), device=hidden.device)
         with torch.autocast(device, enabled=False):
             for start in range(0, len(targets), rows):
@@ -133,17 +154,24 @@ class _SlicedCrossEntropy(torch.autograd.Function):
                 # L = log Σ exp z − (1 − ε) z_y − ε mean(z)
                 loss = logits.log_normaliser - (1 - smoothing) * logits.target - smoothing * logits.mean
                 total += loss.sum()
-                grad_hidden[part] = _gradient(h, W, y, logits, smoothing, grad_weight, grad_bias)
-        ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
+                grads = _Sums(grad_weight, grad_bias, 0.0 if start == 0 else 1.0)
+                grad_hidden[part] = _gradient(h, W, y, logits, smoothing, 1 / N, grads)
+        ctx.grads, ctx.terms = (grad_hidden, grad_weight, grad_bias), N
         return total
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        scale = grad_outputs[0]
-        grad_hidden, grad_weight, grad_bias = ctx.saved_tensors
-        if grad_bias is not None:
-            grad_bias = grad_bias * scale
-        return grad_hidden.mul_(scale), grad_weight.mul_(scale), grad_bias, None, None
+        # Let go of, so that autograd takes them over as the parameters' .grad instead of copying them.
+        grads, ctx.grads = ctx.grads, None
+        if grads is None:
+            raise RuntimeError("the gradient of the sliced cross-entropy can be taken once")
+        # They are those of the mean; the loss that trains is a mean over the same N nearly always.
+        scale = grad_outputs[0] * ctx.terms
+        if scale.device.type != "cpu" or abs(float(scale) - 1) > ROUNDING:
+            for grad in grads:
+                if grad is not None:
+                    grad.mul_(scale)
+        return *grads, None, None
 
 
 class _Logits(NamedTuple):
@@ -185,32 +213,44 @@ def _exponentials(
     return _Logits(log_normaliser, target, total / len(W), blocks)
 
 
+class _Sums(NamedTuple):
+    """∂L/∂W (V, D) and ∂L/∂b (V,), which a slice adds to (`keep` 1) or writes (0)."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    keep: float
+
+
 def _gradient(
     h: torch.Tensor,
     W: torch.Tensor,
     y: torch.Tensor,
     logits: _Logits,
     smoothing: float,
-    grad_weight: torch.Tensor,
-    grad_bias: torch.Tensor | None,
+    scale: float,
+    sums: _Sums,
 ) -> torch.Tensor:
-    """∂L/∂h (n, D) float32 of ∂L/∂z = softmax(z) − (1 − ε) onehot(y) − ε/V; ∂L/∂W and ∂L/∂b are added in place."""
-    rest = smoothing / len(W)
-    grad_hidden = (smoothing - 1) * W[y[:, 0]].float()  # (n, D)
-    grad_weight.index_add_(0, y[:, 0], h.float(), alpha=smoothing - 1)
+    """∂L/∂h (n, D) float32 of ∂L/∂z = scale · (softmax(z) − (1 − ε) onehot(y) − ε/V); the other two go into `sums`."""
+    one, rest = (smoothing - 1) * scale, smoothing * scale / len(W)
+    grad_hidden = one * W[y[:, 0]].float()  # (n, D)
+    for block, e, peak in logits.blocks:
+        share = (peak - logits.log_normaliser).exp_().mul_(scale)  # (n, 1): scale · softmax(z) = e · share
+        grad_hidden.addcmul_((e @ W[block]).float(), share)
+        if e.dtype == sums.weight.dtype:
+            sums.weight[block].addmm_(e.T, h * share, beta=sums.keep)  # (v, D)
+        else:
+            product = e.T @ (h * share).to(e.dtype)
+            sums.weight[block] = sums.weight[block] + product if sums.keep else product
+        if sums.bias is not None:
+            column = (e.T @ share.to(e.dtype))[:, 0]
+            sums.bias[block] = sums.bias[block] + column if sums.keep else column
+    # the rest of ∂L/∂z: the targets' ones, and the smoothing
+    sums.weight.index_add_(0, y[:, 0], h.float(), alpha=one)
+    if sums.bias is not None:
+        sums.bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=sums.bias.dtype), alpha=one)
     if smoothing:
         grad_hidden -= rest * W.float().sum(dim=0)
-        grad_weight -= rest * h.float().sum(dim=0)
-    if grad_bias is not None:
-        grad_bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=grad_bias.dtype), alpha=smoothing - 1)
-        grad_bias -= rest * len(h)
-    for block, e, peak in logits.blocks:
-        share = (peak - logits.log_normaliser).exp()  # (n, 1): softmax(z) = e · share
-        grad_hidden.addcmul_((e @ W[block]).float(), share)
-        if e.dtype == grad_weight.dtype:
-            grad_weight[block].addmm_(e.T, h * share)  # (v, D)
-        else:
-            grad_weight[block] += e.T @ (h * share).to(e.dtype)
-        if grad_bias is not None:
-            grad_bias[block] += (e.T @ share.to(e.dtype))[:, 0]
+        sums.weight.sub_(rest * h.float().sum(dim=0))
+        if sums.bias is not None:
+            sums.bias.sub_(rest * len(h))
     return grad_hidden

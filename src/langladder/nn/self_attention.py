@@ -40,13 +40,14 @@ class CausalSelfAttention(nn.Module):
     Args:
         width: D; heads: h, a divisor of D; dropout: on the attention weights.
         window: w ≥ 2, how many positions each one sees, itself included; None: all.
+        bias: whether the projections have one.
     """
 
-    def __init__(self, *, width: int, heads: int, dropout: float, window: int | None = None) -> None:
+    def __init__(self, *, width: int, heads: int, dropout: float, window: int | None = None, bias: bool = True) -> None:
         super().__init__()
         self.heads, self.dropout, self.window = heads, dropout, window
-        self.project = nn.Linear(width, 3 * width)
-        self.output = nn.Linear(width, width)
+        self.project = nn.Linear(width, 3 * width, bias=bias)
+        self.output = nn.Linear(width, width, bias=bias)
 
     def forward(self, x: Tensor, past: Past | None = None) -> tuple[Tensor, Past]:
         """(B, T, D), read on from `past`, → (B, T, D) and the past of the next call; through the fused kernel."""

@@ -21,7 +21,11 @@ from pydantic import Field, field_validator, model_validator
 from torch import nn
 
 from langladder.errors import InputError
+from langladder.nn.output import SoftmaxOutput
 from langladder.schema import Config
+
+LARGE_VOCABULARY = 4096
+"""Rows of an embedding from which on a gradient by rows saves time."""
 
 
 class TrainingConfig(Config):
@@ -115,6 +119,40 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(groups, lr=config.lr, eps=config.eps)
     return torch.optim.SGD(groups, lr=config.lr, momentum=first if config.optimizer == "momentum" else 0.0)
+
+
+def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
+    """Let large embeddings on a CPU give their gradient as the rows that a batch touched, where that changes no result.
+
+    So it does where SGD or AdaGrad leave alone what has no gradient, and where the table is also an output layer's
+    matrix: autograd adds the rows to that layer's dense gradient. Momentum and Adam move every row at every step.
+    """
+    plain = config.optimizer in ("sgd", "adagrad") and not config.weight_decay
+    tied = {id(layer.weight) for layer in module.modules() if isinstance(layer, SoftmaxOutput)}
+    for table in module.modules():
+        if isinstance(table, nn.Embedding):
+            large = table.num_embeddings >= LARGE_VOCABULARY and table.weight.device.type == "cpu"
+            table.sparse = large and (plain or id(table.weight) in tied)
+
+
+@torch.no_grad()
+def clip_gradients(module: nn.Module, largest: float) -> None:
+    """g ← g · min(1, largest / ‖g‖), ‖g‖ the norm of all gradients together.
+
+    As torch's `clip_grad_norm_`, but for gradients by rows as well, and those that need no clipping are left alone.
+    """
+    grads = []
+    for parameter in module.parameters():
+        if parameter.grad is not None and parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()  # a row for each word
+            grads.append(parameter.grad.values())
+        elif parameter.grad is not None:
+            grads.append(parameter.grad)
+    if not grads:
+        return
+    factor = (largest / (nn.utils.get_total_norm(grads) + 1e-6)).clamp(max=1.0)
+    if factor.device.type != "cpu" or factor < 1:
+        torch._foreach_mul_(grads, factor)
 
 
 def resolve_precision(config: TrainingConfig) -> Literal["fp32", "bf16"]:

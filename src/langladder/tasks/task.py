@@ -7,7 +7,7 @@ import pytorch_lightning as pl
 import torch
 
 from langladder.data.batches import generator
-from langladder.tasks.optimisation import TrainingConfig, learning_rate, make_optimizer
+from langladder.tasks.optimisation import TrainingConfig, clip_gradients, learning_rate, make_optimizer, train_by_rows
 
 MONITOR = "validation_loss"
 
@@ -51,18 +51,27 @@ class Task(pl.LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """See `make_optimizer`."""
+        train_by_rows(self, self.config)
         return make_optimizer(self, self.config)
+
+    def on_fit_start(self) -> None:
+        """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
+        torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
         """Make the step's randomness and learning rate functions of (seed, step)."""
-        torch.manual_seed(int(generator(self.seed, self.steps_done).integers(2**63)))
+        seed = int(generator(self.seed, self.steps_done).integers(2**63))
+        if self.device.type == "cpu":  # torch.manual_seed would note a stack trace a step for each absent accelerator
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = learning_rate(self.config, self.steps_done)
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
-        """g ← g · min(1, clip_norm / ‖g‖). Here, because Lightning's own clipping refuses fused optimisers in bf16."""
+        """See `clip_gradients`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
         if self.config.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.parameters(), self.config.clip_norm)
+            clip_gradients(self, self.config.clip_norm)
 
     def training_step(self, batch: Any) -> torch.Tensor:
         """One step: the loss."""

@@ -30,10 +30,6 @@ class WordVectorTask(Task):
             training.optimizer in ("adagrad", "sgd") and not training.clip_norm and not training.weight_decay
         )
 
-    def on_fit_start(self) -> None:
-        """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
-        torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
-
     def loss(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """Mean loss a pair."""
         loss: torch.Tensor = self.network(batch)
