@@ -45,7 +45,7 @@ class SequenceRung(Rung):
     parameters: int | None = None
     scores: dict[str, Any] = Field(default_factory=dict)
     by_question: dict[str, dict[str, float]] = Field(default_factory=dict)
-    examples: list[Caption | Transcript] = []
+    examples: list[Caption | Transcript] = Field(default_factory=list)
 
 
 # measure: (its heading, what it is, how it is shown)
