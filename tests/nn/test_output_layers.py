@@ -17,13 +17,15 @@ from langladder.nn.sampled_softmax import NoiseContrastive, SampledSoftmax
 
 D, V = 8, 29
 COUNTS = torch.from_numpy(np.random.default_rng(0).permutation(np.arange(V) ** 3))
-KINDS = ["softmax", "adaptive", "hierarchical", "sampled", "nce"]
+KINDS = ["softmax", "adaptive", "tied adaptive", "hierarchical", "sampled", "nce"]
+NORMALISED = ["adaptive", "tied adaptive", "hierarchical"]  # without a softmax over V
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def build(kind: str, **settings: object) -> OutputLayer:
     torch.manual_seed(0)
-    config = OutputConfig(output=kind, noise_samples=7, shrink=2, **settings)
+    tied = {"tie_weights": True, "shrink": 1} if kind.startswith("tied") else {"shrink": 2}
+    config = OutputConfig(output=kind.split()[-1], noise_samples=7, **tied, **settings)
     _, layer = make_output(config, width=D, embedding=nn.Embedding(V, D))
     layer.set_counts(COUNTS)
     return layer
@@ -39,13 +41,13 @@ def test_probabilities_sum_to_one_and_agree_with_target_log_probs(kind):
     layer, (hidden, targets) = build(kind), positions()
     log_probs = torch.log_softmax(layer(hidden.view(5, 8, D)), dim=-1).view(40, V)
     assert_close(log_probs.exp().sum(dim=1), torch.ones(40))
-    if kind in ("adaptive", "hierarchical"):  # normalised without a softmax over V
+    if kind in NORMALISED:
         assert_close(layer(hidden).exp().sum(dim=1), torch.ones(40))
     assert_close(layer.target_log_probs(hidden, targets), log_probs.gather(1, targets[:, None])[:, 0])
     assert layer.target_log_probs(hidden[:0], targets[:0]).shape == (0,)
 
 
-@pytest.mark.parametrize("kind", ["softmax", "adaptive", "hierarchical"])
+@pytest.mark.parametrize("kind", ["softmax", *NORMALISED])
 def test_parity_of_the_exact_losses(kind):
     layer, (hidden, targets) = build(kind), positions()
     hidden.requires_grad_()
@@ -92,6 +94,22 @@ def test_adaptive_shortlist_holds_the_most_frequent_words():
     layer = build("adaptive")
     layer.refresh()
     assert (COUNTS[layer.rank < layer.bounds[0]].min() > COUNTS[layer.rank >= layer.bounds[0]].max()).item()
+
+
+def test_parity_of_tied_adaptive_softmax_with_its_equation():
+    """P(w | h) by hand: a softmax over the shortlist's rows of the table and the clusters, then one in the cluster."""
+    layer, (hidden, _) = build("tied adaptive", cutoffs=[0.3]), positions(5)
+    with torch.no_grad():
+        layer.bias.normal_()
+        layer.cluster_bias.normal_()
+    order = torch.argsort(COUNTS.clamp(min=1), descending=True, stable=True)
+    short, rest = order[: layer.bounds[0]], order[layer.bounds[0] :]
+    first = hidden @ torch.cat([layer.weight[short], layer.clusters]).T
+    first = torch.log_softmax(first + torch.cat([layer.bias[: len(short)], layer.cluster_bias]), dim=1)
+    second = torch.log_softmax(hidden @ layer.weight[rest].T + layer.bias[len(short) :], dim=1)
+    ours = layer(hidden)
+    assert_close(ours[:, short], first[:, :-1])
+    assert_close(ours[:, rest], first[:, -1:] + second)
 
 
 def test_golden_hierarchical_path():
@@ -168,7 +186,7 @@ def test_golden_noise_distributions():
     assert_close(zipf.log_noise.exp(), torch.tensor(share))
 
 
-@pytest.mark.parametrize("kind", ["adaptive", "hierarchical", "sampled", "nce"])
+@pytest.mark.parametrize("kind", KINDS[1:])
 def test_counts_are_saved_and_loaded_roundtrip(kind):
     layer, fresh, (hidden, _) = build(kind), build(kind), positions()
     fresh.set_counts(torch.ones(V, dtype=torch.int64))
@@ -178,7 +196,7 @@ def test_counts_are_saved_and_loaded_roundtrip(kind):
     assert set(layer.state_dict()) == {"counts", *(name for name, _ in layer.named_parameters())}
 
 
-@pytest.mark.parametrize("kind", ["adaptive", "hierarchical", "sampled", "nce"])
+@pytest.mark.parametrize("kind", KINDS[1:])
 def test_label_smoothing_is_refused(kind):
     with pytest.raises(InputError, match=r"label_smoothing=0\.1"):
         build(kind).loss(*positions(), 0.1)
@@ -187,6 +205,8 @@ def test_label_smoothing_is_refused(kind):
 def test_settings_are_checked():
     with pytest.raises(ValueError, match="output=hierarchical"):
         OutputConfig(output="hierarchical", tie_weights=True)
+    with pytest.raises(ValueError, match="set shrink to 1"):
+        OutputConfig(output="adaptive", tie_weights=True)
     for wrong in ([0.5, 0.2], [0.0], [1.0], [0.2, 0.2]):
         with pytest.raises(ValueError, match="rising shares"):
             OutputConfig(cutoffs=wrong)
@@ -196,4 +216,6 @@ def test_tied_weights_are_bridged_to_the_embedding():
     embedding = nn.Embedding(V, D)
     bridge, layer = make_output(OutputConfig(tie_weights=True), width=D + 3, embedding=embedding)
     assert layer.weight is embedding.weight and bridge(torch.zeros(2, D + 3)).shape == (2, D)
+    tied = make_output(OutputConfig(output="adaptive", tie_weights=True, shrink=1), width=D, embedding=embedding)[1]
+    assert tied.weight is embedding.weight
     assert isinstance(AdaptiveSoftmax(width=4, vocab_size=3, shares=[0.1, 0.4]).bounds, list)

@@ -1,87 +1,104 @@
-"""Adaptive softmax (Grave et al. 2017): frequent words in one small softmax, rare ones in clusters of less width.
+"""Adaptive softmax (Grave et al. 2017): frequent words in one small softmax, rare ones in clusters behind it.
 
 The words, sorted by falling frequency, are cut into a shortlist and K clusters. The first softmax chooses a word of
 the shortlist or a cluster, a cluster's own softmax the word in it:
 
     P(w | h) = P_head(w | h)                             w in the shortlist
-    P(w | h) = P_head(cluster k | h) · P_k(w | U_k h)    w in cluster k,   U_k (D / shrink^k, D)
+    P(w | h) = P_head(cluster k | h) · P_k(w | U_k h)    w in cluster k
 
-Each part is a `SoftmaxOutput`, so each has its sliced cross-entropy. Only the positions whose target lies in a cluster
-pay for that cluster. torch's `AdaptiveLogSoftmaxWithLoss` is the same function (the tests hold them equal); it takes
-words that are sorted already, and has no bias in the clusters.
+Only the positions whose target lies in a cluster pay for that cluster. Two forms:
 
-Shape legend: N positions, D width, V words, K clusters.
+- with vectors of its own, narrower from cluster to cluster: U_k is (D / shrink^k, D). torch's
+  `AdaptiveLogSoftmaxWithLoss` is the same function (the tests hold them equal); it takes words that are sorted already,
+  and has no bias in the clusters.
+- tied: in every part a word's vector is its row of the embedding table, U_k h = h. (Baevski & Auli 2019, "Adaptive
+  Input Representations", tie narrow tables; whole rows cost little where few positions need them.)
+
+Each part is a sliced cross-entropy, see `nn.output`.
+
+Shape legend: N positions, D width, V words, K clusters, V_k words of a part.
 """
 
-from collections.abc import Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from langladder.nn.counted_output import CountedOutput, refuse_smoothing
-from langladder.nn.output import SoftmaxOutput
+from langladder.nn.output import SoftmaxOutput, cross_entropy, log_probs_of
 
 
-class AdaptiveSoftmax(CountedOutput):
-    """Adaptive softmax.
+class Part(NamedTuple):
+    """One of the softmaxes: logits W (U h) + b."""
+
+    shrink: Callable[[torch.Tensor], torch.Tensor]
+    weight: torch.Tensor  # (V_k, D_k)
+    bias: torch.Tensor | None  # (V_k,)
+
+
+class ClusteredSoftmax(CountedOutput):
+    """What both forms share: words cut at shares of the vocabulary, and the chain of two softmaxes.
 
     Args:
         width: D.
         vocab_size: V.
         shares: rising shares of the vocabulary, within (0, 1), at which to cut: [0.1, 0.4] makes a shortlist of a tenth
             of the words and two clusters.
-        shrink: by how much each cluster is narrower than the one before it (4 in the paper).
     """
 
     rank: torch.Tensor  # (V,) int64: the word's place in the order of frequency
+    order: torch.Tensor  # (V,) int64: the words in that order
 
-    def __init__(self, *, width: int, vocab_size: int, shares: Sequence[float], shrink: int = 4) -> None:
+    def __init__(self, *, width: int, vocab_size: int, shares: Sequence[float]) -> None:
         super().__init__()
         self.width, self.vocab_size = width, vocab_size
         cuts = sorted({min(max(1, round(share * vocab_size)), vocab_size - 1) for share in shares})
         self.bounds = [*cuts, vocab_size]
-        self.head = SoftmaxOutput(width=width, vocab_size=cuts[0] + len(cuts))
-        widths = [max(1, width // shrink**k) for k in range(1, len(cuts) + 1)]
-        self.shrink = nn.ModuleList(nn.Linear(width, narrow, bias=False) for narrow in widths)
-        self.tails = nn.ModuleList(
-            SoftmaxOutput(width=narrow, vocab_size=high - low, bias=False)
-            for narrow, (low, high) in zip(widths, pairwise(self.bounds), strict=True)
-        )
         self._register_counts(vocab_size)
 
+    @abstractmethod
+    def parts(self) -> list[Part]:
+        """The head, whose last K words are the clusters, and the clusters."""
+
     def _derive(self) -> None:
-        order = torch.argsort(self.counts, descending=True, stable=True)  # (V,)
-        self.keep("rank", torch.argsort(order))
+        self.keep("order", torch.argsort(self.counts, descending=True, stable=True))
+        self.keep("rank", torch.argsort(self.order))
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """(…, D) → log P (…, V)."""
         self.refresh()
-        first = torch.log_softmax(self.head(hidden).float(), dim=-1)  # (…, shortlist + K)
+        head, *tails = (
+            torch.log_softmax(functional.linear(part.shrink(hidden), part.weight, part.bias).float(), dim=-1)
+            for part in self.parts()
+        )
         short = self.bounds[0]
-        parts = [first[..., :short]]
-        for k, (shrink, tail) in enumerate(zip(self.shrink, self.tails, strict=True)):
-            inside = torch.log_softmax(tail(shrink(hidden)).float(), dim=-1)  # (…, words of the cluster)
-            parts.append(first[..., short + k, None] + inside)
-        return torch.cat(parts, dim=-1)[..., self.rank]
+        # log P(w | h) = log P_head(k | h) + log P_k(w | U_k h)
+        inside = [head[..., short + k, None] + tail for k, tail in enumerate(tails)]
+        return torch.cat([head[..., :short], *inside], dim=-1)[..., self.rank]
 
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """See `OutputLayer.loss`: the exact cross-entropy."""
         refuse_smoothing(smoothing, "adaptive")
         first, clusters = self._places(targets)
-        loss = self.head.loss(hidden, first)
-        for shrink, tail, (rows, words) in zip(self.shrink, self.tails, clusters, strict=True):
-            part: torch.Tensor = tail.loss(shrink(hidden[rows]), words)  # type: ignore[operator]
-            loss = loss + part
+        head, *tails = self.parts()
+        loss = cross_entropy(hidden, head.weight, head.bias, first)
+        for part, (rows, words) in zip(tails, clusters, strict=True):
+            loss = loss + cross_entropy(part.shrink(hidden[rows]), part.weight, part.bias, words)
         return loss
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """See `OutputLayer.target_log_probs`."""
         first, clusters = self._places(targets)
-        scores = self.head.target_log_probs(hidden, first)  # (N,)
-        for shrink, tail, (rows, words) in zip(self.shrink, self.tails, clusters, strict=True):
-            scores[rows] += tail.target_log_probs(shrink(hidden[rows]), words)  # type: ignore[operator]
+        head, *tails = self.parts()
+        scores = log_probs_of(hidden, head.weight, head.bias, first)  # (N,)
+        for part, (rows, words) in zip(tails, clusters, strict=True):
+            scores[rows] += log_probs_of(part.shrink(hidden[rows]), part.weight, part.bias, words)
         return scores
 
     def _places(self, targets: torch.Tensor) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
@@ -94,3 +111,52 @@ class AdaptiveSoftmax(CountedOutput):
             first[rows] = self.bounds[0] + k
             clusters.append((rows, ranks[rows] - low))
         return first, clusters
+
+
+class AdaptiveSoftmax(ClusteredSoftmax):
+    """Adaptive softmax with vectors of its own; `shrink`: by how much each cluster is narrower than the one before."""
+
+    def __init__(self, *, width: int, vocab_size: int, shares: Sequence[float], shrink: int = 4) -> None:
+        super().__init__(width=width, vocab_size=vocab_size, shares=shares)
+        clusters = len(self.bounds) - 1
+        self.head = SoftmaxOutput(width=width, vocab_size=self.bounds[0] + clusters)
+        widths = [max(1, width // shrink**k) for k in range(1, clusters + 1)]
+        self.shrink = nn.ModuleList(nn.Linear(width, narrow, bias=False) for narrow in widths)
+        self.tails = nn.ModuleList(
+            SoftmaxOutput(width=narrow, vocab_size=high - low, bias=False)
+            for narrow, (low, high) in zip(widths, pairwise(self.bounds), strict=True)
+        )
+
+    def parts(self) -> list[Part]:
+        """See `ClusteredSoftmax.parts`."""
+        tails = zip(self.shrink, self.tails, strict=True)
+        return [
+            Part(_unchanged, self.head.weight, self.head.bias),
+            *(Part(shrink, tail.weight, None) for shrink, tail in tails),  # type: ignore[arg-type]
+        ]
+
+
+class TiedAdaptiveSoftmax(ClusteredSoftmax):
+    """Adaptive softmax over the rows of an embedding table; `tied`: its weight (V, D)."""
+
+    def __init__(self, *, tied: torch.Tensor, shares: Sequence[float]) -> None:
+        vocab_size, width = tied.shape
+        super().__init__(width=width, vocab_size=vocab_size, shares=shares)
+        assert isinstance(tied, nn.Parameter)
+        self.weight = tied
+        self.bias = nn.Parameter(torch.zeros(vocab_size))  # in the order of frequency, so that it is cut, not gathered
+        self.clusters = nn.Parameter(torch.empty(len(self.bounds) - 1, width).normal_(std=1 / math.sqrt(width)))
+        self.cluster_bias = nn.Parameter(torch.zeros(len(self.bounds) - 1))
+
+    def parts(self) -> list[Part]:
+        """See `ClusteredSoftmax.parts`."""
+        self.refresh()
+        sizes = [high - low for low, high in pairwise([0, *self.bounds])]
+        W, *rows = torch.split(functional.embedding(self.order, self.weight), sizes)  # (V_k, D) each
+        b, *biases = torch.split(self.bias, sizes)
+        head = Part(_unchanged, torch.cat([W, self.clusters]), torch.cat([b, self.cluster_bias]))
+        return [head, *(Part(_unchanged, *table) for table in zip(rows, biases, strict=True))]
+
+
+def _unchanged(hidden: torch.Tensor) -> torch.Tensor:
+    return hidden

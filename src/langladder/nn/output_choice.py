@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder import schema
-from langladder.nn.adaptive_softmax import AdaptiveSoftmax
+from langladder.nn.adaptive_softmax import AdaptiveSoftmax, TiedAdaptiveSoftmax
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
 from langladder.nn.output import OutputLayer, SoftmaxOutput
 from langladder.nn.sampled_softmax import NoiseContrastive, SampledSoftmax
@@ -26,10 +26,15 @@ class OutputConfig(schema.Config):
 
     @model_validator(mode="after")
     def _check_output(self) -> "OutputConfig":
-        if self.tie_weights and self.output in ("adaptive", "hierarchical"):
+        if self.tie_weights and self.output == "hierarchical":
             raise ValueError(
-                f"tie_weights=true with output={self.output}: that layer has no vector a word to share with the "
-                "embedding; set tie_weights to false, or output to softmax, sampled or nce"
+                "tie_weights=true with output=hierarchical: that layer has no vector a word to share with the "
+                "embedding; set tie_weights to false, or output to another one"
+            )
+        if self.tie_weights and self.output == "adaptive" and self.shrink != 1:
+            raise ValueError(
+                f"tie_weights=true with output=adaptive and shrink={self.shrink}: a word's output vector is its row of "
+                "the embedding table, as wide in every cluster; set shrink to 1, or tie_weights to false"
             )
         if not all(0 < a < b < 1 for a, b in zip(self.cutoffs, [*self.cutoffs[1:], 1 - 1e-12], strict=True)):
             raise ValueError(f"cutoffs={self.cutoffs}: rising shares of the vocabulary, each between 0 and 1")
@@ -49,6 +54,8 @@ def make_output(config: OutputConfig, *, width: int, embedding: nn.Embedding) ->
 
 
 def _layer(config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor | None) -> OutputLayer:
+    if config.output == "adaptive" and tied is not None:
+        return TiedAdaptiveSoftmax(tied=tied, shares=config.cutoffs)
     if config.output == "adaptive":
         return AdaptiveSoftmax(width=width, vocab_size=vocab_size, shares=config.cutoffs, shrink=config.shrink)
     if config.output == "hierarchical":
