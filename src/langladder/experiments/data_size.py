@@ -12,11 +12,9 @@ from pydantic import Field
 from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.small_models import TextConfig, first_part, fit
+from langladder.experiments.small_models import TITLES, TextConfig, first_part, fit, small_model
 from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT
 from langladder.models.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
 
 
 class DataSizeConfig(TextConfig):
@@ -47,12 +45,8 @@ class DataSize(Experiment):
         return findings(found)
 
     def _models(self) -> dict[str, tuple[type[LanguageModel], dict[str, Any]]]:
-        width, context = self.config.width, self.config.sequence_length
-        return {
-            f"Kneser–Ney {self.config.order}-gram": (KneserNey, {"order": self.config.order}),
-            "LSTM": (RecurrentLM, {"cell": "lstm", "width": width, "embedding_dim": width}),
-            "GPT": (GPT, {"context": context, "width": width, "layers": 2, "heads": 4}),
-        }
+        counted = {f"Kneser–Ney {self.config.order}-gram": (KneserNey, {"order": self.config.order})}
+        return counted | {title: small_model(name, self.config) for name, title in TITLES.items()}
 
 
 def findings(found: dict[str, dict[int, float]]) -> Findings:

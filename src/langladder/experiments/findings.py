@@ -45,8 +45,9 @@ class Plot(Config):
 
 
 class Shown(Config):
-    """A sentence with what it rests on."""
+    """A sentence with what it rests on; `holds` says whether the claim does (None: these numbers cannot tell)."""
 
+    holds: bool | None
     verdict: str
     columns: list[str]
     rows: list[list[str | float | None]]
@@ -60,12 +61,8 @@ class Shown(Config):
 
 
 class Findings(Shown):
-    """What an experiment found.
+    """What an experiment found; `figures` go to the metrics."""
 
-    `holds` says whether the claim does (None: it cannot be said from these numbers), `figures` go to the metrics.
-    """
-
-    holds: bool | None
     figures: dict[str, float]
     timed: Shown | None = None  # what depends on the machine's speed: never in a file that DVC hashes
 

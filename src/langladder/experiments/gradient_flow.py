@@ -26,8 +26,10 @@ from langladder.nn.recurrent import RecurrentStack
 class GradientFlowConfig(ExperimentConfig):
     """Settings of `GradientFlow`."""
 
-    cells: list[FlowCell] = Field(default=["rnn", "gru", "lstm", "lstm_closed"], min_length=1)  # closed: forget bias 0
-    length: int = Field(default=100, ge=2)  # T
+    cells: list[FlowCell] = Field(
+        default=["rnn", "rnn_orthogonal", "gru", "lstm", "lstm_closed"], min_length=1
+    )  # closed: forget bias 0
+    length: int = Field(default=101, ge=2)  # T
     width: int = Field(default=64, ge=1)
     rows: int = Field(default=16, ge=1)  # random inputs a network reads
     seeds: int = Field(default=5, ge=1)  # networks a cell; their spread is the error bar

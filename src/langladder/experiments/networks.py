@@ -6,28 +6,39 @@ import torch
 from torch import nn
 
 from langladder.nn.initialisation import initialise
-from langladder.nn.recurrent import RecurrentStack
+from langladder.nn.recurrent import Cell, RecurrentStack
 
-FlowCell = Literal["rnn", "gru", "lstm", "lstm_closed"]
-CELL_TITLES = {"rnn": "RNN", "gru": "GRU", "lstm": "LSTM", "lstm_closed": "LSTM, forget bias 0"}
+FlowCell = Literal["rnn", "rnn_orthogonal", "gru", "lstm", "lstm_closed"]
+CELL_TITLES = {
+    "rnn": "RNN",
+    "rnn_orthogonal": "RNN, orthogonal",
+    "gru": "GRU",
+    "lstm": "LSTM",
+    "lstm_closed": "LSTM, forget bias 0",
+}
+_CELLS: dict[FlowCell, Cell] = {
+    "rnn": "rnn",
+    "rnn_orthogonal": "rnn",
+    "gru": "gru",
+    "lstm": "lstm",
+    "lstm_closed": "lstm",
+}
 
 
-def recurrent(cell: FlowCell, *, input_width: int, width: int, scale: float = 1.0) -> RecurrentStack:
-    """One layer with first weights U(±1/√n_in), as torch's own, no bias but the LSTM's forget gate's, which is 1.
+def recurrent(cell: FlowCell, *, input_width: int, width: int) -> RecurrentStack:
+    """One layer with first weights U(±1/√n_in), as torch's own, and no bias but the LSTM's forget gate's, which is 1.
 
-    Args:
-        scale: the recurrent matrix is multiplied by it.
+    rnn_orthogonal has a recurrent matrix with Uᵀ U = I instead; lstm_closed a forget gate without bias.
     """
-    stack = RecurrentStack("lstm" if cell == "lstm_closed" else cell, input_width=input_width, width=width)
+    stack = RecurrentStack(_CELLS[cell], input_width=input_width, width=width)
     for layer in stack.layers:
         W, U, b = layer.matrices()  # type: ignore[operator]
         initialise(W, "uniform", stack.gates)
-        initialise(U, "uniform", stack.gates)
-        with torch.no_grad():
-            U *= scale
+        initialise(U, "orthogonal" if cell == "rnn_orthogonal" else "uniform", stack.gates)
         for name, parameter in layer.named_parameters():
             if "bias" in name:
                 nn.init.zeros_(parameter)
         if cell == "lstm":
-            b.data[width : 2 * width] = 1.0  # rows of the forget gate
+            with torch.no_grad():
+                b[width : 2 * width] = 1.0  # rows of the forget gate
     return stack

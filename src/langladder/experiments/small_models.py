@@ -1,7 +1,7 @@
 """What the experiments that train small language models share: settings, training, perplexity on the test text."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -9,9 +9,14 @@ from pydantic import Field
 from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.training import loss_a_token, train_language_model
 from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
+from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.corpus_ids import TokenStream
+
+Network = Literal["lstm", "gpt"]
+TITLES: dict[Network, str] = {"lstm": "LSTM", "gpt": "GPT"}
 
 
 class TextConfig(ExperimentConfig):
@@ -21,7 +26,8 @@ class TextConfig(ExperimentConfig):
     max_steps: int = Field(default=600, ge=2)  # at effort 1
     batch_size: int = Field(default=16, ge=1)
     sequence_length: int = Field(default=32, ge=1)
-    lr: float = Field(default=0.005, gt=0)
+    lr: float = Field(default=0.01, gt=0)  # of recurrent networks
+    gpt_lr: float = Field(default=0.004, gt=0)  # of those with a bounded context
     clip_norm: float | None = Field(default=1.0, gt=0)
     test_tokens: int = Field(default=20000, ge=1)  # of the test text, to measure on
 
@@ -32,6 +38,14 @@ class TextConfig(ExperimentConfig):
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "clip_norm": self.clip_norm}
         values |= {"batch_size": self.batch_size, "sequence_length": self.sequence_length}
         return LMTrainingConfig.model_validate(values | changes)
+
+
+def small_model(name: Network, config: TextConfig) -> tuple[type[LanguageModel], dict[str, Any]]:
+    """Class and settings of the experiments' LSTM (one layer) and GPT (two), of the same width."""
+    width = config.width
+    if name == "lstm":
+        return RecurrentLM, {"cell": "lstm", "width": width, "embedding_dim": width}
+    return GPT, {"context": config.sequence_length, "width": width, "layers": 2, "heads": 4}
 
 
 class Outcome(NamedTuple):
@@ -66,7 +80,8 @@ def fit(
         model.fit(text)
     else:
         assert isinstance(model, NeuralLanguageModel), type(model)
-        losses = train_language_model(model, text, config.training(**changes), seed=seed)
+        rate = config.lr if model.context is None else config.gpt_lr
+        losses = train_language_model(model, text, config.training(**{"lr": rate} | changes), seed=seed)
     loss = loss_a_token(model, data.stream("test"), tokens=config.test_tokens)
     return Outcome(model.number_of_parameters(), math.exp(min(loss, 700.0)), losses)
 

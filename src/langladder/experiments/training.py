@@ -35,7 +35,7 @@ def train(network: nn.Module, loss: Callable[[int], torch.Tensor], config: Train
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(config, step)
         value = loss(step)
-        losses.append(float(value))
+        losses.append(float(value.detach()))
         if not math.isfinite(losses[-1]):
             break
         optimizer.zero_grad()

@@ -4,21 +4,16 @@ tied      P(next) = softmax(E h + b)     E (V, D) is also the embedding:    V ·
 untied    P(next) = softmax(W h + b)     W apart from E:                  2 V · D parameters
 """
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
 from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.small_models import Outcome, TextConfig, fit
+from langladder.experiments.small_models import TITLES, Network, Outcome, TextConfig, fit, small_model
 from langladder.experiments.statistics import mean, spread
-from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT
-from langladder.models.recurrent import RecurrentLM
 
-Network = Literal["lstm", "gpt"]
-TITLES = {"lstm": "LSTM", "gpt": "GPT"}
 ALIKE = 1.01  # perplexities within this factor are called alike
 
 
@@ -42,19 +37,13 @@ class WeightTying(Experiment):
         config, found = self.config, {}
         for name in config.networks:
             for tied in (True, False):
-                kind, settings = self._model(name, tied)
+                kind, settings = small_model(name, config)
+                settings["tie_weights"] = tied
                 seeds = range(seed, seed + config.fewer(config.seeds))
                 found[name, tied] = [fit(kind, settings, data, config, seed=number) for number in seeds]
                 perplexity = mean([outcome.perplexity for outcome in found[name, tied]])
                 progress(f"{TITLES[name]}, {'tied' if tied else 'untied'}: perplexity {perplexity:.2f}")
         return findings(found)
-
-    def _model(self, name: Network, tied: bool) -> tuple[type[LanguageModel], dict[str, Any]]:
-        width = self.config.width
-        if name == "lstm":
-            return RecurrentLM, {"cell": "lstm", "width": width, "embedding_dim": width, "tie_weights": tied}
-        context = self.config.sequence_length
-        return GPT, {"context": context, "width": width, "layers": 2, "heads": 4, "tie_weights": tied}
 
 
 def findings(found: dict[tuple[Network, bool], list[Outcome]]) -> Findings:

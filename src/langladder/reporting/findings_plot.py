@@ -1,15 +1,19 @@
 """Any plot that an experiment describes as data: lines over numbers, marks over categories, bars of spread."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from langladder.experiments.findings import Plot, Series
 from langladder.reporting.svg import DASHES, INK, MARKERS, SERIES, drawing, hues, new_figure, to_svg, visible
 
 MOST_MARKS = 24  # points of a line that are marked one by one
+FEW_TICKS = 12
+NEAR = 1e4  # a log axis over less has labels between the powers of ten
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def findings_plot(plot: Plot, name: str) -> str | None:
@@ -30,10 +34,10 @@ def findings_plot(plot: Plot, name: str) -> str | None:
         if categories:
             axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
             axes.margins(x=0.12)
-        elif plot.log_x:
-            _log_axis(axes, sorted({float(x) for line in plot.series for x in line.x}))
+        else:
+            _place_axis(axes, sorted({float(x) for line in plot.series for x in line.x}), log=plot.log_x)
         if plot.log_y:
-            axes.set_yscale("log")
+            _log_values(axes)
         axes.set_xlabel(plot.x_label)
         axes.set_ylabel(plot.y_label)
         if len(axes.get_legend_handles_labels()[1]) > 1 or plot.levels:
@@ -65,12 +69,26 @@ def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str]
     )
 
 
-def _log_axis(axes: Axes, values: list[float]) -> None:
-    """A tick at every measured place where they are few; powers of ten, twos and fives where they are many."""
-    axes.set_xscale("log")
-    if len(values) <= 12:
-        axes.set_xticks(values)
-    else:
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+def _place_axis(axes: Axes, places: list[float], *, log: bool) -> None:
+    """Along x: a tick at every measured place where these are few."""
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+    if len(places) <= FEW_TICKS:
+        axes.set_xticks(places)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _log_values(axes: Axes) -> None:
+    """Along y: ones, twos and fives over a few powers of ten, powers alone over more."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    near = high / low < NEAR
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,), numticks=8))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}" if near else _power(value)))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _power(value: float) -> str:
+    """10⁻⁸ for 1e-8."""
+    return "10" + str(round(math.log10(value))).translate(_RAISED)

@@ -1,0 +1,52 @@
+"""The smallest microworld, tokenised, with three models trained on it for a moment: what experiments read."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from langladder.corpora.microworld import MicroworldConfig, generate_text, write_truth
+from langladder.experiments.experiment import Data
+from langladder.experiments.training import train_language_model
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.models.recurrent import RecurrentConfig, RecurrentLM
+from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.encoding import encode_corpus, training_text
+from langladder.text.tables import write_table
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    """Text, agreement pairs and models, as the stages leave them."""
+    folder = tmp_path_factory.mktemp("experiments")
+    source = MicroworldConfig(size="tiny", seed=1)
+    tables = generate_text(source)
+    for split, table in tables.items():
+        write_table(folder / "clean" / f"{split}.parquet", table)
+    write_truth(source, folder / "truth", tables["train"])
+    tokenizer = train_tokenizer(training_text(folder / "clean"), TokenizerConfig(kind="bpe_bytes", vocab_size=400))
+    encode_corpus(folder / "clean", tokenizer, folder / "tokens")
+    models = {name: folder / "models" / name for name in ("kneser_ney", "lstm", "gpt")}
+    found = Data(text=folder / "tokens", agreement=folder / "truth" / "agreement.jsonl", models=models)
+    _train(found, tokenizer.vocab_size)
+    for model in models.values():
+        shutil.copy(folder / "tokens" / "tokenizer.json", model / "tokenizer.json")
+    return found
+
+
+def _train(data: Data, vocab_size: int) -> None:
+    text, training = data.stream("train"), LMTrainingConfig(max_steps=20, batch_size=8, sequence_length=16, lr=0.01)
+    counted = KneserNey(KneserNeyConfig(order=3), vocab_size)
+    counted.fit(text)
+    counted.save(data.models["kneser_ney"])
+    torch.manual_seed(0)
+    for name, network in {
+        "lstm": RecurrentLM(RecurrentConfig(width=24, embedding_dim=24), vocab_size),
+        "gpt": GPT(GPTConfig(context=32, width=24, layers=1, heads=2), vocab_size),
+    }.items():
+        train_language_model(network, text, training, seed=0)
+        network.save(Path(data.models[name]))

@@ -1,0 +1,88 @@
+"""Every file in conf/experiment and conf/probe, run as the smallest ladder runs it: a new YAML needs no new test."""
+
+import json
+import math
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+
+from langladder.experiments.experiment import Data, Experiment
+from langladder.experiments.findings import Findings
+from langladder.reporting.claims import Claim, claim_views
+from langladder.schema import locate
+from pipeline import ROOT, choices, jobs, schemas
+
+NAMES = [(group, name) for group in schemas.EXPERIMENTS for name in choices.conf_names(group)]
+DOCUMENT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
+
+
+@cache
+def job(group: str, name: str) -> Any:
+    """The job's settings at size tiny with debug=fast, composed and checked as the pipeline does."""
+    smallest = choices.load_choices().model_copy(
+        update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}}
+    )
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", [*choices.overrides(smallest, []), f"{group}={name}"])
+        values = jobs.job_values(group, config, smallest)
+    return getattr(schemas.schema(group, values).model_validate(values), group)
+
+
+def measure(group: str, name: str, data: Data) -> Findings:
+    listed = job(group, name)
+    experiment: Experiment = locate(listed.target)(listed.settings)
+    told: list[str] = []
+    findings = experiment.run(data, seed=1, progress=told.append)
+    assert told
+    return findings
+
+
+@every_experiment
+def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data) -> None:
+    findings = measure(group, name, data)
+    listed = job(group, name)
+    page = {"name": name, "title": listed.title, "claim": listed.claim, "fingerprint": "0" * 16}
+    page["findings"] = findings.model_dump(mode="json", exclude={"timed"})
+    stored = json.loads(json.dumps(page, allow_nan=False))
+    timed = None if findings.timed is None else json.loads(findings.timed.model_dump_json())
+    (view,) = claim_views([Claim.model_validate(stored).with_timed(timed)])
+    assert len(view.parts) == (1 if findings.timed is None else 2)
+    assert sum(len(part.figures) for part in view.parts) >= 1
+    assert all(part.rows and part.verdict for part in view.parts)
+    assert all(math.isfinite(value) for value in findings.figures.values())
+    assert re.search(r"\d", findings.verdict)
+
+
+@every_experiment
+def test_the_same_seed_finds_the_same(group: str, name: str, data: Data) -> None:
+    once, again = (measure(group, name, data).model_dump(exclude={"timed"}) for _ in range(2))
+    assert once == again
+
+
+@every_experiment
+def test_what_depends_on_the_clock_stands_apart(group: str, name: str, data: Data, monkeypatch: Any) -> None:
+    """A machine a thousand times slower gives the same tracked findings."""
+    before = measure(group, name, data)
+    if before.timed is None:
+        pytest.skip("measures no time")
+    import time
+
+    clock = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: 1000 * clock())
+    assert measure(group, name, data).model_dump(exclude={"timed"}) == before.model_dump(exclude={"timed"})
+
+
+@every_experiment
+def test_the_document_lists_its_claim(group: str, name: str) -> None:
+    value = yaml.safe_load((ROOT / "conf" / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    assert f"| `{name}` | {value['claim']} |" in DOCUMENT, "write the claim into docs/experiments.md"
+
+
+def test_the_document_lists_nothing_else() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", DOCUMENT, re.MULTILINE)
+    assert sorted(listed) == sorted(name for _, name in NAMES)

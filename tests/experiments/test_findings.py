@@ -1,0 +1,99 @@
+"""Findings: what is refused, how numbers are kept, how plots are drawn from data."""
+
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from langladder.experiments.findings import Findings, Plot, Series, Shown, opened, rounded, series
+from langladder.reporting.claims import Claim, claim_views
+from langladder.reporting.findings_plot import findings_plot
+
+
+def plot(*lines: Series, **settings: object) -> Plot:
+    return Plot.model_validate(
+        {"title": "t", "x_label": "delay", "y_label": "share", "series": [line.model_dump() for line in lines]}
+        | settings
+    )
+
+
+def claim(holds: bool | None, timed: bool | str | None = "none") -> Claim:
+    def shown(value: object) -> dict[str, object]:
+        return {"holds": value, "verdict": "v", "columns": ["a", "b"], "rows": [["x", 0.25]], "plots": []}
+
+    value = {"name": "n", "title": "T", "claim": "C", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
+    return Claim.model_validate(value).with_timed(None if timed == "none" else shown(timed))
+
+
+def test_series_of_unequal_lengths_are_refused() -> None:
+    with pytest.raises(ValidationError, match="different lengths"):
+        Series(name="a", x=[1.0, 2.0], y=[1.0])
+    with pytest.raises(ValidationError, match="different lengths"):
+        Series(name="a", x=[1.0], y=[1.0], error=[0.1, 0.1])
+
+
+def test_rows_that_do_not_fit_their_columns_are_refused() -> None:
+    with pytest.raises(ValidationError, match="2 cells"):
+        Shown(holds=None, verdict="", columns=["a", "b"], rows=[["x"]], plots=[])
+
+
+def test_what_is_no_number_is_left_out() -> None:
+    line = series("a", [1, 2, 3], [1 / 3, math.inf, math.nan], [0.1, None, 0.2])
+    assert line.y == [0.333333, None, None]
+    assert line.error == [0.1, None, 0.2]
+    assert rounded(123456789.0) == 123457000.0
+
+
+def test_findings_survive_json() -> None:
+    findings = Findings(
+        holds=True, verdict="v", columns=["a"], rows=[["x"]], plots=[plot(series("s", ["p", "q"], [1, 2]))], figures={}
+    )
+    assert Findings.model_validate_json(findings.model_dump_json()) == findings
+
+
+def test_a_verdict_opens_with_whether_it_holds() -> None:
+    assert opened(True, "so.") == "It holds: so."
+    assert opened(False, "so.").startswith("It does not hold")
+    assert opened(None, "so.").startswith("It cannot be said")
+
+
+def test_a_plot_draws_every_series_and_level() -> None:
+    lines = [series(name, [5, 10, 50], [0.9, 0.5, None], [0.1, 0.1, None]) for name in ("RNN", "LSTM")]
+    svg = findings_plot(plot(*lines, log_x=True, levels={"guessing": 0.125}), "p")
+    assert svg is not None
+    for text in ("RNN", "LSTM", "guessing", "delay", "share", ">50<"):
+        assert text in svg
+
+
+def test_a_log_axis_is_labelled_with_powers() -> None:
+    svg = findings_plot(plot(series("a", [0, 1, 2], [1.0, 1e-8, 1e-16]), log_y=True), "p")
+    assert svg is not None
+    assert "10⁻" in svg and "mathdefault" not in svg
+
+
+def test_categories_are_named_along_the_axis() -> None:
+    svg = findings_plot(plot(series("a", ["tied", "untied"], [3.0, 4.0])), "p")
+    assert svg is not None
+    assert ">tied<" in svg and ">untied<" in svg
+
+
+def test_nothing_measured_is_nothing_drawn() -> None:
+    assert findings_plot(plot(series("a", [1, 2], [None, math.inf])), "p") is None
+
+
+@pytest.mark.parametrize(
+    ("findings", "timed", "mark"),
+    [
+        (True, "none", "holds"),
+        (False, "none", "does not hold"),
+        (None, "none", "open"),
+        (True, True, "holds"),
+        (True, False, "holds in part"),
+        (False, True, "holds in part"),
+        (None, True, "holds"),
+    ],
+)
+def test_a_claim_is_marked_by_all_its_parts(findings: bool | None, timed: bool | str, mark: str) -> None:
+    (view,) = claim_views([claim(findings, timed)])
+    assert view.mark == mark
+    assert view.parts[0].rows == [["x", "0.25"]]

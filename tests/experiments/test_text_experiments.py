@@ -1,0 +1,169 @@
+"""Experiments on text: the shared training, the probes' scores, and verdicts that follow the numbers."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.errors import InputError
+from langladder.experiments import agreement, bptt_length, clipping, context_length, data_size, gpt_ablations
+from langladder.experiments.experiment import Data
+from langladder.experiments.output_layers import ZipfText
+from langladder.experiments.small_models import first_part
+from langladder.experiments.training import loss_a_token, train, train_language_model
+from langladder.models.base import LanguageModel, predicted
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.neural import NeuralLanguageModel
+from langladder.models.recurrent import RecurrentConfig, RecurrentLM
+from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.tokenizers import Tokenizer
+
+GPTS = {"learned positions": 8.0, "sinusoidal positions": 8.1, "no positions": 9.0, "no residual connections": 90.0}
+
+
+def network(kind: str, vocab_size: int) -> NeuralLanguageModel:
+    torch.manual_seed(0)
+    if kind == "lstm":
+        return RecurrentLM(RecurrentConfig(width=16, embedding_dim=16), vocab_size)
+    return GPT(GPTConfig(context=16, width=16, layers=1, heads=2), vocab_size)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gpt"])
+def test_training_parity_with_the_ladders(kind: str, data: Data, tmp_path: Path) -> None:
+    """The bare loop makes the steps that `tasks.language_modelling` makes under Lightning."""
+    from langladder.tasks import language_modelling
+
+    settings = {"max_steps": 12, "batch_size": 4, "sequence_length": 16, "lr": 0.01, "warmup_steps": 3}
+    config = LMTrainingConfig.model_validate(
+        settings | {"precision": "fp32", "accelerator": "cpu", "log_every": 1, "validate_every": 12, "progress": False}
+    )
+    text, vocab_size = data.stream("train"), data.tokenizer().vocab_size
+    bare, ladder = network(kind, vocab_size), network(kind, vocab_size)
+    losses = train_language_model(bare, text, config, seed=5)
+    result = language_modelling.train_language_model(ladder, text, data.stream("test"), config, seed=5, work=tmp_path)
+    assert losses == pytest.approx([row["train_loss"] for row in result.curve], rel=1e-5)
+    for name, tensor in bare.state_dict().items():
+        torch.testing.assert_close(tensor, ladder.state_dict()[name], rtol=1e-4, atol=1e-6)
+
+
+def test_training_ends_where_the_loss_is_no_number() -> None:
+    layer = torch.nn.Linear(1, 1)
+    config = TrainingConfig(max_steps=10, lr=0.1, schedule="constant")
+    losses = train(layer, lambda step: layer.weight.sum() * (math.nan if step == 3 else 1.0), config)
+    assert len(losses) == 4
+    assert math.isnan(losses[-1])
+
+
+def test_loss_a_token_is_the_mean_of_what_is_predicted(data: Data) -> None:
+    text, model = data.stream("test"), network("lstm", data.tokenizer().vocab_size)
+    row = torch.from_numpy(text.document(0).astype(np.int64))[None]
+    expected = -float(model.log_probs(row).sum()) / int(predicted(row).sum())
+    assert loss_a_token(model, text, tokens=1) == pytest.approx(expected, rel=1e-5)
+
+
+def test_first_part_is_whole_documents() -> None:
+    text = TokenStream(np.arange(100, dtype=np.int32), np.array([0, 10, 40, 60, 100]))
+    assert first_part(text, 0.5).offsets.tolist() == [0, 10, 40]
+    assert first_part(text, 0.01).offsets.tolist() == [0, 10]
+    assert first_part(text, 1.0).offsets.tolist() == text.offsets.tolist()
+
+
+def test_a_model_agrees_where_the_good_sentence_is_likelier(data: Data) -> None:
+    """Number by number what `Agreement` counts, from the definition."""
+    pairs = agreement.read_pairs(data.agreement, 5)
+    assert list(pairs) == [0, 1, 2, 3, 4]
+    folder = data.models["kneser_ney"]
+    model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
+    found = agreement.Agreement(agreement.AgreementConfig(pairs=5)).run(data, seed=1, progress=lambda _: None)
+    right = []
+    for good, bad in pairs[1]:
+        scores = agreement.sentence_log_probs(model, tokenizer, [good, bad])
+        alone = [float(agreement.sentence_log_probs(model, tokenizer, [one])) for one in (good, bad)]
+        assert scores.tolist() == pytest.approx(alone, rel=1e-5)  # padding changes nothing
+        right.append(alone[0] > alone[1])
+    assert found.rows[0][:3] == ["kneser_ney", found.rows[0][1], sum(right) / len(right)]
+
+
+def test_bad_pairs_are_refused_with_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    with pytest.raises(InputError, match=r"pairs.jsonl: no such file.*paths.agreement"):
+        agreement.read_pairs(path, 5)
+    path.write_text(json.dumps({"good": "a", "bad": "b", "clauses": 0}) + "\n" + '{"good": "a"}\n')
+    with pytest.raises(InputError, match=r"pairs.jsonl:2"):
+        agreement.read_pairs(path, 5)
+
+
+@pytest.mark.parametrize(("ngram", "lstm", "holds"), [(0.3, 0.95, True), (0.9, 0.95, False), (0.3, 0.5, False)])
+def test_the_agreement_verdict_follows_the_numbers(ngram: float, lstm: float, holds: bool) -> None:
+    shares = {"ngram": {0: (0.7, 200), 1: (ngram, 200)}, "lstm": {0: (1.0, 200), 1: (lstm, 200)}}
+    found = agreement.findings(shares, {"ngram"})
+    assert found.holds is holds
+    assert f"lstm {lstm:.0%}" in found.verdict
+
+
+def test_no_pairs_is_no_verdict() -> None:
+    assert agreement.findings({"lstm": {}}, set()).holds is None
+
+
+def test_context_golden_of_an_ngram_is_its_order(data: Data) -> None:
+    """A trigram is not measured below two tokens, and from there on is the same whatever it is shown."""
+    text, model = data.stream("test"), LanguageModel.load(data.models["kneser_ney"])
+    places = context_length.positions(text, 16, 40, seed=1)
+    found = [context_length.perplexity(model, text, places, c) for c in (1, 2, 8, 16)]
+    assert found[0] is None
+    assert found[1] == pytest.approx(found[2]) == pytest.approx(found[3])
+
+
+@pytest.mark.parametrize("name", ["lstm", "gpt"])
+def test_context_is_causal_and_bounded(name: str, data: Data) -> None:
+    """What stands further back than c changes nothing; what stands inside does."""
+    text, model = data.stream("test"), LanguageModel.load(data.models[name])
+    places = context_length.positions(text, 16, 40, seed=1)
+    ids = text.ids.copy()
+    ids[places[0] - 5] = 7 if ids[places[0] - 5] != 7 else 8
+    changed = TokenStream(ids, text.offsets)
+    one = places[:1]
+    for c, same in ((4, True), (8, False)):
+        before, after = (context_length.perplexity(model, one_text, one, c) for one_text in (text, changed))
+        assert (before == after) is same
+
+
+def test_contexts_longer_than_any_document_are_refused(data: Data) -> None:
+    with pytest.raises(InputError, match="contexts"):
+        context_length.positions(data.stream("test"), 10**6, 10, seed=1)
+
+
+def test_zipf_text_has_the_probabilities_that_it_says() -> None:
+    text = ZipfText(6, seed=0)
+    words = torch.arange(6).repeat_interleave(6)
+    following = torch.arange(6).repeat(6)
+    table = text.log_probs(words, following).exp().view(6, 6)
+    assert table.sum(dim=1).tolist() == pytest.approx([1.0] * 6)
+    assert (text.zipf @ table).tolist() == pytest.approx(text.marginal.tolist())
+    drawn = text.draw(40_000)
+    seen = torch.bincount(drawn[0] * 6 + drawn[1], minlength=36).view(6, 6) / 40_000
+    torch.testing.assert_close(seen.double(), text.zipf[:, None] * table, atol=0.01, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        (bptt_length.findings({1: 20.0, 8: 10.0, 64: 10.1}), True),
+        (bptt_length.findings({1: 20.0, 8: 12.0, 64: 10.0}), False),
+        (clipping.findings({"never": [math.inf, math.inf], "1": [4.0, 5.0]}), True),
+        (clipping.findings({"never": [3.0, 3.0], "1": [4.0, 5.0]}), False),
+        (clipping.findings({"never": [math.inf, math.inf], "1": [math.inf, math.inf]}), False),
+        (data_size.findings({"LSTM": {10: 9.0, 20: 8.0}, "GPT": {10: 9.0, 20: 7.0}}), True),
+        (data_size.findings({"LSTM": {10: 9.0, 20: 8.0}, "GPT": {10: 9.0, 20: 9.5}}), False),
+        (gpt_ablations.findings({name: [value, value] for name, value in GPTS.items()}), True),
+        (gpt_ablations.findings({name: [8.0, 8.5] for name in GPTS}), False),
+    ],
+)
+def test_verdicts_follow_the_numbers(found: object, holds: bool) -> None:
+    assert found.holds is holds  # type: ignore[attr-defined]
+    assert found.verdict.startswith("It holds" if holds else "It does not hold")  # type: ignore[attr-defined]
