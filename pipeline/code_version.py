@@ -15,6 +15,8 @@ from pipeline import ROOT
 # Orchestration: it decides which job runs with which settings, and nothing of a job's result.
 IGNORED = {"pipeline", "pipeline.stage", "pipeline.jobs", "pipeline.choices", "pipeline.problems", "pipeline.schemas"}
 IGNORED |= {"pipeline.code_version", "pipeline.tracking"}
+# A model's card tells of a result and changes none.
+IGNORED |= {"langladder.models.model_card", "langladder.models.loading"}
 
 
 def code_version(stage: str, settings: dict[str, Any]) -> str:

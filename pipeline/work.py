@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import FORMAT_VERSION, write_json
+from langladder.artefacts import FORMAT_VERSION, write_json, write_text
+from langladder.models.model_card import model_card
 from pipeline import tracking
 from pipeline.fingerprint import digest, fingerprint, home
 
@@ -22,8 +23,9 @@ class Work:
     run: tracking.Tracked
 
     def write_provenance(self, folder: Path) -> None:
-        """Into an artefact's folder: what it was made from, and with which settings. No times, no run ids."""
+        """Into a model's folder: what it was made from, and with which settings; and its card. No times, no run ids."""
         write_json(folder / "provenance.json", self.provenance)
+        write_text(folder / "README.md", model_card(folder))
 
 
 @contextmanager

@@ -158,7 +158,8 @@ def test_score_from_file_and_from_stdin(run: Run) -> None:
         ("score models/lm/gpt --file nothing.txt", "nothing.txt"),
         ("export models/lm/gpt models", "models: exists already"),
         ("export models/lm/gpt new --to arpa", "a GPT goes to gpt2, not to arpa"),
-        ("export models/lm/gpt new --to onnx", "'onnx' is not one of"),
+        ("export models/lm/gpt new --to tensorrt", "'tensorrt' is not one of"),
+        ("export models/lm/gpt new --to onnx", "a GPT goes to gpt2, not to onnx"),
         ("export models/lm/gpt new --scores nothing.json", "nothing.json: no such file"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Models in the formats of others: GPT-2 folders, TorchScript; each read back by code that is not ours."""
+"""Models in the formats of others: GPT-2 folders, TorchScript, ONNX; each read back by code that is not ours."""
 
 import json
 import math
@@ -12,7 +12,9 @@ from tokenizers import Tokenizer as Backend
 
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
+from langladder.models import export_onnx
 from langladder.models.export_gpt2 import export_gpt2, import_gpt2
+from langladder.models.export_onnx import export_onnx_recurrent
 from langladder.models.export_torchscript import export_torchscript
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
@@ -95,6 +97,22 @@ def test_parity_with_transformers(tmp_path: Path, tokenizer: Tokenizer, settings
     assert ids == [BOS, *tokenizer.encode("a pair of cats").tolist()]
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_parity_of_weights_made_by_transformers(tmp_path: Path, tied: bool) -> None:
+    transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")
+    torch.manual_seed(5)
+    sizes = {"vocab_size": 30, "n_positions": 12, "n_embd": 16, "n_layer": 2, "n_head": 4, "tie_word_embeddings": tied}
+    specials = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **specials)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    theirs.save_pretrained(tmp_path)
+    model = import_gpt2(tmp_path).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(model.head(model(TOKENS)[0]), theirs(TOKENS).logits, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize("settings", [{}, {"tie_weights": False, "dropout": 0.1}], ids=str)
 def test_roundtrip_through_a_gpt2_folder(tmp_path: Path, tokenizer: Tokenizer, settings) -> None:
     model = gpt(tokenizer, **settings)
@@ -160,26 +178,30 @@ def test_foreign_gpt2_folders_are_refused(tmp_path: Path, tokenizer: Tokenizer, 
         import_gpt2(tmp_path / "hf")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"cell": "rnn"},
-        {"cell": "gru"},
-        {"cell": "lstm", "layers": 2},
-        {"cell": "gru", "reset_after": False},
-        {"cell": "peephole", "layers": 2},
-        {"cell": "lstm", "layer_norm": True},
-        {"cell": "lstm", "tie_weights": False, "output": "adaptive"},
-        {"cell": "lstm", "tie_weights": False, "output": "hierarchical"},
-        {"cell": "gru", "output": "nce"},
-    ],
-    ids=str,
-)
-def test_parity_of_torchscript(tmp_path: Path, settings) -> None:
-    """Other numbers of rows and tokens than were traced; read in one go and in two."""
+RECURRENT = [
+    {"cell": "rnn"},
+    {"cell": "gru"},
+    {"cell": "lstm", "layers": 2},
+    {"cell": "gru", "reset_after": False},
+    {"cell": "peephole", "layers": 2},
+    {"cell": "lstm", "layer_norm": True},
+    {"cell": "lstm", "tie_weights": False, "output": "adaptive"},
+    {"cell": "lstm", "tie_weights": False, "output": "hierarchical"},
+    {"cell": "gru", "output": "nce"},
+]
+
+
+def recurrent(settings) -> RecurrentLM:
     torch.manual_seed(0)
     model = RecurrentLM(RecurrentLM.Config(width=12, embedding_dim=8, dropout=0.3, **settings), 29)
     model.head.set_counts(torch.arange(29, 0, -1))
+    return model
+
+
+@pytest.mark.parametrize("settings", RECURRENT, ids=str)
+def test_parity_of_torchscript(tmp_path: Path, settings) -> None:
+    """Other numbers of rows and tokens than were traced; read in one go and in two."""
+    model = recurrent(settings)
     export_torchscript(model, tmp_path / "model.pt")
     assert model.training
     loaded = torch.jit.load(str(tmp_path / "model.pt"))
@@ -191,3 +213,39 @@ def test_parity_of_torchscript(tmp_path: Path, settings) -> None:
     torch.testing.assert_close(log_probs[:, -1], model.next_log_probs(tokens))
     first, state = loaded(tokens[:, :6], loaded.first_state(5))
     torch.testing.assert_close(torch.cat([first, loaded(tokens[:, 6:], state)[0]], dim=1), log_probs)
+
+
+IN_ONNX = [settings for settings in RECURRENT if settings.get("output") != "hierarchical"]
+
+
+@pytest.mark.parametrize("settings", IN_ONNX, ids=str)
+def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(name, reason=f"the library {name} is not installed")
+    import onnxruntime
+
+    model = recurrent(settings)
+    export_onnx_recurrent(model, tmp_path / "model.onnx")
+    assert model.training
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    tokens = torch.randint(4, 29, (5, 17))
+    tokens[:, 0] = BOS
+    parts, layers, _, width = session.get_inputs()[1].shape
+    state, found = np.zeros((parts, layers, 5, width), np.float32), []
+    free = isinstance(session.get_inputs()[0].shape[1], str)
+    for piece in tokens.split([6, 11] if free else 1, dim=1):
+        log_probs, state = session.run(None, {"tokens": piece.numpy(), "state": state})
+        found.append(torch.from_numpy(log_probs))
+    log_probs = torch.cat(found, dim=1)  # (B, T, V)
+    ours = model.log_probs(tokens)[:, 1:]
+    torch.testing.assert_close(log_probs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0], ours, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(log_probs[:, -1], model.next_log_probs(tokens), atol=1e-5, rtol=1e-5)
+
+
+def test_onnx_needs_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_onnx, "NEEDED", ("onnx_that_nobody_has",))
+    with pytest.raises(InputError, match="pip install onnx_that_nobody_has"):
+        export_onnx_recurrent(recurrent({"cell": "rnn"}), tmp_path / "model.onnx")
+    with pytest.raises(InputError, match="output=hierarchical"):
+        export_onnx_recurrent(recurrent(RECURRENT[7]), tmp_path / "model.onnx")
+    assert not (tmp_path / "model.onnx").exists()

@@ -1,4 +1,4 @@
-"""`langladder export`: a language model in the format of another tool, with its model card."""
+"""`langladder export`: a language model or a translator in the format of another tool, with its model card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,21 +6,29 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from langladder.cli.language_models import Rung, read_rung
+from langladder.cli.language_models import read_rung
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.base import LanguageModel
+    from langladder.models.transformer import Transformer
+    from langladder.models.translator import Translator
+    from langladder.text.tokenizers import Tokenizer
 
-Format = Literal["gpt2", "torchscript", "arpa"]
-LOADED = {"gpt2": ".", "torchscript": ".", "arpa": "model.arpa"}  # what the card's reader loads
+Format = Literal["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]
+LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--to", "format", type=click.Choice([*LOADED]), help="The format [default: what fits the model].")
+@click.option(
+    "--to",
+    "format",
+    type=click.Choice(["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]),
+    help="The format [default: the first that fits the model].",
+)
 @click.option("--scores", type=click.Path(path_type=Path), help="Figures for the model card, as JSON.")
 @json_option
 def export(model: Path, out: Path, format: Format | None, scores: Path | None, as_json: bool) -> None:
@@ -30,65 +38,121 @@ def export(model: Path, out: Path, format: Format | None, scores: Path | None, a
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel: config.json, model.safetensors, tokenizer.json
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
       arpa         an n-gram model, for KenLM and SRILM: model.arpa
+      torch        a Transformer, for torch.nn.Transformer: config.json, model.safetensors, source.json, target.json
+      marian       a Transformer, for Hugging Face's MarianMTModel
+      onnx         a recurrent model (model.onnx) or a Transformer (encoder.onnx, decoder_step.onnx)
 
     \b
     Examples:
       langladder export models/lm/gpt exported/gpt
       langladder export models/lm/kneser_ney exported/kneser_ney --to arpa
+      langladder export models/translator/transformer exported/transformer --to marian
     """
     if out.exists():
         raise InputError(f"{out}: exists already; name a new folder")
-    rung = read_rung(model)
-    chosen = format or _fitting(rung.model, model)
+    saved, tokenizers = _read(model)
+    chosen = _choose(saved, model, format)
     from langladder.artefacts import atomic, read_json, write_text
     from langladder.models.model_card import model_card
+    from langladder.models.transformer import Transformer
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
-    card = model_card(model, figures, kind=chosen, name=LOADED[chosen])
+    kind = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else chosen
+    card = model_card(model, figures, kind=kind, name=LOADED.get(chosen, "."))
     with atomic(out) as temporary:
-        _write(rung, model, temporary, chosen)
+        _write(saved, tokenizers, temporary, chosen)
         write_text(temporary / "README.md", card)
     if as_json:
         print_json({"out": str(out), "format": chosen, "files": sorted(file.name for file in out.iterdir())})
     else:
-        click.echo(f"{rung.name} → {out} ({chosen}: {', '.join(sorted(file.name for file in out.iterdir()))})")
+        click.echo(f"{model.name} → {out} ({chosen}: {', '.join(sorted(file.name for file in out.iterdir()))})")
 
 
-def _fitting(model: "LanguageModel", folder: Path) -> Format:
+def _read(folder: Path) -> "tuple[LanguageModel | Translator, list[Tokenizer]]":
+    """The model with its tokenizer, or with that of the source and that of the target."""
+    if (folder / "source.json").is_file():
+        from langladder.cli.translators import Loaded
+
+        translator = Loaded.load(folder)
+        return translator.model, [translator.source, translator.target]
+    rung = read_rung(folder)
+    return rung.model, [rung.tokenizer]
+
+
+def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | None) -> Format:
+    """The format asked for, or the first that fits.
+
+    Raises:
+        InputError: none fits, or not this one.
+    """
     from langladder.models.backoff import BackoffLanguageModel
     from langladder.models.gpt import GPT
     from langladder.models.recurrent import RecurrentLM
+    from langladder.models.transformer import Transformer
 
-    kinds: dict[type, Format] = {GPT: "gpt2", RecurrentLM: "torchscript", BackoffLanguageModel: "arpa"}
-    for kind, format in kinds.items():
-        if isinstance(model, kind):
-            return format
-    raise InputError(
-        f"{folder}: no other format holds a {type(model).__name__}; GPT, recurrent and n-gram models have one"
-    )
+    kinds: dict[type, list[Format]] = {
+        GPT: ["gpt2"],
+        RecurrentLM: ["torchscript", "onnx"],
+        BackoffLanguageModel: ["arpa"],
+        Transformer: ["torch", "marian", "onnx"],
+    }
+    name = type(model).__name__
+    fitting = next((formats for kind, formats in kinds.items() if isinstance(model, kind)), None)
+    if fitting is None:
+        raise InputError(
+            f"{folder}: no other format holds a {name}; GPT, recurrent and n-gram models and the Transformer have one"
+        )
+    if format is not None and format not in fitting:
+        raise InputError(f"{folder}: a {name} goes to {' or '.join(fitting)}, not to {format}")
+    return format or fitting[0]
 
 
-def _write(rung: Rung, folder: Path, out: Path, format: Format) -> None:
-    fitting = _fitting(rung.model, folder)
-    if fitting != format:
-        raise InputError(f"{folder}: a {type(rung.model).__name__} goes to {fitting}, not to {format}")
+def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
+    """Write all but the card into the folder `out`, which is not there yet."""
     from langladder.models.backoff import BackoffLanguageModel
     from langladder.models.gpt import GPT
     from langladder.models.recurrent import RecurrentLM
+    from langladder.models.transformer import Transformer
 
-    model, tokenizer = rung.model, rung.tokenizer
     if isinstance(model, GPT):
         from langladder.models.export_gpt2 import export_gpt2
 
-        export_gpt2(model, tokenizer, out)
-        return
-    out.mkdir()
-    if isinstance(model, RecurrentLM):
-        from langladder.models.export_torchscript import export_torchscript
+        export_gpt2(model, tokenizers[0], out)
+    elif isinstance(model, Transformer):
+        _write_transformer(model, tokenizers, out, format)
+    elif isinstance(model, RecurrentLM):
+        out.mkdir()
+        tokenizers[0].save(out / "tokenizer.json")
+        if format == "onnx":
+            from langladder.models.export_onnx import export_onnx_recurrent
 
-        export_torchscript(model, out / "model.pt")
-        tokenizer.save(out / "tokenizer.json")
-    elif isinstance(model, BackoffLanguageModel):
+            export_onnx_recurrent(model, out / "model.onnx")
+        else:
+            from langladder.models.export_torchscript import export_torchscript
+
+            export_torchscript(model, out / "model.pt")
+    else:
         from langladder.models.arpa import write_arpa
 
-        write_arpa(out / "model.arpa", model, [tokenizer.name(token) for token in range(model.vocab_size)])
+        assert isinstance(model, BackoffLanguageModel)
+        out.mkdir()
+        write_arpa(out / "model.arpa", model, [tokenizers[0].name(token) for token in range(model.vocab_size)])
+
+
+def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
+    source, target = tokenizers
+    if format == "marian":
+        from langladder.models.export_marian import export_marian
+
+        export_marian(model, source, target, out)
+    elif format == "torch":
+        from langladder.models.export_torch import export_torch
+
+        export_torch(model, source, target, out)
+    else:
+        from langladder.models.export_onnx import export_onnx_transformer
+
+        out.mkdir()
+        export_onnx_transformer(model, out)
+        source.save(out / "source.json")
+        target.save(out / "target.json")

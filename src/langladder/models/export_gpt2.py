@@ -19,13 +19,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder.artefacts import atomic, read_arrays, read_json, write_json, write_text
+from langladder.artefacts import atomic, read_arrays, read_json, write_json
 from langladder.errors import InputError
+from langladder.models.export_tokenizer import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
-from langladder.text.specials import BOS, EOS, PAD, SPELLINGS, UNK
+from langladder.text.specials import BOS, PAD
 from langladder.text.tokenizers import Tokenizer
 
-_SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
 _MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # GPT-2's default, what this GPT computes
     "model_type": (None, ("gpt2",)),
     "activation_function": ("gelu_new", ("gelu_new", "gelu_pytorch_tanh")),
@@ -33,7 +33,7 @@ _MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # GPT-2's default, what th
     "scale_attn_weights": (True, (True,)),
     "scale_attn_by_inverse_layer_idx": (False, (False,)),
     "add_cross_attention": (False, (False,)),
-} | {name: (50256 if token != PAD else PAD, (token,)) for name, token in _SPECIALS.items()}
+} | {name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()}
 
 
 def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
@@ -52,12 +52,8 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
         temporary.mkdir()
         save_file(arrays, temporary / "model.safetensors", metadata={"format": "pt"})
         write_json(temporary / "config.json", _gpt2_config(config, model.vocab_size, "lm_head.weight" not in arrays))
-        write_json(temporary / "generation_config.json", _SPECIALS | {"do_sample": True})
-        tokenizer.save(temporary / "tokenizer.json")
-        _put_bos_first(temporary / "tokenizer.json")
-        names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
-        about = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": config.context}
-        write_json(temporary / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})
+        write_json(temporary / "generation_config.json", SPECIALS | {"do_sample": True})
+        write_tokenizer_folder(temporary, tokenizer, length=config.context, first=[BOS])
 
 
 def import_gpt2(folder: Path) -> GPT:
@@ -185,16 +181,4 @@ def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> dict[str, An
         "initializer_range": INITIAL_STD,
         "tie_word_embeddings": tied,
         "torch_dtype": "float32",
-    } | _SPECIALS
-
-
-def _put_bos_first(path: Path) -> None:
-    """Make tokenizer.json know its specials and put BOS before a text (unless asked for none, as this house does)."""
-    from tokenizers import AddedToken, processors
-    from tokenizers import Tokenizer as Backend
-
-    backend = Backend.from_file(str(path))
-    backend.add_special_tokens([AddedToken(SPELLINGS[token], special=True) for token in (PAD, UNK, BOS, EOS)])
-    first = [(SPELLINGS[BOS], BOS)]
-    backend.post_processor = processors.TemplateProcessing(single=[SPELLINGS[BOS], "$A"], special_tokens=first)
-    write_text(path, str(backend.to_str(pretty=True)) + "\n")
+    } | SPECIALS

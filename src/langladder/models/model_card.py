@@ -1,34 +1,19 @@
 """A model card: what a saved model is, what it was trained on, how it scores, how to load it (Mitchell et al. 2019).
 
-Everything stands in the model's own folder (config.json, tokenizer.json, provenance.json); the scores are given.
+Language models, translators, word vectors and the rest alike. Everything stands in the model's own folder
+(config.json or words.json, tokenizers, provenance.json); the scores are given.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
-from langladder.models.base import LanguageModel
+from langladder.artefacts import map_arrays, read_json
+from langladder.errors import InputError
+from langladder.models.loading import LOADING
+from langladder.schema import locate
 from langladder.text.tokenizers import Tokenizer
-
-LOADING = {
-    "langladder": """from langladder.models.base import LanguageModel
-
-model = LanguageModel.load("{folder}")
-model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | those before it)""",
-    "gpt2": """from transformers import AutoTokenizer, GPT2LMHeadModel
-
-model = GPT2LMHeadModel.from_pretrained("{folder}")
-tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< bos >` before a text, as the model expects""",
-    "torchscript": """import torch
-
-model = torch.jit.load("{folder}/model.pt")
-log_probs, state = model(tokens, model.first_state(len(tokens)))  # (B, T) ids → (B, T, V), to read on from""",
-    "arpa": """import kenlm  # or SRILM, or langladder.models.arpa.read_arpa
-
-model = kenlm.Model("{folder}")""",
-}
-"""How each kind of file or folder is loaded."""
 
 SCORES = {
     "perplexity_per_token": "perplexity a token",
@@ -36,58 +21,123 @@ SCORES = {
     "bits_per_byte": "bits a byte",
     "floor_perplexity_per_word": "entropy floor, perplexity a word",
     "unknown_rate": "share of unknown tokens",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+    "exact_match": "share of exact matches",
+    "search_error_share": "share of search errors among the wrong ones",
+    "signature": "sacreBLEU's signature",
+    "analogy": "analogies answered",
+    "analogy_coverage": "share of analogies whose words it has",
+    "purity": "purity of clusters",
 }
+LIMITS = {
+    "lm": "The model knows the language of its training text only, and repeats what it says, prejudice included.",
+    "translator": "The model knows the words and the kinds of sentence of its training pairs only; what it writes for "
+    "others may read well and be wrong. It repeats the prejudice of its training text.",
+    "embedding": "The vectors hold the company that words kept in the training text, its prejudice included; words "
+    "that were not there have none.",
+    "other": "The model knows what it was trained on, and is sure of itself elsewhere too.",
+}
+_BASES = {"LanguageModel": "lm", "Translator": "translator"}
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What a folder's files say: the sort of model (a key of `LIMITS`), its class, a sentence, its settings."""
+
+    sort: str
+    kind: type
+    summary: str
+    settings: Mapping[str, Any]
 
 
 def model_card(
-    folder: Path, scores: Mapping[str, Any] | None = None, *, kind: str = "langladder", name: str = "folder"
+    folder: Path, scores: Mapping[str, Any] | None = None, *, kind: str | None = None, name: str = "folder"
 ) -> str:
-    """The card of a saved language model, as Markdown; the same folder gives the same text.
+    """The card of a saved model, as Markdown; the same folder gives the same text.
 
     Args:
-        folder: holds config.json and model.safetensors; tokenizer.json and provenance.json are told of where present.
-        scores: figures on the test text, as `evaluation.perplexity.score` gives them.
-        kind: how the model is loaded, a key of `LOADING`.
+        folder: what `save` wrote; tokenizers and provenance.json are told of where present.
+        scores: figures on the test text, as the pipeline writes them to metrics/.
+        kind: how the model is loaded, a key of `LOADING`; None is this package's own format.
         name: the folder or file that is loaded, as the card's reader will call it.
 
     Raises:
-        InputError: no saved language model there.
+        InputError: no saved model there.
     """
     folder = Path(folder)
-    model = LanguageModel.load(folder)
     about = _read(folder / "provenance.json")
-    job = about.get("settings", {}).get("lm", {})
-    title = job.get("title", type(model).__name__)
+    job = next((part for part in about.get("settings", {}).values() if isinstance(part, dict) and "name" in part), {})
+    model = _vectors(folder, job) if (folder / "words.json").exists() else _network(folder)
+    loading = LOADING[kind or model.sort].replace("{folder}", name)
+    loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
+    shown = {label: scores[key] for key, label in SCORES.items() if key in scores} if scores else {}
+    shown |= {key: value for key, value in (scores or {}).items() if key.startswith("similarity_")}
     parts = [
-        f"# {title}",
-        _summary(model),
+        f"# {job.get('title') or model.kind.__name__}",
+        model.summary,
         "## Model",
-        _table("setting", model.config.model_dump(mode="json")),
+        _table("setting", model.settings),
         *_tokens(folder),
         "## Training",
         *_training(about, job),
         "## Scores",
-        "On the held-out test text." if scores else "None were given.",
-        *([_table("figure", {label: scores[key] for key, label in SCORES.items() if key in scores})] if scores else []),
+        "On the held-out test text." if shown else "None were given.",
+        _table("figure", shown),
         "## Use",
-        f"```python\n{LOADING[kind].format(folder=name)}\n```",
-        "The model knows the language of its training text only, and repeats what it says, prejudice included.",
+        f"```python\n{loading}\n```",
+        LIMITS[model.sort],
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _summary(model: LanguageModel) -> str:
-    described = (type(model).__doc__ or "").strip().splitlines()[0].rstrip(".")
-    size = f"{model.number_of_parameters():,} parameters, a vocabulary of {model.vocab_size:,} tokens"
-    return f"A language model, P(w_t | w_1 … w_{{t-1}}): {described}. {size[0].upper()}{size[1:]}."
+def _network(folder: Path) -> _Described:
+    path = folder / "config.json"
+    target = read_json(path).get("_target_")
+    if target is None:
+        raise InputError(f"{path}: not a saved model (lacks _target_)")
+    kind = locate(target)
+    sort = next((_BASES[base.__name__] for base in kind.__mro__ if base.__name__ in _BASES), "other")
+    model = kind.load(folder)
+    what, size = "", f"{model.number_of_parameters():,} parameters"
+    if sort == "lm":
+        what = "A language model, P(w_t | w_1 … w_{t-1}): "
+        size = f"{size}, a vocabulary of {model.vocab_size:,} tokens"
+    elif sort == "translator":
+        what = "A translator, P(y_t | y_1 … y_{t-1}, x): "
+        vocabularies = f"{model.source_vocab_size:,} source and {model.target_vocab_size:,} target tokens"
+        size = f"{size}, vocabularies of {vocabularies}"
+    return _Described(sort, kind, f"{what}{_first_line(kind)}. {size}.", model.config.model_dump(mode="json"))
+
+
+def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
+    words = read_json(folder / "words.json")
+    arrays = map_arrays(folder / "vectors.safetensors")
+    sparse = "shape" in arrays
+    V, D = arrays["shape"] if sparse else arrays["vectors"].shape
+    method = f"{_first_line(locate(job['_target_']))}. " if "_target_" in job else ""
+    stored = "stored sparse" if sparse else "dense"
+    summary = f"Word vectors. {method}{V:,} words × {D:,} dimensions, {stored}"
+    if words.get("kind") == "subword":
+        summary += ", and vectors of parts of words, from which unseen words get theirs"
+    return _Described(
+        "embedding", locate("langladder.embeddings.base.WordVectors"), f"{summary}.", job.get("model") or {}
+    )
+
+
+def _first_line(kind: type) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0].rstrip(".")
 
 
 def _tokens(folder: Path) -> list[str]:
-    path = folder / "tokenizer.json"
-    if not path.exists():
-        return []
-    tokenizer = Tokenizer.load(path)
-    return ["## Tokens", f"Tokenizer `{tokenizer.kind}`, {tokenizer.vocab_size:,} tokens (`tokenizer.json`)."]
+    lines = []
+    for file, what in (("tokenizer", "Tokenizer"), ("source", "Source tokenizer"), ("target", "Target tokenizer")):
+        path = folder / f"{file}.json"
+        if path.exists():
+            tokenizer = Tokenizer.load(path)
+            lines.append(f"{what} `{tokenizer.kind}`, {tokenizer.vocab_size:,} tokens (`{file}.json`).")
+    return ["## Tokens", *lines] if lines else []
 
 
 def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
@@ -98,10 +148,8 @@ def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
     traces = {"rung": job.get("name"), "seed": settings.get("seed"), "code": settings.get("code")} | inputs
     traces |= {"fingerprint": about.get("fingerprint")}
     how = job.get("training") or {}
-    return [
-        _table("provenance", {name: value for name, value in traces.items() if value is not None}),
-        _table("training setting", how) if how else "Fitted by counting, in one pass.",
-    ]
+    table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
+    return [table, _table("training setting", how)]
 
 
 def _table(column: str, rows: Mapping[str, Any]) -> str:

@@ -1,0 +1,39 @@
+"""Tokenizers as Hugging Face's `AutoTokenizer` reads them: tokenizer.json and tokenizer_config.json.
+
+tokenizer.json gets to know its specials, and what is put before and after a text; unless asked for specials, as this
+house never does, it cuts as before.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from langladder.artefacts import write_json, write_text
+from langladder.text.specials import BOS, EOS, PAD, SPELLINGS, UNK
+from langladder.text.tokenizers import Tokenizer
+
+SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
+"""Ids under Hugging Face's names."""
+
+
+def write_tokenizer(path: Path, tokenizer: Tokenizer, *, first: Sequence[int] = (), last: Sequence[int] = ()) -> None:
+    """Write tokenizer.json; the library then puts the specials `first` before a text and `last` after it."""
+    from tokenizers import AddedToken, processors
+    from tokenizers import Tokenizer as Backend
+
+    tokenizer.save(path)
+    backend = Backend.from_file(str(path))
+    backend.add_special_tokens([AddedToken(SPELLINGS[token], special=True) for token in (PAD, UNK, BOS, EOS)])
+    around = [*(SPELLINGS[token] for token in first), "$A", *(SPELLINGS[token] for token in last)]
+    used = [(SPELLINGS[token], token) for token in (*first, *last)]
+    backend.post_processor = processors.TemplateProcessing(single=around, special_tokens=used)
+    write_text(path, str(backend.to_str(pretty=True)) + "\n")
+
+
+def write_tokenizer_folder(
+    folder: Path, tokenizer: Tokenizer, *, length: int, first: Sequence[int] = (), last: Sequence[int] = ()
+) -> None:
+    """Write both files into an existing folder. `length`: the longest text that the model reads, in tokens."""
+    write_tokenizer(folder / "tokenizer.json", tokenizer, first=first, last=last)
+    names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
+    write_json(folder / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})

@@ -1,0 +1,74 @@
+"""How each kind of file or folder is loaded: the example of its model card. `{folder}` is what the reader calls it."""
+
+LOADING = {
+    "lm": """from langladder.models.base import LanguageModel
+
+model = LanguageModel.load("{folder}")
+model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | those before it)""",
+    "translator": """from langladder.models.translator import Translator
+
+model = Translator.load("{folder}")
+model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EOS → (B, T) log P of each next token""",
+    "other": """from {module} import {class}
+
+model = {class}.load("{folder}")""",
+    "embedding": """from langladder.embeddings.base import WordVectors
+
+vectors = WordVectors.load("{folder}")
+vectors.nearest(vectors.words[0])""",
+    "gpt2": """from transformers import AutoTokenizer, GPT2LMHeadModel
+
+model = GPT2LMHeadModel.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< bos >` before a text, as the model expects""",
+    "marian": """from transformers import AutoTokenizer, MarianMTModel
+
+model = MarianMTModel.from_pretrained("{folder}")
+source = AutoTokenizer.from_pretrained("{folder}")  # puts `< eos >` after a text, as the model expects
+target = AutoTokenizer.from_pretrained("{folder}", subfolder="target")
+found = model.generate(**source("the cat sleeps .", return_tensors="pt"))
+print(target.decode(found[0], skip_special_tokens=True))""",
+    "torch": """import json, torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+
+about, w = json.load(open("{folder}/config.json")), load_file("{folder}/model.safetensors")
+w |= {name: w[same] for name, same in about["shared"].items()}
+model = torch.nn.Transformer(**about["transformer"], batch_first=True).eval()
+if not about["transformer"]["norm_first"]:
+    model.encoder.norm = model.decoder.norm = None
+model.load_state_dict({name[12:]: w[name] for name in w if name.startswith("transformer.")})
+embed = lambda side, ids: about["scale"] * w[f"{side}.words"][ids] + w[f"{side}.positions"][: ids.shape[1]]
+source, target = (Tokenizer.from_file(f"{folder}/{side}.json") for side in ("source", "target"))
+memory = model.encoder(embed("source", torch.tensor([source.encode("the cat sleeps .").ids])))
+words = torch.tensor([[about["bos_token_id"]]])
+while words[0, -1] != about["eos_token_id"] and words.shape[1] < 100:
+    causal = model.generate_square_subsequent_mask(words.shape[1])
+    hidden = model.decoder(embed("target", words), memory, tgt_mask=causal)[:, -1]
+    words = torch.cat([words, (hidden @ w["output.weight"].T + w["output.bias"]).argmax(1, keepdim=True)], 1)
+print(target.decode(words[0].tolist()))""",
+    "torchscript": """import torch
+
+model = torch.jit.load("{folder}/model.pt")
+log_probs, state = model(tokens, model.first_state(len(tokens)))  # (B, T) ids → (B, T, V), to read on from""",
+    "onnx": """import numpy, onnxruntime
+
+model = onnxruntime.InferenceSession("{folder}/model.onnx")
+k, L, _, H = model.get_inputs()[1].shape
+state = numpy.zeros((k, L, len(tokens), H), numpy.float32)
+log_probs, state = model.run(None, {"tokens": tokens, "state": state})  # (B, T) ids → (B, T, V), to read on from""",
+    "onnx_transformer": """import numpy, onnxruntime
+
+encoder, step = (onnxruntime.InferenceSession(f"{folder}/{name}.onnx") for name in ("encoder", "decoder_step"))
+source = numpy.array([[5, 6, 3]])  # ids of the source, EOS last
+read = dict(zip([found.name for found in encoder.get_outputs()], encoder.run(None, {"source": source})))
+past = {f"past_{name}": read[name][:, :, :0] for name in read if name != "mask"}
+prefix = numpy.array([[2]])  # BOS
+while prefix[0, -1] != 3 and prefix.shape[1] < 100:
+    log_probs, attention, *kept = step.run(None, {"prefix": prefix, **read, **past})
+    past = dict(zip(past, kept))
+    prefix = numpy.concatenate([prefix, log_probs.argmax(1, keepdims=True)], 1)
+print(prefix[0])  # ids of target.json""",
+    "arpa": """import kenlm  # or SRILM, or langladder.models.arpa.read_arpa
+
+model = kenlm.Model("{folder}")""",
+}

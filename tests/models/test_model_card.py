@@ -1,0 +1,110 @@
+"""Every kind of model has a card, made of its folder alone; its loading example runs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+
+from langladder.artefacts import write_json
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.models.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.ctc import CTCRecognizer
+from langladder.models.kneser_ney import KneserNey
+from langladder.models.loading import LOADING
+from langladder.models.model_card import model_card
+from langladder.models.recurrent import RecurrentLM
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+from pipeline.work import Work
+
+IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)
+
+
+def n_gram(folder: Path) -> None:
+    model = KneserNey(KneserNey.Config(order=2), 7)
+    model.fit(TokenStream(IDS, np.array([0, len(IDS)])))
+    model.save(folder)
+
+
+def translator(folder: Path) -> None:
+    AttentionSeq2Seq(AttentionSeq2Seq.Config(width=8, embedding_dim=8, attention_width=8), 9, 11).save(folder)
+    for side, lines in (("source", ["a b c d e"]), ("target", ["f g h i j k l"])):
+        train_tokenizer(lines, TokenizerConfig(kind="word", vocab_size=None)).save(folder / f"{side}.json")
+
+
+MAKERS = {
+    "n-gram": n_gram,
+    "recurrent": lambda folder: RecurrentLM(RecurrentLM.Config(width=4, embedding_dim=4), 9).save(folder),
+    "translator": translator,
+    "dense": lambda folder: WordVectors(["a", "b"], np.eye(2, 3, dtype=np.float32)).save(folder),
+    "sparse": lambda folder: WordVectors(["a", "b"], csr_matrix(np.eye(2, 3, dtype=np.float32))).save(folder),
+    "ctc": lambda folder: CTCRecognizer(CTCRecognizer.Config(width=4), 3, 5).save(folder),
+}
+SAYS = {
+    "n-gram": ["A language model, P(w_t | w_1 … w_{t-1}): ", "a vocabulary of 7 tokens", "| order | 2 |"],
+    "recurrent": ["A language model", "a vocabulary of 9 tokens", "| cell | lstm |"],
+    "translator": [
+        "A translator, P(y_t | y_1 … y_{t-1}, x): ", "9 source and 11 target tokens",
+        "Source tokenizer `word`, 9 tokens", "Target tokenizer `word`, 11 tokens", "| attention_width | 8 |",
+    ],
+    "dense": ["Word vectors.", "2 words × 3 dimensions, dense.", "WordVectors.load", "words that were not there"],
+    "sparse": ["2 words × 3 dimensions, stored sparse."],
+    "ctc": ["Bidirectional recurrent network", "from langladder.models.ctc import CTCRecognizer"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_card_of_every_kind_of_model(tmp_path: Path, kind: str) -> None:
+    torch.manual_seed(0)
+    folder = tmp_path / kind
+    MAKERS[kind](folder)
+    card = model_card(folder, name=str(folder))
+    for line in [*SAYS[kind], "## Training\n\nNot recorded", "## Scores\n\nNone were given."]:
+        assert line in card, line
+    assert "{" not in card.replace("w_{t-1}", "").replace("y_{t-1}", "")
+    names: dict[str, Any] = {"tokens": torch.tensor([[BOS, 4, 5, EOS]]), "source": torch.tensor([[4, EOS]])}
+    (example,) = re.findall(r"(?s)```python\n(.*?)\n```", card)
+    exec(example, names | {"target": torch.tensor([[BOS, 5, EOS]])})
+
+
+def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
+    """Through the pipeline's own door; the same folder gives the same card, which names no place of this machine."""
+    n_gram(tmp_path / "model")
+    job = {"name": "kneser_ney", "title": "Kneser-Ney", "training": None}
+    provenance = {"fingerprint": "ab12", "inputs": {"tokens": "cd34"}, "settings": {"seed": 5, "code": "ef", "lm": job}}
+    open_work = Work("ab12", provenance, tmp_path / "checkpoints", run=None)  # type: ignore[arg-type]
+    open_work.write_provenance(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    for line in ("# Kneser-Ney\n", "| rung | kneser_ney |", "| seed | 5 |", "| input `tokens` | cd34 |"):
+        assert line in card, line
+    assert card == model_card(tmp_path / "model") and str(tmp_path) not in card
+
+
+def test_scores_of_each_ladder(tmp_path: Path) -> None:
+    translator(tmp_path / "translator")
+    figures = {"bleu": 43.21987, "chrf": 60.5, "signature": "nrefs:1|case:mixed", "sentences": 7}
+    card = model_card(tmp_path / "translator", figures)
+    assert "| BLEU | 43.22 |" in card and "nrefs:1\\|case:mixed" in card and "sentences" not in card
+    MAKERS["dense"](tmp_path / "vectors")
+    card = model_card(tmp_path / "vectors", {"analogy": 0.25, "similarity_nouns": 0.5})
+    assert "| analogies answered | 0.25 |" in card and "| similarity_nouns | 0.5 |" in card
+
+
+def test_no_card_of_what_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        model_card(tmp_path)
+    write_json(tmp_path / "config.json", {})
+    with pytest.raises(InputError, match="not a saved model"):
+        model_card(tmp_path)
+
+
+def test_every_example_is_python() -> None:
+    for kind, example in LOADING.items():
+        compile(example.replace("{module}", "m").replace("{class}", "C"), kind, "exec")
