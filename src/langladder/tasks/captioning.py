@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from langladder import schema
 from langladder.corpora.scenes import Described, SceneConfig, all_facts, generate_scenes
 from langladder.data.captioning import SceneCodes
 from langladder.models.captioner import Captioner, CaptionerConfig
-from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.sequence import SequenceTask
 from langladder.tasks.settings import TranslationTraining
@@ -24,8 +24,8 @@ CODES = "codes.json"
 class Captioning(SequenceTask):
     """Scenes of microworld and their sentences."""
 
-    Config: ClassVar[type[Config]] = CaptionerConfig
-    Data: ClassVar[type[Config]] = SceneConfig
+    Config: ClassVar[type[schema.Config]] = CaptionerConfig
+    Data: ClassVar[type[schema.Config]] = SceneConfig
     Training: ClassVar[type[TrainingConfig]] = TranslationTraining
 
     @cached_property
@@ -47,8 +47,8 @@ class Captioning(SequenceTask):
         codes = self.codes()
         torch.manual_seed(self.seed)
         model = Captioner(self.model_config, *codes.sizes)
-        streams = [codes.pairs(self._splits[split]) for split in ("train", "validation")]
-        result = train_translator(model, *streams, training, seed=self.seed, work=work, logger=logger)
+        train, validation = (codes.pairs(self._splits[split]) for split in ("train", "validation"))
+        result = train_translator(model, train, validation, training, seed=self.seed, work=work, logger=logger)
         model.save(folder)
         codes.save(folder / CODES)
         return result, model.number_of_parameters()

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from langladder.schema import Config
+from langladder import schema
 from langladder.tasks.optimisation import TrainingConfig
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class SequenceTask(ABC):
     """A task with the settings of its three parts."""
 
-    Config: ClassVar[type[Config]]
+    Config: ClassVar[type[schema.Config]]
     """Settings of the network."""
-    Data: ClassVar[type[Config]]
+    Data: ClassVar[type[schema.Config]]
     """Settings of what is drawn."""
     Training: ClassVar[type[TrainingConfig]]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from pydantic import Field
 
+from langladder import schema
 from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech
 from langladder.models.ctc import CTCConfig, CTCRecognizer
-from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.sequence import SequenceTask
 
@@ -27,8 +27,8 @@ class SpeechTraining(TrainingConfig):
 class SpeechRecognition(SequenceTask):
     """Spoken sentences of microworld."""
 
-    Config: ClassVar[type[Config]] = CTCConfig
-    Data: ClassVar[type[Config]] = SpeechConfig
+    Config: ClassVar[type[schema.Config]] = CTCConfig
+    Data: ClassVar[type[schema.Config]] = SpeechConfig
     Training: ClassVar[type[TrainingConfig]] = SpeechTraining
 
     @cached_property
