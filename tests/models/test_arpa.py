@@ -244,3 +244,47 @@ def test_missing_history_and_foreign_vocabulary_are_refused(tmp_path: Path) -> N
         write_arpa(path, fitted(KneserNey), TOKENS[:-1])
     with pytest.raises(InputError, match="no such file"):
         read_arpa(tmp_path / "none.arpa")
+
+
+@pytest.mark.parametrize(
+    ("cls", "order", "extra"),
+    [
+        (KneserNey, 3, {}),
+        (KneserNey, 2, {"modified": False}),
+        (KneserNey, 4, {"prune": [0, 1]}),
+        (KneserNey, 4, {"prune_entropy": 0.001}),
+        (WittenBell, 3, {}),
+        (AbsoluteDiscounting, 3, {}),
+        (Katz, 3, {}),
+    ],
+    ids=str,
+)
+def test_our_files_in_kenlm_parity(tmp_path: Path, cls, order, extra) -> None:
+    """KenLM's own score of every sentence, unknown words and odd spellings among them, and of its tokens."""
+    kenlm = pytest.importorskip("kenlm", reason="the library kenlm is not installed")
+    model = fitted(cls, order, **extra)
+    write_arpa(tmp_path / "model.arpa", model, TOKENS)
+    theirs = kenlm.Model(str(tmp_path / "model.arpa"))
+    assert theirs.order == order
+    rng = np.random.default_rng(7)
+    for length in (*range(8), 20):
+        words = [TOKENS[token] for token in rng.integers(4, V, length)]
+        if length > 3:
+            words[2] = "never-seen"
+        ours = log10_scores(model, TOKENS, words)
+        sentence = " ".join(spell(word) for word in words)
+        assert theirs.score(sentence) == pytest.approx(sum(ours), abs=1e-4)
+        tokens = [score for score, _, _ in theirs.full_scores(sentence)]
+        assert tokens == pytest.approx(ours, abs=1e-4)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["test.arpa", "toy0.arpa", "toy1.arpa"])
+def test_kenlms_files_in_kenlm_and_here_parity(name: str) -> None:
+    kenlm = pytest.importorskip("kenlm", reason="the library kenlm is not installed")
+    (model, tokens), theirs = read_arpa(reference(name)), kenlm.Model(str(reference(name)))
+    rng = np.random.default_rng(3)
+    for length in (*range(8), 20):
+        words = rng.choice(tokens[4:], length).tolist()
+        ours = sum(log10_scores(model, tokens, words))
+        assert theirs.score(" ".join(spell(word) for word in words)) == pytest.approx(ours, abs=1e-4)
