@@ -43,6 +43,7 @@ from langladder.corpora.world import Weighted, World, favour, numbered, world, z
 from langladder.schema import Config
 
 SCENES = {"tiny": 3_000, "small": 40_000, "base": 100_000}
+PATIENCE = 2_000
 MOST_HELD_OUT = 1_000  # scenes in validation and in test, each
 FOLDS = 10  # of the pairs of agent and deed: the first is the test's, the second the validation's
 NUMBERS = {"s": "one", "p": "many"}
@@ -144,14 +145,16 @@ def generate_scenes(config: SceneConfig, seed: int) -> dict[str, list[Described]
 
 
 def short_texts(size: Size, count: int, longest: int, rng: Random) -> list[str]:
-    """`count` different sentences of scenes, of at most `longest` characters, without their full stop."""
-    artist, found = _Artist(world(size)), dict[str, None]()
-    for _ in range(100 * count):
+    """`count` different sentences of scenes, of at most `longest` characters, without their full stop.
+
+    Fewer where `PATIENCE` draws in a row bring no new one.
+    """
+    artist, found, fruitless = _Artist(world(size)), dict[str, None](), 0
+    while len(found) < count and fruitless < PATIENCE:
         text = rng.choice(sentences(artist.world, artist.draw(rng))).removesuffix(" .")
-        if len(text) <= longest:
-            found[text] = None
-        if len(found) == count:
-            break
+        fruitless += 1
+        if len(text) <= longest and text not in found:
+            found[text], fruitless = None, 0
     return list(found)
 
 
