@@ -135,6 +135,7 @@ def _write(
                 output_names=[*found],
                 dynamic_shapes=tuple(shapes),
                 dynamo=True,
+                verbose=False,
             )
     finally:
         module.train(training)
