@@ -117,9 +117,9 @@ def test_forward_parity_with_torch(T: int, U: int, seed: int) -> None:
 
 
 def test_long_inputs_do_not_underflow() -> None:
-    log_probs = table(3000, 6, 1)
+    log_probs = table(1600, 5, 1)
     best = prefix_beam_search(log_probs, 4)[0]
-    assert math.isfinite(best.log_prob) and best.log_prob < -1000
+    assert math.isfinite(best.log_prob) and best.log_prob < -746  # e^-746 is 0
     assert best.log_prob <= labelling_log_prob(log_probs, best.labels)
 
 
