@@ -119,7 +119,7 @@ def map_plot(rung: EmbeddingRung, name: str) -> str | None:
             ncols=ceil(len(groups) / ceil(len(groups) / 6)),
             handletextpad=0.2,
         )
-        _place_labels(figure, axes, [(point.word, point.x, point.y) for point in rung.map])
+        place_labels(figure, axes, [(point.word, point.x, point.y) for point in rung.map])
         return to_svg(figure, name, f"Map of word vectors: {rung.title}")
 
 
@@ -129,7 +129,7 @@ _PLACES = ((5, 0, "left", "center"), (-5, 0, "right", "center"), (0, 5, "center"
 _MARK = 2.5  # half a mark, which a label must not touch
 
 
-def _place_labels(figure: Figure, axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
+def place_labels(figure: Figure, axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
     """Label the points in order, each at the first place where it hides neither point nor label; else not at all."""
     figure.draw_without_rendering()  # fixes the layout, so that places on the page are known
     spots = axes.transData.transform([(x, y) for _, x, y in points])  # (points, 2) in pixels

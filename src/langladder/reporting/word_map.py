@@ -7,7 +7,7 @@ from itertools import cycle
 from string import Template
 
 from langladder.evaluation.flat_map import FlatMap
-from langladder.reporting.plots import _place_labels
+from langladder.reporting.plots import place_labels
 from langladder.reporting.svg import MARKERS, drawing, hues, new_figure, to_file, visible
 
 _PAGE = Template("""<!DOCTYPE html>
@@ -43,7 +43,7 @@ def word_map_svg(found: FlatMap, groups: Mapping[str, str], label: str) -> str:
         axes.margins(0.06)
         if len(members) > 1:
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=min(6, len(members)))
-        _place_labels(figure, axes, [(word, x, y) for word, (x, y) in places.items()])
+        place_labels(figure, axes, [(word, x, y) for word, (x, y) in places.items()])
         svg = to_file(figure, label)
     for number, words in enumerate(members.values()):
         svg = _name_points(svg, f"words-{number}", words)
