@@ -1,8 +1,8 @@
 """Captions judged by the grammar: is a sentence one of those that describe the scene, and which facts does it say?
 
-    right      the caption is one of the grammar's sentences for the scene
-    facts      share of the scene's answers (who, what, whom, where, …) that are said, in the order of the sentence
-    BLEU       against all of the grammar's sentences
+right      the caption is one of the grammar's sentences for the scene
+facts      share of the scene's answers (who, what, whom, where, …) that are said, in the order of the sentence
+BLEU       against all of the grammar's sentences
 """
 
 from collections import Counter
@@ -60,7 +60,8 @@ def _scores(captions: list[str], allowed: list[list[str]], said: list[dict[str, 
 
 
 def _by_question(said: list[dict[str, bool]]) -> dict[str, dict[str, float]]:
-    asked = Counter(question for answers in said for question in answers)
+    longest_first = sorted(said, key=len, reverse=True)  # so that the questions stand in the order of the sentence
+    asked = Counter(question for answers in longest_first for question in answers)
     told = Counter(question for answers in said for question, answer in answers.items() if answer)
     return {question: {"asked": asked[question], "said": told[question] / asked[question]} for question in asked}
 

@@ -5,7 +5,8 @@
     L = −log P(l | x),   P(l | x) = Σ_{π : B(π) = l} ∏_t y_t(π_t)
 
 The sum over all alignments π is torch's `ctc_loss`; `decoding.ctc` has it as equations (the tests hold the two equal)
-and the map B. A network trained so is sure only where it must be: blanks nearly everywhere, a spike a letter.
+and the map B. Nothing in it asks how long a label lasts: a network may hold a letter while it sounds, or show it in one
+spike among blanks (Graves et al., figure 1). Only between equal letters a blank must stand.
 
 Shapes: B rows, T frames, D numbers a frame, H width (both directions together), A + 1 labels with the blank, U labels.
 """

@@ -1,4 +1,4 @@
-"""What a CTC network is sure of, frame by frame: blanks nearly everywhere, a spike a letter."""
+"""What a CTC network is sure of, frame by frame: a letter, or the blank."""
 
 from typing import TYPE_CHECKING
 
