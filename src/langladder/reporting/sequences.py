@@ -1,4 +1,4 @@
-"""The other shapes of sequence task on the page: captions of scenes, transcripts of speech and what they were read from."""
+"""The other shapes of sequence task on the page: captions of scenes, and transcripts of speech with their frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
