@@ -20,6 +20,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bleu import corpus_bleu
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.models.translator import Translator
+from langladder.reporting.inputs import read_curve
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
@@ -29,6 +30,7 @@ from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import BOS, EOS
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from pipeline.outputs import write_curve
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -195,6 +197,18 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
     assert BleuSample.spread(pairs, 30, tokenizer).bleu(model) == best
     (row,) = [row for row in result.curve if row.get("validation_bleu") == best][:1]
     assert result.best_validation_loss == row["validation_loss"]
+
+
+def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:
+    """Steps without a validation have an empty cell; who reads no BLEU reads the rest."""
+    rows = [
+        {"step": 5, "train_loss": 2.5, "validation_loss": None, "lr": 0.1},
+        {"step": 10, "train_loss": 2.0, "validation_loss": 2.25, "lr": 0.1, "validation_bleu": 12.5},
+    ]
+    write_curve(tmp_path / "curve.csv", rows)
+    lines = (tmp_path / "curve.csv").read_text().splitlines()
+    assert lines == ["step,train_loss,validation_loss,lr,validation_bleu", "5,2.5,,0.1,", "10,2.0,2.25,0.1,12.5"]
+    assert [point.validation_loss for point in read_curve(tmp_path / "curve.csv")] == [None, 2.25]
 
 
 def test_golden_bleu_of_the_sample(pairs: PairStream, tokenizer: Tokenizer) -> None:

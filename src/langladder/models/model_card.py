@@ -127,7 +127,7 @@ def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
 
 
 def _first_line(kind: type) -> str:
-    return (kind.__doc__ or "").strip().splitlines()[0].rstrip(".")
+    return (kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip(".")
 
 
 def _tokens(folder: Path) -> list[str]:
