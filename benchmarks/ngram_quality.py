@@ -1,7 +1,7 @@
 """Every n-gram method on WikiText-2 words: perplexity on validation and test text, size, time to fit.
 
-    python benchmarks/ngram_quality.py                  all methods, orders 3 and 5
-    python benchmarks/ngram_quality.py --order 5 --method "modified Kneser-Ney"
+    python benchmarks/language_models.py ngram-quality                  all methods, orders 3 and 5
+    python benchmarks/language_models.py ngram-quality --order 5 --method "modified Kneser-Ney"
 
 KenLM's figures for modified Kneser-Ney on the same files: 3-gram valid 247.66, test 230.89; 5-gram 239.98, 224.81.
 """
@@ -74,7 +74,3 @@ def main(folder: Path, order: tuple[int, ...], method: tuple[str, ...]) -> None:
             table.add_row(name, str(n), *figures, f"{sum(model.ngrams_per_order()):,}", f"{seconds:.2f}")
         table.add_section()
     Console(width=120).print(table)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """n-gram models against KenLM and NLTK on WikiText-2 words: time to build from the raw text, tokens scored a second.
 
-    python benchmarks/ngram_speed.py
+    python benchmarks/language_models.py ngram-speed
 
 Ours and NLTK's are measured in this run, medians of `--repeats`, on one core. NLTK is too slow for the whole text: it
 fits the first `--nltk-lines` lines and scores `--nltk-tokens` tokens. KenLM is not installed; its figures are quoted.
@@ -117,7 +117,3 @@ def main(folder: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: i
     table.add_row("tokens fitted a second", f"{fitted[0]:,.0f} (cpu {fitted[1]:,.0f})", "", f"{nltk_fitted:,.0f}")
     table.add_row("tokens scored a second", f"{scored[0]:,.0f} (cpu {scored[1]:,.0f})", "6–9 M", f"{nltk_scored:,.1f}")
     Console(width=110).print(table)
-
-
-if __name__ == "__main__":
-    main()

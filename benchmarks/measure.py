@@ -1,0 +1,95 @@
+"""What the benchmarks share: a clock on every step, the machine's speed at products, tables in Markdown."""
+
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+from rich.console import Console
+
+from langladder.data.batches import StepBatches
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Where the corpora lie, beside the repository; not part of it."""
+
+Batch = TypeVar("Batch")
+
+
+class Clocked(StepBatches[Batch], Generic[Batch]):
+    """Batches that note when each one is asked for: the time between two is one whole step, whatever loop drives it."""
+
+    def __init__(self, batches: StepBatches[Batch]) -> None:
+        self.batches = batches
+        self.stamps: list[float] = []
+        self.sizes: list[int] = []
+
+    def train(self, step: int) -> Batch:
+        """See `StepBatches.train`."""
+        self.stamps.append(time.perf_counter())
+        batch = self.batches.train(step)
+        self.sizes.append(self.batches.size(batch))
+        return batch
+
+    def validation(self) -> Sequence[Batch]:
+        """See `StepBatches.validation`."""
+        return self.batches.validation()
+
+    def size(self, batch: Batch) -> int:
+        """See `StepBatches.size`."""
+        return self.batches.size(batch)
+
+    def seconds_a_token(self, skip: int = 3) -> float:
+        """Median over the steps but the first ones and the last."""
+        spans = [after - before for before, after in zip(self.stamps, self.stamps[1:], strict=False)]
+        return statistics.median(s / size for s, size in list(zip(spans, self.sizes, strict=False))[skip:])
+
+    def mean_tokens_per_second(self, skip: int = 3) -> float:
+        """Over the same steps together, for batches whose shapes differ."""
+        return sum(self.sizes[skip:-1]) / (self.stamps[-1] - self.stamps[skip])
+
+    def tokens_per_second(self, skip: int = 3) -> float:
+        """Its inverse."""
+        return 1 / self.seconds_a_token(skip)
+
+
+def median_seconds(work: Callable[[], Any], repeats: int = 7) -> float:
+    """Median time of `repeats` calls, after one that is not counted."""
+    work()
+    spans = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        spans.append(time.perf_counter() - started)
+    return statistics.median(spans)
+
+
+def product_speed(size: int = 2048) -> float:
+    """Floating-point operations a second of a large square product in float32: what this machine can do."""
+    a, b, c = (torch.randn(size, size) for _ in range(3))
+    return 2 * size**3 / median_seconds(lambda: torch.mm(a, b, out=c))
+
+
+def machine(threads: int) -> str:
+    """One line about where the figures come from."""
+    found = torch.cpu.get_capabilities()
+    bf16 = "bf16 instructions" if found.get("avx512_bf16") or found.get("amx_bf16") else "no bf16 instructions"
+    level = torch.backends.cpu.get_cpu_capability()
+    return f"{platform.machine()}, {level}, {bf16}, {threads} threads, torch {torch.__version__}"
+
+
+def markdown(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> None:
+    """Print a table that can be put into a document as it is."""
+    lines = [f"### {title}", "", " | ".join(["", *head, ""]).strip()]
+    lines.append("|" + "|".join([" --- ", *[" ---: "] * (len(head) - 1)]) + "|")
+    lines += [" | ".join(["", *row, ""]).strip() for row in rows]
+    lines += ["", *notes]
+    Console(width=250, highlight=False, markup=False, soft_wrap=True).print("\n".join(lines) + "\n")
+
+
+def verdict(value: float, target: float, *, at_most: bool = False) -> str:
+    """The target, and whether it was met."""
+    met = value <= target if at_most else value >= target
+    return f"{'≤' if at_most else '≥'} {target:g}: {'met' if met else 'missed'}"

@@ -1,0 +1,234 @@
+"""Translation: how fast translators train and decode, beside plain loops of the same models, in one run.
+
+    python benchmarks/translation.py all            every part, each in a process of its own
+    python benchmarks/translation.py transformer    one part; --help names its options
+
+Pairs are Tatoeba's English and French, or microworld's where those are absent, in one BPE vocabulary. JoeyNMT and
+Hugging Face's Marian are not installed: a plain equivalent of the loop each of them runs stands in
+`plain_translation.py`. The plain side trains first, before this process is told to keep freed memory. Both sides make
+the same number of updates from the same number of pairs an update, so that they have seen as much when losses are
+compared.
+"""
+
+import gzip
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import click
+import numpy as np
+import torch
+from measure import DATA, Clocked, machine, markdown, verdict
+from plain_translation import (
+    PlainRNN,
+    PlainTransformer,
+    UnsortedBatches,
+    order_of_arrival,
+    plain_beam_search,
+    train_plain,
+    validation_loss,
+)
+
+from langladder.corpora.microworld import MicroworldConfig, generate_parallel
+from langladder.data.batches import StepBatches
+from langladder.data.translation import PairBatch, TranslationBatches, pad
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.translate import translate
+from langladder.models.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.transformer import Transformer
+from langladder.models.translator import Translator
+from langladder.tasks.optimisation import learning_rate, resolve_precision
+from langladder.tasks.settings import TranslationTraining
+from langladder.tasks.training import fit
+from langladder.tasks.translation import TranslationTask
+from langladder.text.corpus_ids import PairStream, Rows
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+
+HELD_OUT = 500
+ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
+
+folder = click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tatoeba-en-fr", show_default=True)
+threads = click.option("--threads", default=2, show_default=True)
+
+
+def text(path: Path) -> list[tuple[str, str]]:
+    """Sentence pairs in random order."""
+    if (path / "fra.txt.gz").is_file():
+        lines = gzip.decompress((path / "fra.txt.gz").read_bytes()).decode().splitlines()
+        pairs = [(source, target) for source, target, *_ in (line.split("\t") for line in lines)]
+    else:
+        table = generate_parallel(MicroworldConfig(size="small"))["train"]
+        pairs = list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+    order = np.random.default_rng(1).permutation(len(pairs))
+    return [pairs[place] for place in order]
+
+
+def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, int]:
+    """Training pairs, held-out pairs, and the size of their common vocabulary."""
+    pairs = text(path)[:60_000]
+    learnt = [side for pair in pairs[:20_000] for side in pair]
+    tokenizer = train_tokenizer(learnt, TokenizerConfig(kind="bpe_bytes", vocab_size=vocabulary))
+    sources, targets = (tokenizer.encode_lines(side) for side in zip(*pairs, strict=True))
+
+    def rows(column: list[np.ndarray]) -> Rows:
+        return Rows(np.concatenate(column), np.concatenate([[0], np.cumsum([len(row) for row in column])]))
+
+    whole = (
+        [np.append(row, EOS).astype(np.int32) for row in sources],
+        [np.concatenate([[BOS], row, [EOS]]).astype(np.int32) for row in targets],
+    )
+    train, held = (
+        PairStream(*(rows(side[part]) for side in whole)) for part in (slice(HELD_OUT, None), slice(HELD_OUT))
+    )
+    return train, held, tokenizer.vocab_size
+
+
+def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
+    """What `train_translator` does, under a clock."""
+    with tempfile.TemporaryDirectory() as work:
+        fit(TranslationTask(model, training), batches, training, seed=1, work=Path(work))
+    model.eval()
+
+
+def settings(steps: int, **chosen: object) -> TranslationTraining:
+    """Training settings of a benchmark: on the CPU, no validation before the end."""
+    shown = {"progress": False, "validate_every": steps, "checkpoint_every": steps}
+    return TranslationTraining.model_validate({"max_steps": steps, "accelerator": "cpu"} | ADAM | shown | chosen)
+
+
+def compare(
+    title: str, model: Translator, plain: torch.nn.Module, path: Path, training: TranslationTraining, target: float
+) -> None:
+    """Train both sides and print the table."""
+    pairs, held, _ = corpus(path)
+    sorted_batches = TranslationBatches(
+        pairs, None, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1
+    )
+    rows = round(len(pairs) / sorted_batches.batches_per_epoch())
+    clocks = [Clocked(UnsortedBatches(pairs, rows, seed=1)), Clocked(sorted_batches)]
+    steps = training.max_steps
+    first, second = training.betas
+    rate = partial(learning_rate, training)
+    train_plain(plain, clocks[0], range(steps), rate, betas=(first, second), clip=training.clip_norm or np.inf)
+    train(model, clocks[1], training)
+    plain.eval()
+    ends = TranslationBatches(pairs, held, batch_tokens=4096, max_length=200, seed=1).validation()
+    losses = [validation_loss(side, list(ends)) for side in (plain, model)]
+    theirs, ours = (clock.mean_tokens_per_second() for clock in clocks)
+    seen = [sum(clock.sizes) for clock in clocks]
+    markdown(
+        f"{title}, {steps} updates of about {rows} pairs",
+        ["", "plain torch, unsorted", "langladder", "ratio", "target"],
+        [
+            [
+                "training target tokens/s",
+                f"{theirs:,.0f}",
+                f"{ours:,.0f}",
+                f"{ours / theirs:.2f} ×",
+                verdict(ours / theirs, target),
+            ],
+            ["target tokens seen", *(f"{count:,}" for count in seen), f"{seen[1] / seen[0]:.2f} ×", ""],
+            ["held-out loss a token", *(f"{loss:.3f}" for loss in losses), f"{losses[1] / losses[0] - 1:+.1%}", ""],
+        ],
+        [f"{machine(torch.get_num_threads())}; ours in {resolve_precision(training)}"],
+    )
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    """See the module."""
+
+
+@main.command()
+@folder
+@click.option("--steps", default=50, show_default=True)
+@click.option("--batch-tokens", default=4096, show_default=True, help="cells of a batch: pairs × longest side")
+@threads
+def transformer(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
+    """Transformer (3 + 3 layers, 256/512, 8 heads) against torch.nn.Transformer in a bare loop."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    V = corpus(folder)[2]
+    plain = PlainTransformer(vocab_size=V, width=256, heads=8, layers=3, inner=512, dropout=0.1)
+    model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.1), V, V)
+    training = settings(steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens)
+    compare(f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}", model, plain, folder, training, 3)
+
+
+@main.command()
+@folder
+@click.option("--steps", default=30, show_default=True)
+@click.option("--batch-tokens", default=2048, show_default=True, help="cells of a batch: pairs × longest side")
+@threads
+def attention(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
+    """Attention seq2seq (GRU 256, additive attention) against a decoder that loops over whole steps."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    V = corpus(folder)[2]
+    plain = PlainRNN(vocab_size=V, embedding=256, width=256, attention=256)
+    config = AttentionSeq2Seq.Config(width=256, embedding_dim=256, attention_width=256, dropout=0.0)
+    training = settings(steps, lr=2e-3, warmup_steps=min(10, steps), batch_tokens=batch_tokens)
+    compare(f"Attention seq2seq, GRU 256, V = {V:,}", AttentionSeq2Seq(config, V, V), plain, folder, training, 3)
+
+
+@main.command()
+@folder
+@click.option("--steps", default=250, show_default=True, help="of training before; an untrained model never ends")
+@click.option("--sentences", default=192, show_default=True)
+@click.option("--rows", default=32, show_default=True, help="sentences a batch of the plain search")
+@threads
+def beam(folder: Path, steps: int, sentences: int, rows: int, threads: int) -> None:
+    """Beam search of width 5 against the search of Hugging Face's generate."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    pairs, held, V = corpus(folder)
+    model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.0), V, V)
+    training = settings(steps, lr=1e-3, warmup_steps=min(50, steps), batch_tokens=2048)
+    train(model, TranslationBatches(pairs, None, batch_tokens=2048, max_length=60, seed=1), training)
+    sources = [held.source.row(row) for row in range(sentences)]
+    lengths = np.array([len(source) for source in sources])
+    started = time.perf_counter()
+    theirs: list[list[int]] = []
+    for part in order_of_arrival(lengths, rows):
+        limit = int(2 * lengths[part].max() + 10)
+        theirs += plain_beam_search(model, pad([sources[row] for row in part]), width=5, alpha=0.7, limit=limit)
+    plain_seconds = time.perf_counter() - started
+    started = time.perf_counter()
+    ours = translate(model, sources, BeamConfig(width=5, alpha=0.7))
+    seconds = time.perf_counter() - started
+    same = np.mean([found[0].tokens == tokens for found, tokens in zip(ours, theirs, strict=True)])
+    words = [sum(len(tokens) for tokens in side) for side in (theirs, [found[0].tokens for found in ours])]
+    markdown(
+        f"Beam search, width 5, α = 0.7, {sentences} sentences, Transformer of 3 + 3 layers after {steps} updates",
+        ["", "as generate does", "langladder", "ratio", "target"],
+        [
+            [
+                "sentences/s",
+                f"{sentences / plain_seconds:.1f}",
+                f"{sentences / seconds:.1f}",
+                f"{plain_seconds / seconds:.2f} ×",
+                verdict(plain_seconds / seconds, 2),
+            ],
+            ["tokens found", *(f"{count:,}" for count in words), f"{same:.0%} of the sentences alike", ""],
+        ],
+        [
+            f"{machine(threads)}; fp32. Plain: {rows} sentences a batch as they come, "
+            "all carried along until the last one is done."
+        ],
+    )
+
+
+@main.command(name="all")
+def everything() -> None:
+    """Every part, one after the other."""
+    for part in ("transformer", "attention", "beam"):
+        subprocess.run([sys.executable, __file__, part], check=True)
+
+
+if __name__ == "__main__":
+    main()
