@@ -30,7 +30,6 @@ from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import BOS, EOS
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
-from pipeline.outputs import write_curve
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -201,6 +200,8 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
 
 def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:
     """Steps without a validation have an empty cell; who reads no BLEU reads the rest."""
+    from pipeline.outputs import write_curve  # here, since the process that is killed imports this file from its folder
+
     rows = [
         {"step": 5, "train_loss": 2.5, "validation_loss": None, "lr": 0.1},
         {"step": 10, "train_loss": 2.0, "validation_loss": 2.25, "lr": 0.1, "validation_bleu": 12.5},
