@@ -5,10 +5,10 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from langladder.errors import InputError
 from langladder.schema import Config
@@ -62,6 +62,12 @@ class Choices(Config):
     sequence: Changes = Field(default_factory=dict)
     experiment: Changes = Field(default_factory=dict)
     probe: Changes = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _probes_have_models(self) -> Self:
+        if self.probes and not self.lms:
+            raise ValueError(f"probes={self.probes} look into the trained models of lms, which is empty")
+        return self
 
     def rungs(self, group: str) -> list[str]:
         """Names listed for a ladder, e.g. `lm`."""

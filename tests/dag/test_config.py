@@ -78,6 +78,10 @@ def test_config_files_are_short() -> None:
         ({"size": "enormous"}, ["size/enormous", "base"]),
         ({"lms": ["lstm", "lstn"]}, ["lm/lstn", "lstm"]),
         ({"lms": ["../size/tiny"]}, ["lm"]),
+        (
+            {"experiment": {"copy_task": {"settings": {"delay": [5]}}}},
+            ["experiment.settings.delay", "unknown key", "conf/experiment/copy_task.yaml"],
+        ),
     ],
     ids=lambda value: str(value)[:50],
 )
@@ -112,6 +116,7 @@ def _with(original, extra):
         ("sede: 1", ["sede", "unknown key", "params.yaml"]),
         ("lms: lstm", ["lms", "list"]),
         ("seed: [1", ["params.yaml"]),
+        ("lms: []", ["probes", "lms", "empty"]),
     ],
 )
 def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,10 +40,13 @@ def test_repro_makes_everything(project: Path) -> None:
         "embed@skipgram",
         "train_lm@lstm",
         "evaluate_translator@attention",
+        "experiment@gradient_flow",
+        "probe@agreement",
         "report",
     } <= ran(output)
     page = (project / "reports" / "index.html").read_text()
     assert "LSTM" in page and "BLEU" in page
+    assert "Gradient by distance" in page and "claim-agreement" in page
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
     assert ladder
     scores = json.loads((project / "metrics" / "lm" / "lstm.json").read_text())
@@ -67,12 +70,24 @@ def test_nothing_tracked_depends_on_the_moment_or_the_machine(project: Path) -> 
 
 def test_an_edit_runs_only_what_it_touches(project: Path) -> None:
     edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
-    assert ran(run(project, "dvc", "repro")) == {"resolve", "train_lm@lstm", "evaluate_lm@lstm", "report"}
+    assert ran(run(project, "dvc", "repro")) == {
+        "resolve",
+        "train_lm@lstm",
+        "evaluate_lm@lstm",
+        "probe@agreement",
+        "report",
+    }
 
 
 def test_a_new_rung_runs_alone(project: Path) -> None:
     edit(project / "params.yaml", "- lstm", "- lstm\n- gpt")
-    assert ran(run(project, "dvc", "repro")) == {"resolve", "train_lm@gpt", "evaluate_lm@gpt", "report"}
+    assert ran(run(project, "dvc", "repro")) == {
+        "resolve",
+        "train_lm@gpt",
+        "evaluate_lm@gpt",
+        "probe@agreement",
+        "report",
+    }
 
 
 def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:

@@ -51,7 +51,7 @@ def test_parameters_golden_one_to_three_to_four() -> None:
 @pytest.mark.parametrize(("lstm", "holds"), [(4.1, True), (2.0, False)])
 def test_the_times_verdict_follows_the_numbers(lstm: float, holds: bool) -> None:
     parameters = {"rnn": [10], "gru": [30], "lstm": [40]}
-    found = recurrent_cost.findings([64], parameters, {"rnn": [1e-6], "gru": [3e-6], "lstm": [lstm * 1e-6]})  # type: ignore[arg-type]
+    found = recurrent_cost.findings([64], parameters, {"rnn": [1e-6], "gru": [3e-6], "lstm": [lstm * 1e-6]})
     assert found.holds is True
     assert found.timed is not None
     assert found.timed.holds is holds

@@ -97,10 +97,11 @@ def findings(found: dict[str, Shares], counted: set[str]) -> Findings:
     above = {name: share - 2 * _error(share, count) > CHANCE for name, (share, count) in far.items()}
     networks, ngrams = [n for n in far if n not in counted], [n for n in far if n in counted]
     holds = all(above[n] for n in networks) and not any(above[n] for n in ngrams) if networks and ngrams else None
-    said = ", ".join(f"{name} {share:.0%}" for name, (share, _) in far.items()) or "no pairs were given"
+    said = ", ".join(f"{name} {share:.0%}" for name, (share, _) in far.items())
+    measured = f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."
     return Findings(
         holds=holds,
-        verdict=opened(holds, f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."),
+        verdict=opened(holds, measured if far else "paths.agreement holds no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],
         rows=[
             [name, *(rounded(shares[k][0]) if k in shares else None for k in distances)]

@@ -21,8 +21,8 @@ MUCH = 1.02  # perplexities within this factor are called alike
 class BpttLengthConfig(TextConfig):
     """Settings of `BpttLength`."""
 
-    lengths: list[int] = Field(default=[1, 2, 4, 8, 16, 32, 64], min_length=2)  # T, rising
-    tokens_a_step: int = Field(default=512, ge=1)  # B · T
+    lengths: list[int] = Field(default=[1, 2, 4, 16, 64], min_length=2)  # T, rising
+    tokens_a_step: int = Field(default=256, ge=1)  # B · T
 
     @model_validator(mode="after")
     def _lengths_divide(self) -> "BpttLengthConfig":
@@ -46,7 +46,7 @@ class BpttLength(Experiment):
         found: dict[int, float] = {}
         for length in config.lengths:
             size = {"sequence_length": length, "batch_size": config.tokens_a_step // length}
-            found[length] = fit(RecurrentLM, settings, data, config, seed=seed, **size).perplexity
+            found[length] = fit(RecurrentLM, settings, data, config, seed=seed, changes=size).perplexity
             progress(f"length {length}: perplexity {found[length]:.2f}")
         return findings(found)
 

@@ -116,7 +116,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings
         if name not in orders and len(beyond) > 1:
             gains[name] = beyond[0] / beyond[-1]
     holds = all(gain > GAIN for gain in gains.values()) if gains and orders else None
-    said = ", ".join(f"{name} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items()) or "nothing"
+    said = ", ".join(f"{name} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items()) or "an unknown share: there is no network"
     contexts = list(next(iter(found.values()), {}))
     return Findings(
         holds=holds,

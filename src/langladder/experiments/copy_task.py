@@ -39,11 +39,11 @@ class CopyConfig(ExperimentConfig):
     delays: list[int] = Field(default=[5, 10, 50, 100], min_length=1)
     symbols: int = Field(default=8, ge=2)  # K
     length: int = Field(default=3, ge=1)  # n
-    width: int = Field(default=64, ge=4)  # H
+    width: int = Field(default=48, ge=4)  # H
     max_steps: int = Field(default=600, ge=2)  # at effort 1, the same for all
-    batch_size: int = Field(default=32, ge=1)
-    lr: float = Field(default=0.003, gt=0)
-    test_rows: int = Field(default=256, ge=1)
+    batch_size: int = Field(default=16, ge=1)
+    lr: float = Field(default=0.005, gt=0)
+    test_rows: int = Field(default=128, ge=1)
 
 
 class Reader(nn.Module):
@@ -114,7 +114,7 @@ class CopyTask(Experiment):
         steps = config.steps(config.max_steps)
         training = TrainingConfig(lr=config.lr, max_steps=steps, warmup_steps=steps // 20, betas=[0.9, 0.98])
         train(model, loss, training)
-        tokens = copy_rows(config.test_rows, config.symbols, length, delay, rows)
+        tokens = copy_rows(config.fewer(config.test_rows), config.symbols, length, delay, rows)
         with torch.no_grad():
             said = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
         return float((said == tokens[:, :length]).double().mean())

@@ -20,7 +20,7 @@ from langladder.models.kneser_ney import KneserNey
 class DataSizeConfig(TextConfig):
     """Settings of `DataSize`."""
 
-    shares: list[float] = Field(default=[0.125, 0.25, 0.5, 1.0], min_length=2)  # of the training text, rising
+    shares: list[float] = Field(default=[1 / 64, 1 / 32, 1 / 16, 1 / 8], min_length=2)  # of the training text, rising
     order: int = Field(default=3, ge=2, le=6)  # of the n-gram
 
 

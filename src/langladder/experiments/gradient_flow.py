@@ -73,7 +73,8 @@ def gradient_norms(network: RecurrentStack, x: torch.Tensor, direction: torch.Te
     hidden, _ = network(x)  # (B, T, H)
     (hidden[:, -1] @ direction).sum().backward()
     assert x.grad is not None
-    return x.grad.double().norm(dim=2).mean(dim=0).flip(0)  # (T,)
+    norms: torch.Tensor = x.grad.double().norm(dim=2)  # (B, T)
+    return norms.mean(dim=0).flip(0)  # (T,)
 
 
 def findings(shares: dict[str, torch.Tensor]) -> Findings:

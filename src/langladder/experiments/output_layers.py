@@ -90,7 +90,7 @@ class OutputLayers(Experiment):
         steps = config.steps(config.max_steps)
         training = TrainingConfig(lr=config.lr, max_steps=steps, warmup_steps=steps // 20, betas=[0.9, 0.98])
         train(nn.ModuleList([embedding, head]), loss, training)
-        words, following = text.draw(config.test_pairs)
+        words, following = text.draw(config.fewer(config.test_pairs))
         with torch.no_grad():
             own = -float(head.target_log_probs(embedding(words), following).double().mean())
         excess = own + float(text.log_probs(words, following).mean())
@@ -103,7 +103,7 @@ class OutputLayers(Experiment):
         taken = []
         head.train()
         hidden.requires_grad_()
-        for _ in range(self.config.passes + 1):
+        for _ in range(self.config.fewer(self.config.passes) + 1):
             started = time.perf_counter()
             head.loss(hidden, targets).backward()  # type: ignore[no-untyped-call]
             taken.append(time.perf_counter() - started)

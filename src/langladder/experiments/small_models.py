@@ -1,6 +1,7 @@
 """What the experiments that train small language models share: settings, training, perplexity on the test text."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -22,9 +23,9 @@ TITLES: dict[Network, str] = {"lstm": "LSTM", "gpt": "GPT"}
 class TextConfig(ExperimentConfig):
     """Settings of an experiment that trains language models on the corpus."""
 
-    width: int = Field(default=96, ge=4)  # of embeddings and hidden states
-    max_steps: int = Field(default=600, ge=2)  # at effort 1
-    batch_size: int = Field(default=16, ge=1)
+    width: int = Field(default=64, ge=4)  # of embeddings and hidden states
+    max_steps: int = Field(default=800, ge=2)  # at effort 1
+    batch_size: int = Field(default=8, ge=1)
     sequence_length: int = Field(default=32, ge=1)
     lr: float = Field(default=0.01, gt=0)  # of recurrent networks
     gpt_lr: float = Field(default=0.004, gt=0)  # of those with a bounded context
@@ -64,7 +65,7 @@ def fit(
     *,
     seed: int,
     text: TokenStream | None = None,
-    **changes: Any,
+    changes: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Build `kind` with `settings`, train it (or count), and measure it on the test text.
 
@@ -81,7 +82,7 @@ def fit(
     else:
         assert isinstance(model, NeuralLanguageModel), type(model)
         rate = config.lr if model.context is None else config.gpt_lr
-        losses = train_language_model(model, text, config.training(**{"lr": rate} | changes), seed=seed)
+        losses = train_language_model(model, text, config.training(**{"lr": rate} | dict(changes or {})), seed=seed)
     loss = loss_a_token(model, data.stream("test"), tokens=config.test_tokens)
     return Outcome(model.number_of_parameters(), math.exp(min(loss, 700.0)), losses)
 

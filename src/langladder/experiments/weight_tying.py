@@ -60,15 +60,18 @@ def findings(found: dict[tuple[Network, bool], list[Outcome]]) -> Findings:
         for name in names
     )
     titles = [TITLES[name] for name in names]
+    table = {
+        name: [
+            *(float(sizes[name, tied]) for tied in (True, False)),
+            *(mean(values[name, tied]) for tied in (True, False)),
+        ]
+        for name in names
+    }
     return Findings(
         holds=holds,
         verdict=opened(holds, f"tying spares {said}."),
         columns=["network", "parameters tied", "parameters untied", "perplexity tied", "perplexity untied"],
-        rows=[
-            [TITLES[name], *(float(sizes[name, tied]) for tied in (True, False))]
-            + [rounded(mean(values[name, tied])) for tied in (True, False)]
-            for name in names
-        ],
+        rows=[[TITLES[name], *map(rounded, cells)] for name, cells in table.items()],
         plots=[
             Plot(
                 title="Weight tying",
