@@ -50,6 +50,18 @@ test: setup ## set up, then run all tests
 test-readme: setup ## run every command of the README, in order, in a copy of the project (six minutes)
 	@pytest -m readme
 
+# An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
+$(VENV)-peers/ready: setup requirements-peers.lock
+	@$(PYTHON) -m venv $(VENV)-peers
+	@echo "import site; site.addsitedir('$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
+	  > "$$($(VENV)-peers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/langladder.pth"
+	@$(VENV)-peers/bin/pip install -q --no-deps -r requirements-peers.lock
+	@touch $@
+
+.PHONY: test-peers
+test-peers: $(VENV)-peers/ready ## compare with transformers, ONNX Runtime and KenLM too (160 MB more; compiles KenLM)
+	@$(VENV)-peers/bin/python -m pytest $$(grep -rl importorskip tests)
+
 .PHONY: lint
 lint: setup ## ruff (lint and format) and mypy --strict
 	@ruff check .

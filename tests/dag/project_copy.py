@@ -45,7 +45,9 @@ def copy_project(folder: Path) -> Path:
         check=False,
     )
     files = listed.stdout.splitlines() or [
-        str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if file.is_file() and ".venv" not in file.parts
+        str(file.relative_to(ROOT))
+        for file in ROOT.rglob("*")
+        if file.is_file() and not any(part.startswith(".venv") for part in file.parts)
     ]
     for name in files:
         if (ROOT / name).is_file() and name != "dvc.lock":
