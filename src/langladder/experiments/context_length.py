@@ -116,15 +116,15 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings
         if name not in orders and len(beyond) > 1:
             gains[name] = beyond[0] / beyond[-1]
     holds = all(gain > GAIN for gain in gains.values()) if gains and orders else None
-    said = ", ".join(f"{name} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items()) or "an unknown share: there is no network"
+    said = ", ".join(f"{name} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))
+    measured = (
+        f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
+        f"to {contexts[-1] if contexts else 0}, the perplexity falls by {said}."
+    )
     return Findings(
         holds=holds,
-        verdict=opened(
-            holds,
-            f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
-            f"to {contexts[-1] if contexts else 0}, the perplexity falls by {said}.",
-        ),
+        verdict=opened(holds, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
         rows=[[name, *(rounded(by[c]) for c in contexts)] for name, by in found.items()],
         plots=[
