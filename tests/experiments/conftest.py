@@ -1,4 +1,4 @@
-"""The smallest microworld, tokenised, with three models trained on it for a moment: what experiments read."""
+"""The smallest microworld, text and pairs, with three models trained on it for a moment: what experiments read."""
 
 import shutil
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from langladder.corpora.microworld import MicroworldConfig, generate_text, write_truth
+from langladder.corpora.microworld import MicroworldConfig, generate_parallel, generate_text, write_truth
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import train_language_model
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.encoding import encode_corpus, training_text
+from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tables import write_table
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
@@ -21,7 +21,7 @@ from langladder.text.tokenizers import TokenizerConfig
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    """Text, agreement pairs and models, as the stages leave them."""
+    """Text, sentence pairs, agreement pairs and models, as the stages leave them."""
     folder = tmp_path_factory.mktemp("experiments")
     source = MicroworldConfig(size="tiny", seed=1)
     tables = generate_text(source)
@@ -30,12 +30,23 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     write_truth(source, folder / "truth", tables["train"])
     tokenizer = train_tokenizer(training_text(folder / "clean"), TokenizerConfig(kind="bpe_bytes", vocab_size=400))
     encode_corpus(folder / "clean", tokenizer, folder / "tokens")
+    _write_pairs(source, folder)
     models = {name: folder / "models" / name for name in ("kneser_ney", "lstm", "gpt")}
-    found = Data(text=folder / "tokens", agreement=folder / "truth" / "agreement.jsonl", models=models)
+    agreement = folder / "truth" / "agreement.jsonl"
+    found = Data(text=folder / "tokens", parallel=folder / "pairs", agreement=agreement, models=models)
     _train(found, tokenizer.vocab_size)
     for model in models.values():
         shutil.copy(folder / "tokens" / "tokenizer.json", model / "tokenizer.json")
     return found
+
+
+def _write_pairs(source: MicroworldConfig, folder: Path) -> None:
+    clean = folder / "clean_pairs"
+    for split, table in generate_parallel(source).items():
+        write_table(clean / f"{split}.parquet", table)
+    shared = TokenizerConfig(kind="bpe_bytes", vocab_size=400)
+    tokenizer = train_tokenizer(training_sides(clean, ["source", "target"]), shared)
+    encode_pairs(clean, tokenizer, tokenizer, folder / "pairs")
 
 
 def _train(data: Data, vocab_size: int) -> None:

@@ -49,7 +49,7 @@ def evaluate_translator(
     return {
         "scores": scores,
         "search_errors": find_search_errors(outputs, found, sentences, log_probs, config).as_dict(),
-        "by_length": _by_length(words, outputs, references),
+        "by_length": bleu_by_length(words, outputs, references),
         "examples": [_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
         "outputs": outputs,
     }
@@ -94,7 +94,12 @@ def _examples(words: np.ndarray) -> list[int]:
     return [int(order[int(place)]) for place in np.linspace(0.1, 0.95, min(EXAMPLES, len(order))) * (len(order) - 1)]
 
 
-def _by_length(words: np.ndarray, outputs: list[str], references: list[list[str]]) -> list[dict[str, Any]]:
+def bleu_by_length(words: np.ndarray, outputs: list[str], references: list[list[str]]) -> list[dict[str, Any]]:
+    """BLEU of each of `BUCKETS` that has sentences, as {"length", "sentences", "bleu"}.
+
+    Args:
+        words: (N,) words of each source.
+    """
     rows = []
     for low, high in BUCKETS:
         inside = np.flatnonzero((words >= low) & (words <= (high or words.max())))

@@ -1,0 +1,96 @@
+"""What a fixed vector costs by the length of the sentence (Bahdanau, Cho & Bengio 2015, figure 2; Cho et al. 2014b).
+
+    without attention   P(y_t | y_<t, x) = g(s_t),        s_0 = the encoder's last state: H numbers for any sentence
+    with attention      P(y_t | y_<t, x) = g(s_t, c_t),   c_t = Σ_j α_tj h_j: an annotation h_j for every word
+
+Both are trained on the same batches in the same order for the same number of steps, and translate the same test
+sentences greedily: as many of each range of lengths as there are, up to a limit.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from langladder import schema
+from langladder.evaluation.translation import BUCKETS, bleu_by_length
+from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, fit, small_translator
+from langladder.experiments.translation_judge import Judge
+from langladder.text.words import split_words
+
+FIXED: Network = "seq2seq"
+LEAST = 1.0
+"""BLEU of the shortest sentences below which a translator has learned too little to tell anything."""
+
+
+class AttentionByLengthConfig(TranslationConfig):
+    """Settings of `AttentionByLength`."""
+
+    networks: list[Network] = Field(default=["seq2seq", "attention"], min_length=1)
+    fixed_lr: float = Field(default=0.01, gt=0)  # of seq2seq; `lr` is that of the others
+    a_length: int = Field(default=60, ge=1)  # test sentences of each range of lengths, at most
+
+
+class AttentionByLength(Experiment):
+    """BLEU by source length, a line a network."""
+
+    Config: ClassVar[type[schema.Config]] = AttentionByLengthConfig
+
+    def __init__(self, config: AttentionByLengthConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        config, found = self.config, {}
+        judge, words = by_length(Judge.open(data), config.fewer(config.a_length))
+        for name in config.networks:
+            lr = config.fixed_lr if name == FIXED else config.lr
+            model, _ = fit(*small_translator(name, config), data, config, seed=seed, lr=lr)
+            found[name] = bleu_by_length(words, judge.translations(model), judge.references)
+            progress(
+                f"{TITLES[name]}: BLEU " + ", ".join(f"{row['bleu']} of {row['length']} words" for row in found[name])
+            )
+        return findings(found)
+
+
+def by_length(judge: Judge, count: int) -> tuple[Judge, np.ndarray]:
+    """The first `count` sentences of each range of lengths, and the source words of each."""
+    words = np.array([len(split_words(sentence.text, "auto")) for sentence in judge.sentences])
+    ranges = [np.flatnonzero((words >= low) & (words <= (high or words.max()))) for low, high in BUCKETS]
+    chosen = np.concatenate([rows[:count] for rows in ranges])
+    return Judge([judge.sentences[i] for i in chosen], judge.tokenizer), words[chosen]
+
+
+def findings(found: dict[Network, list[dict[str, Any]]]) -> Findings:
+    """The claim holds where seq2seq's BLEU falls from the shortest to the longest sentences, and attention's less.
+
+    Falls are shares of the BLEU of the shortest, so that a weaker network is not credited with a small fall.
+    """
+    first, last = ({name: rows[place]["bleu"] for name, rows in found.items()} for place in (0, -1))
+    kept = {name: last[name] / first[name] if first[name] else 0.0 for name in found}
+    others = [name for name in found if name != FIXED]
+    able = FIXED in found and len(others) > 0 and min(first.values()) >= LEAST
+    holds = kept[FIXED] < 1 and all(kept[FIXED] < kept[name] for name in others) if able else None
+    lengths = [row["length"] for row in found[next(iter(found))]]
+    said = "; ".join(f"{TITLES[name]} from {first[name]:.1f} to {last[name]:.1f}" for name in found)
+    return Findings(
+        holds=holds,
+        verdict=opened(holds, f"from {lengths[0]} words to {lengths[-1]}, BLEU goes: {said}."),
+        columns=["source words", "sentences", *(f"BLEU, {TITLES[name]}" for name in found)],
+        rows=[
+            [length, float(rows[0]["sentences"]), *(rounded(row["bleu"]) for row in rows)]
+            for length, *rows in zip(lengths, *found.values(), strict=True)
+        ],
+        plots=[
+            Plot(
+                title="BLEU by length",
+                x_label="words of the source sentence",
+                y_label="BLEU (greedy)",
+                series=[series(TITLES[name], lengths, [row["bleu"] for row in rows]) for name, rows in found.items()],
+            )
+        ],
+        figures={f"{name}_bleu_of_longest": last[name] for name in found}
+        | {f"{name}_kept": rounded(share) or 0.0 for name, share in kept.items()},
+    )

@@ -1,0 +1,159 @@
+"""Where the norm stands, and how deep a Transformer may be (Xiong et al. 2020; Wang et al. 2019).
+
+    post-norm   x ← LN(x + F(x))      the gradient of the last layers is large at the beginning, whatever the depth:
+                                      large steps break the network unless the learning rate is warmed up
+    pre-norm    x ← x + F(LN(x))      the gradient is smaller, by √layers: it trains without a warm-up
+
+Small Transformers of several depths (of encoder and decoder each), with the norm in either place, with and without
+warm-up, see the same batches. A network is said to have failed where its loss does not get below that of a unigram
+model, that is where it has learned how frequent words are and no more, or not even that. A loss that is no number, or
+above that of guessing (log V), counts as guessing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from langladder import schema
+from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
+from langladder.experiments.small_translators import TranslationConfig, fit, small_translator
+from langladder.experiments.statistics import mean, spread
+from langladder.experiments.translation_judge import tokenizer
+from langladder.text.corpus_ids import PairStream
+from langladder.text.specials import BOS
+
+Norm = Literal["post", "pre"]
+
+
+class Setting(NamedTuple):
+    """One kind of network: where its norm stands, its layers, and whether the rate is warmed up."""
+
+    norm: Norm
+    layers: int
+    warm: bool
+
+    @property
+    def line(self) -> str:
+        """Its line in a plot."""
+        return f"{self.norm}-norm, {'warm-up' if self.warm else 'no warm-up'}"
+
+    @property
+    def key(self) -> str:
+        """Its figure in the metrics."""
+        return f"{self.norm}_{'warm' if self.warm else 'cold'}_{self.layers}_layers"
+
+
+class NormByDepthConfig(TranslationConfig):
+    """Settings of `NormByDepth`; `layers` is not used."""
+
+    depths: list[int] = Field(default=[2, 4, 8], min_length=2)
+    warmup: float = Field(default=0.5, gt=0, le=1)  # share of the steps, where there is a warm-up
+    seeds: int = Field(default=2, ge=1)
+
+
+class NormByDepth(Experiment):
+    """Loss after the same steps, by depth."""
+
+    Config: ClassVar[type[schema.Config]] = NormByDepthConfig
+
+    def __init__(self, config: NormByDepthConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        config = self.config
+        kind, base = small_translator("transformer", config)
+        guessing = math.log(tokenizer(data, "target").vocab_size)
+        steps, found = config.steps(config.max_steps), {}
+        norms: tuple[Norm, ...] = ("post", "pre")
+        for setting in (Setting(norm, n, warm) for warm in (True, False) for norm in norms for n in config.depths):
+            change = {"norm": setting.norm, "layers": setting.layers}
+            warmup, last = round(config.warmup * steps) if setting.warm else 0, []
+            for number in range(seed, seed + config.fewer(config.seeds)):
+                losses = fit(kind, base | change, data, config, seed=number, warmup_steps=warmup)[1]
+                last.append(end_loss(losses, guessing))
+            found[setting] = last
+            progress(f"{setting.line}, {setting.layers} layers: loss {mean(last):.3f}")
+        return findings(found, unigram_loss(data.pairs("train")))
+
+
+def end_loss(losses: Sequence[float], guessing: float) -> float:
+    """The mean of the last tenth of the losses; `guessing` where it is no number or more than that."""
+    value = mean(losses[-max(1, len(losses) // 10) :])
+    return min(value, guessing) if math.isfinite(value) else guessing
+
+
+def unigram_loss(pairs: PairStream) -> float:
+    """Entropy in nats of the target tokens by their frequency, EOS among them."""
+    count = np.bincount(pairs.target.ids)
+    count[BOS] = 0
+    share = count[count > 0] / count.sum()
+    return float(-(share * np.log(share)).sum())
+
+
+def findings(found: Mapping[Setting, Sequence[float]], unigram: float) -> Findings:
+    """The claim holds where, without warm-up, post-norm falls behind pre-norm as the network gets deeper.
+
+    That is: by more at the largest depth than at the smallest, and by more than twice the spread between seeds.
+    """
+    means = {setting: mean(losses) for setting, losses in found.items()}
+    noise = max(spread(losses) or 0.0 for setting, losses in found.items() if not setting.warm)
+    depths = sorted({setting.layers for setting in found})
+    behind = {n: means[Setting("post", n, False)] - means[Setting("pre", n, False)] for n in depths}
+    failed = {setting: sum(loss >= unigram for loss in losses) / len(losses) for setting, losses in found.items()}
+    # If even the shallow pre-norm network has learned nothing, nothing can be said of depth.
+    able = failed[Setting("pre", depths[0], False)] < 1
+    holds = behind[depths[-1]] > max(2 * noise, behind[depths[0]]) if able else None
+    deep = {setting.line: means[setting] for setting in found if setting.layers == depths[-1]}
+    said = ", ".join(f"{value:.2f} with {name}" for name, value in deep.items())
+    lost = sum(failed[setting] * len(found[setting]) for setting in found)
+    return Findings(
+        holds=holds,
+        verdict=opened(
+            holds,
+            f"at {depths[-1]} layers the loss is {said}; without warm-up post-norm is behind by "
+            + ", ".join(f"{value:.2f} at {n}" for n, value in behind.items())
+            + f" layers; {lost:.0f} of {sum(map(len, found.values()))} networks failed.",
+        ),
+        columns=["network", "layers", "loss a token", "± between seeds", "failed, share"],
+        rows=[
+            [one.line, float(one.layers), rounded(means[one]), rounded(spread(found[one])), failed[one]]
+            for one in found
+        ],
+        plots=[
+            Plot(
+                title="Loss by depth",
+                x_label="layers of encoder and decoder each",
+                y_label="training loss after the same steps, nats a token",
+                series=_lines(means, {one: spread(losses) for one, losses in found.items()}),
+                levels={"word frequencies alone": unigram},
+            ),
+            Plot(
+                title="Failed networks",
+                x_label="layers of encoder and decoder each",
+                y_label="share that does not beat word frequencies",
+                series=_lines(failed),
+            ),
+        ],
+        figures={one.key: rounded(value) or 0.0 for one, value in means.items()},
+    )
+
+
+def _lines(values: Mapping[Setting, float], errors: Mapping[Setting, float | None] | None = None) -> list[Series]:
+    """A line for each norm with and without warm-up, by depth."""
+    lines: dict[str, list[Setting]] = {}
+    for setting in values:
+        lines.setdefault(setting.line, []).append(setting)
+    return [
+        series(
+            line,
+            [s.layers for s in ones],
+            [values[s] for s in ones],
+            None if errors is None else [errors[s] for s in ones],
+        )
+        for line, ones in lines.items()
+    ]

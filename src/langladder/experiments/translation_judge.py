@@ -1,0 +1,70 @@
+"""What a translator is worth on test pairs: BLEU and exactness of its translations, loss of the references."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.translate import translate
+from langladder.evaluation.bleu import BleuConfig, corpus_bleu
+from langladder.evaluation.search_errors import Sentence, reference_log_probs
+from langladder.evaluation.translation import spread
+from langladder.experiments.experiment import Data
+from langladder.models.translator import Translator
+from langladder.text.tokenizers import Tokenizer
+
+
+def tokenizer(data: Data, side: Literal["source", "target"]) -> Tokenizer:
+    """The tokenizer of one side of the pairs."""
+    return Tokenizer.load(data.parallel / f"{side}.json")
+
+
+class Score(NamedTuple):
+    """Of greedy translations: BLEU (0 to 100) and the share of exact ones; of the references: nats a token."""
+
+    bleu: float
+    exact: float
+    loss: float
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss; e^700 at most."""
+        return math.exp(min(self.loss, 700.0))
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Test sentences, and what a translator makes of them; references read as the tokenizer decodes them."""
+
+    sentences: list[Sentence]
+    tokenizer: Tokenizer  # of the target
+
+    @classmethod
+    def open(cls, data: Data, count: int | None = None) -> Self:
+        """`count` test pairs, evenly spread; None: all."""
+        source, target = tokenizer(data, "source"), tokenizer(data, "target")
+        pairs = data.pairs("test")
+        rows = [
+            Sentence(one, two, source.decode(one), target.decode(two))
+            for one, two in map(pairs.pair, range(len(pairs)))
+        ]
+        return cls(rows if count is None else spread(rows, count), target)
+
+    @property
+    def references(self) -> list[list[str]]:
+        """Of each sentence the one there is."""
+        return [[sentence.reference] for sentence in self.sentences]
+
+    def translations(self, model: Translator, beam: BeamConfig | None = None) -> list[str]:
+        """The best translation of each sentence; None: greedily."""
+        found = translate(model, [sentence.source for sentence in self.sentences], beam or BeamConfig(width=1))
+        return [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+
+    def score(self, model: Translator) -> Score:
+        """See `Score`."""
+        outputs, references = self.translations(model), self.references
+        exact = sum(output == one for output, (one,) in zip(outputs, references, strict=True)) / len(outputs)
+        pairs = [(sentence.source, sentence.target) for sentence in self.sentences]
+        tokens = sum(len(target) - 1 for _, target in pairs)
+        loss = -float(reference_log_probs(model, pairs).sum()) / tokens
+        return Score(corpus_bleu(outputs, references, BleuConfig(bootstrap=0)), exact, loss)

@@ -1,0 +1,208 @@
+"""Experiments on sentence pairs: the shared training and scores, and verdicts that follow the numbers."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.evaluation.search_errors import SearchErrors, WidthResult
+from langladder.evaluation.translation import BUCKETS
+from langladder.experiments import (
+    attention_by_length,
+    beam_width,
+    heads,
+    length_normalisation,
+    norm_by_depth,
+    source_reversal,
+    translator_ablations,
+)
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
+from langladder.experiments.length_normalisation import Normalised
+from langladder.experiments.norm_by_depth import Setting
+from langladder.experiments.small_translators import Network, TranslationConfig, fit, small_translator
+from langladder.experiments.source_reversal import Measured
+from langladder.experiments.translation_judge import Judge, Score, tokenizer
+from langladder.models.translator import Translator
+
+NETWORKS: list[Network] = ["seq2seq", "attention", "transformer"]
+SMALL = TranslationConfig(width=16, max_steps=8, batch_tokens=128, layers=1)
+
+
+def trained(name: Network, data: Data) -> tuple[Translator, list[float]]:
+    return fit(*small_translator(name, SMALL), data, SMALL, seed=5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_training_parity_with_the_ladders(name: Network, data: Data, tmp_path: Path) -> None:
+    """The bare loop makes the steps that `tasks.translation` makes under Lightning."""
+    from langladder.tasks.translation import train_translator
+
+    bare, losses = trained(name, data)
+    kind, settings = small_translator(name, SMALL)
+    torch.manual_seed(5)
+    ladder = kind(kind.Config.model_validate(settings), bare.source_vocab_size, bare.target_vocab_size)
+    how = SMALL.training(precision="fp32", accelerator="cpu", log_every=1, validate_every=8, progress=False)
+    result = train_translator(ladder, data.pairs("train"), data.pairs("validation"), how, seed=5, work=tmp_path)
+    assert losses == pytest.approx([row["train_loss"] for row in result.curve], rel=1e-5)
+    for key, tensor in bare.state_dict().items():
+        torch.testing.assert_close(tensor, ladder.state_dict()[key], rtol=1e-4, atol=1e-6)
+
+
+def test_a_score_is_what_its_parts_are_alone(data: Data) -> None:
+    """Sentence by sentence, without padding, what `Judge` measures of all together."""
+    model, _ = trained("attention", data)
+    judge = Judge.open(data, 6)
+    alone = [Judge([sentence], judge.tokenizer) for sentence in judge.sentences]
+    together = judge.score(model)
+    tokens = [len(sentence.target) - 1 for sentence in judge.sentences]
+    losses = [one.score(model).loss for one in alone]
+    assert together.loss == pytest.approx(np.average(losses, weights=tokens), rel=1e-5)
+    assert judge.translations(model) == [text for one in alone for text in one.translations(model)]
+    assert together.exact == np.mean([one.score(model).exact for one in alone])
+
+
+def test_a_judge_reads_the_text_of_its_pairs(data: Data) -> None:
+    for sentence in Judge.open(data, 5).sentences:
+        source, target = (tokenizer(data, side) for side in ("source", "target"))
+        assert source.encode(sentence.text).tolist() == sentence.source[:-1].tolist()
+        assert target.encode(sentence.reference).tolist() == sentence.target[1:-1].tolist()
+
+
+def test_sentences_are_taken_from_every_range_of_lengths(data: Data) -> None:
+    judge, words = attention_by_length.by_length(Judge.open(data), 3)
+    assert words.tolist() == [len(sentence.text.split()) for sentence in judge.sentences]
+    for low, high in BUCKETS:
+        inside = (words >= low) & (words <= (high or words.max()))
+        assert inside.sum() <= 3
+    assert len({tuple(sentence.source.tolist()) for sentence in judge.sentences}) == len(words)
+
+
+def test_position_losses_add_up_to_the_loss_of_the_references(data: Data) -> None:
+    model, _ = trained("seq2seq", data)
+    judge = Judge.open(data, 8)
+    lengths = np.array([len(sentence.target) - 1 for sentence in judge.sentences])
+    losses = source_reversal.position_losses(model, judge, int(lengths.max()))
+    counts = np.array([(lengths > t).sum() for t in range(lengths.max())])
+    assert losses @ counts / lengths.sum() == pytest.approx(judge.score(model).loss, rel=1e-5)
+
+
+def test_unigram_loss_golden_of_the_training_targets(data: Data) -> None:
+    """The entropy of the tokens that are predicted, counted one by one."""
+    pairs = data.pairs("train")
+    tokens = [token for target in pairs.target for token in target[1:].tolist()]
+    counts = [tokens.count(token) for token in set(tokens)]
+    expected = -sum(count / len(tokens) * math.log(count / len(tokens)) for count in counts)
+    assert norm_by_depth.unigram_loss(pairs) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [([9.0, 4.0], 4.0), ([9.0] * 10 + [1.0, 3.0] * 5, 2.0), ([9.0, math.nan], 7.0), ([9.0, 8.0], 7.0)],
+)
+def test_what_is_no_number_counts_as_guessing(losses: list[float], expected: float) -> None:
+    assert norm_by_depth.end_loss(losses, 7.0) == expected
+
+
+def lengths(fixed: list[float], attention: list[float]) -> Findings:
+    def rows(bleus: list[float]) -> list[dict[str, object]]:
+        return [{"length": f"{i}", "sentences": 9, "bleu": bleu} for i, bleu in enumerate(bleus)]
+
+    return attention_by_length.findings({"seq2seq": rows(fixed), "attention": rows(attention)})
+
+
+def reversal(backwards: list[float], by_position: list[float]) -> Findings:
+    return source_reversal.findings(
+        Measured([3.0, 3.1], [5.0, 5.0], [3.0] * 6), Measured(backwards, [6.0, 6.0], by_position)
+    )
+
+
+def norms(post: dict[int, float], pre: dict[int, float], noise: float = 0.1) -> Findings:
+    sides: tuple[tuple[norm_by_depth.Norm, dict[int, float]], ...] = (("post", post), ("pre", pre))
+    found = {
+        Setting(norm, layers, warm): [loss - noise, loss + noise] if not warm else [2.0, 2.0]
+        for warm in (True, False)
+        for norm, losses in sides
+        for layers, loss in losses.items()
+    }
+    return norm_by_depth.findings(found, unigram=6.0)
+
+
+def scores(*losses: float) -> list[Score]:
+    return [Score(10.0, 0.5, loss) for loss in losses]
+
+
+def widths(bleus: list[float], search: list[int], seconds: tuple[float, ...] = (1.0, 2.0, 3.0)) -> Findings:
+    rows = zip((1, 5, 20), bleus, search, seconds, strict=True)
+    return beam_width.findings([WidthResult(k, b, -1.0, SearchErrors(50, 20, n, 20 - n), s) for k, b, n, s in rows])
+
+
+def alphas(*rows: tuple[float, float]) -> Findings:
+    return length_normalisation.findings({i / 2: Normalised(*row) for i, row in enumerate(rows)})
+
+
+def ablations(bare: float, unscaled: float) -> Findings:
+    variants = {"whole": scores(1.0, 1.1), "no positions": scores(bare, bare), "no 1/√d": scores(unscaled, unscaled)}
+    return translator_ablations.findings(variants)
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        (lengths([40.0, 10.0], [80.0, 60.0]), True),
+        (lengths([40.0, 30.0], [80.0, 40.0]), False),
+        (lengths([40.0, 41.0], [80.0, 85.0]), False),
+        (lengths([0.5, 0.1], [80.0, 60.0]), None),
+        (reversal([2.0, 2.1], [1.0] * 3 + [2.8] * 3), True),
+        (reversal([2.0, 2.1], [2.8] * 3 + [1.0] * 3), False),
+        (reversal([3.0, 3.0], [1.0] * 3 + [2.8] * 3), False),
+        (norms({2: 3.0, 8: 6.5}, {2: 3.0, 8: 3.0}), True),
+        (norms({2: 3.5, 8: 3.4}, {2: 3.0, 8: 3.0}), False),
+        (norms({2: 3.0, 8: 3.1}, {2: 3.0, 8: 3.0}), False),
+        (norms({2: 6.5, 8: 6.5}, {2: 6.5, 8: 6.5}), None),
+        (heads.findings({1: scores(2.0, 2.1), 4: scores(1.5, 1.5), 8: scores(2.5, 2.5)}), True),
+        (heads.findings({1: scores(2.0, 2.1), 4: scores(1.95, 1.95), 8: scores(2.5, 2.5)}), False),
+        (ablations(2.0, 1.5), True),
+        (ablations(2.0, 1.1), False),
+        (ablations(0.9, 1.5), False),
+        (widths([30.0, 33.0, 33.2], [9, 2, 1]), True),
+        (widths([30.0, 33.0, 35.0], [9, 2, 1]), False),
+        (widths([30.0, 33.0, 33.0], [2, 2, 3]), False),
+        (widths([30.0, 33.0, 33.0], [0, 0, 0]), None),
+        (alphas((30.0, 0.9), (33.0, 0.95), (32.0, 1.0)), True),
+        (alphas((30.0, 0.9), (29.0, 0.95), (28.0, 1.0)), False),
+        (alphas((30.0, 1.01), (33.0, 1.02), (32.0, 1.03)), False),
+    ],
+)
+def test_verdicts_follow_the_numbers(found: Findings, holds: bool | None) -> None:
+    assert found.holds is holds
+    opening = {True: "It holds", False: "It does not hold", None: "It cannot be said"}
+    assert found.verdict.startswith(opening[holds])
+
+
+def test_the_deep_networks_losses_are_named_in_the_verdict() -> None:
+    found = norms({2: 3.0, 8: 6.5}, {2: 3.0, 8: 3.25}, noise=0.25)
+    assert "6.50 with post-norm, no warm-up, 3.25 with pre-norm, no warm-up" in found.verdict
+    assert "behind by 0.00 at 2, 3.25 at 8 layers; 2 of 16 networks failed" in found.verdict
+
+
+@pytest.mark.parametrize(("seconds", "holds"), [((1.0, 2.0, 3.0), True), ((1.0, 3.0, 2.0), False)])
+def test_the_times_verdict_follows_the_clock(seconds: tuple[float, ...], holds: bool) -> None:
+    found = widths([30.0, 33.0, 33.0], [9, 2, 1], seconds)
+    assert found.holds is True
+    assert found.timed is not None
+    assert found.timed.holds is holds
+    assert f"takes {seconds[-1]:.1f} times as long" in found.timed.verdict
+
+
+def test_a_wider_beam_finds_what_the_model_prefers(data: Data) -> None:
+    """Without normalisation, the mean log-probability of what is found rises."""
+    config = beam_width.BeamWidthConfig(
+        width=16, layers=1, max_steps=30, batch_tokens=256, widths=[1, 40], alpha=0.0, test_sentences=6
+    )
+    found = beam_width.BeamWidth(config).run(data, seed=1, progress=lambda _: None)
+    greedy, wide = (row[2] for row in found.rows)
+    assert isinstance(greedy, float) and isinstance(wide, float)
+    assert wide > greedy
