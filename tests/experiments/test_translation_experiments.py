@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from langladder.errors import InputError
 from langladder.evaluation.search_errors import SearchErrors, WidthResult
 from langladder.evaluation.translation import BUCKETS
 from langladder.experiments import (
@@ -71,13 +72,20 @@ def test_a_judge_reads_the_text_of_its_pairs(data: Data) -> None:
         assert target.encode(sentence.reference).tolist() == sentence.target[1:-1].tolist()
 
 
-def test_sentences_are_taken_from_every_range_of_lengths(data: Data) -> None:
-    judge, words = attention_by_length.by_length(Judge.open(data), 3)
+@pytest.mark.parametrize("count", [3, 30])
+def test_sentences_are_taken_from_every_range_of_lengths_that_has_enough(count: int, data: Data) -> None:
+    every = Judge.open(data)
+    there = np.array([len(sentence.text.split()) for sentence in every.sentences])
+    judge, words = attention_by_length.by_length(every, count)
     assert words.tolist() == [len(sentence.text.split()) for sentence in judge.sentences]
     for low, high in BUCKETS:
-        inside = (words >= low) & (words <= (high or words.max()))
-        assert inside.sum() <= 3
-    assert len({tuple(sentence.source.tolist()) for sentence in judge.sentences}) == len(words)
+        has, taken = (int(((one >= low) & (one <= (high or one.max()))).sum()) for one in (there, words))
+        assert taken == (min(has, count) if has >= count / 3 else 0)
+
+
+def test_too_few_sentences_of_every_length_are_refused(data: Data) -> None:
+    with pytest.raises(InputError, match=r"a_length=9999.*set it lower"):
+        attention_by_length.by_length(Judge.open(data), 9999)
 
 
 def test_position_losses_add_up_to_the_loss_of_the_references(data: Data) -> None:

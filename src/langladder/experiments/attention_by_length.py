@@ -1,18 +1,21 @@
 """What a fixed vector costs by the length of the sentence (Bahdanau, Cho & Bengio 2015, figure 2; Cho et al. 2014b).
 
-    without attention   P(y_t | y_<t, x) = g(s_t),        s_0 = the encoder's last state: H numbers for any sentence
-    with attention      P(y_t | y_<t, x) = g(s_t, c_t),   c_t = Σ_j α_tj h_j: an annotation h_j for every word
+    P(y_t | y_<t, x) = g(y_{t−1}, s_t, c_t),   s_t = GRU([E y_{t−1} ; c_t], s_{t−1})
+    without attention   c_t = c, the encoder's last state: H numbers for any sentence (Cho et al. 2014a)
+    with attention      c_t = Σ_j α_tj h_j: an annotation h_j for every word
 
 Both are trained on the same batches in the same order for the same number of steps, and translate the same test
-sentences greedily: as many of each range of lengths as there are, up to a limit.
+sentences greedily: as many of each range of lengths as there are, up to a limit. Cells and readout are the same.
 """
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from langladder import schema
+from langladder.errors import InputError
 from langladder.evaluation.translation import BUCKETS, bleu_by_length
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
@@ -21,7 +24,9 @@ from langladder.experiments.translation_judge import Judge
 from langladder.text.words import split_words
 
 FIXED: Network = "seq2seq"
-LEAST = 1.0
+CHO: dict[str, Any] = {"cell": "gru", "context_each_step": True, "readout": "maxout"}
+"""Its settings: those of the network with attention."""
+LEAST = 5.0
 """BLEU of the shortest sentences below which a translator has learned too little to tell anything."""
 
 
@@ -47,7 +52,8 @@ class AttentionByLength(Experiment):
         judge, words = by_length(Judge.open(data), config.fewer(config.a_length))
         for name in config.networks:
             lr = config.fixed_lr if name == FIXED else config.lr
-            model, _ = fit(*small_translator(name, config), data, config, seed=seed, lr=lr)
+            kind, settings = small_translator(name, config)
+            model, _ = fit(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
             found[name] = bleu_by_length(words, judge.translations(model), judge.references)
             progress(
                 f"{TITLES[name]}: BLEU " + ", ".join(f"{row['bleu']} of {row['length']} words" for row in found[name])
@@ -56,10 +62,22 @@ class AttentionByLength(Experiment):
 
 
 def by_length(judge: Judge, count: int) -> tuple[Judge, np.ndarray]:
-    """The first `count` sentences of each range of lengths, and the source words of each."""
+    """The first `count` sentences of each range of lengths, and the source words of each.
+
+    A range of which there is less than a third of `count` is left out: its BLEU would say little.
+
+    Raises:
+        InputError: none is left.
+    """
     words = np.array([len(split_words(sentence.text, "auto")) for sentence in judge.sentences])
     ranges = [np.flatnonzero((words >= low) & (words <= (high or words.max()))) for low, high in BUCKETS]
-    chosen = np.concatenate([rows[:count] for rows in ranges])
+    kept = [rows[:count] for rows in ranges if 3 * len(rows) >= count]
+    if not kept:
+        raise InputError(
+            f"settings.a_length={count}: no range of lengths has {math.ceil(count / 3)} test sentences; set it lower "
+            f"or give more pairs (there are {len(words)} to test on)"
+        )
+    chosen = np.concatenate(kept)
     return Judge([judge.sentences[i] for i in chosen], judge.tokenizer), words[chosen]
 
 
@@ -71,9 +89,9 @@ def findings(found: dict[Network, list[dict[str, Any]]]) -> Findings:
     first, last = ({name: rows[place]["bleu"] for name, rows in found.items()} for place in (0, -1))
     kept = {name: last[name] / first[name] if first[name] else 0.0 for name in found}
     others = [name for name in found if name != FIXED]
-    able = FIXED in found and len(others) > 0 and min(first.values()) >= LEAST
-    holds = kept[FIXED] < 1 and all(kept[FIXED] < kept[name] for name in others) if able else None
     lengths = [row["length"] for row in found[next(iter(found))]]
+    able = FIXED in found and len(others) > 0 and len(lengths) > 1 and min(first.values()) >= LEAST
+    holds = kept[FIXED] < 1 and all(kept[FIXED] < kept[name] for name in others) if able else None
     said = "; ".join(f"{TITLES[name]} from {first[name]:.1f} to {last[name]:.1f}" for name in found)
     return Findings(
         holds=holds,

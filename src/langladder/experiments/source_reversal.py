@@ -16,6 +16,7 @@ from pydantic import Field
 
 from langladder import schema
 from langladder.data.translation import pad
+from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TranslationConfig, fit, small_translator
@@ -69,11 +70,17 @@ class SourceReversal(Experiment):
 
 
 def position_losses(model: Translator, judge: Judge, positions: int) -> np.ndarray:
-    """The mean of −log P(y_t | y_<t, x) over the references that have a t-th token, t = 1 … `positions` (or fewer)."""
+    """The mean of −log P(y_t | y_<t, x) over the references that have a t-th token, t = 1 … `positions` (or fewer).
+
+    Raises:
+        InputError: no reference is longer than the first tokens.
+    """
     pairs = [(sentence.source, sentence.target) for sentence in judge.sentences]
     source, target = (pad([pair[side] for pair in pairs]) for side in (0, 1))
     log_probs = model.log_probs(source, target)[:, :positions].double()  # (B, T), 0 at PAD
     count = (target[:, 1 : positions + 1] != PAD).sum(dim=0)  # (T,)
+    if len(count) <= FIRST:
+        raise InputError(f"the test sentences' targets have {len(count)} tokens at most: more than {FIRST} are needed")
     losses: np.ndarray = torch.div(-log_probs.sum(dim=0), count).numpy()
     return losses
 
