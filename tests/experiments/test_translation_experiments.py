@@ -193,7 +193,10 @@ def test_verdicts_follow_the_numbers(found: Findings, holds: bool | None) -> Non
 def test_the_deep_networks_losses_are_named_in_the_verdict() -> None:
     found = norms({2: 3.0, 8: 6.5}, {2: 3.0, 8: 3.25}, noise=0.25)
     assert "6.50 with post-norm, no warm-up, 3.25 with pre-norm, no warm-up" in found.verdict
-    assert "behind by 0.00 at 2, 3.25 at 8 layers; 2 of 16 networks failed" in found.verdict
+    assert (
+        "behind by 0.00 at 2, 3.25 at 8 layers, with it by 0.00 at 2, 0.00 at 8; 2 of 16 networks failed"
+        in found.verdict
+    )
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [((1.0, 2.0, 3.0), True), ((1.0, 3.0, 2.0), False)])

@@ -103,7 +103,9 @@ def findings(found: Mapping[Setting, Sequence[float]], unigram: float) -> Findin
     means = {setting: mean(losses) for setting, losses in found.items()}
     noise = max(spread(losses) or 0.0 for setting, losses in found.items() if not setting.warm)
     depths = sorted({setting.layers for setting in found})
-    behind = {n: means[Setting("post", n, False)] - means[Setting("pre", n, False)] for n in depths}
+    behind, behind_warm = (
+        {n: means[Setting("post", n, warm)] - means[Setting("pre", n, warm)] for n in depths} for warm in (False, True)
+    )
     failed = {setting: sum(loss >= unigram for loss in losses) / len(losses) for setting, losses in found.items()}
     # If even the shallow pre-norm network has learned nothing, nothing can be said of depth.
     able = failed[Setting("pre", depths[0], False)] < 1
@@ -117,7 +119,9 @@ def findings(found: Mapping[Setting, Sequence[float]], unigram: float) -> Findin
             holds,
             f"at {depths[-1]} layers the loss is {said}; without warm-up post-norm is behind by "
             + ", ".join(f"{value:.2f} at {n}" for n, value in behind.items())
-            + f" layers; {lost:.0f} of {sum(map(len, found.values()))} networks failed.",
+            + " layers, with it by "
+            + ", ".join(f"{value:.2f} at {n}" for n, value in behind_warm.items())
+            + f"; {lost:.0f} of {sum(map(len, found.values()))} networks failed.",
         ),
         columns=["network", "layers", "loss a token", "± between seeds", "failed, share"],
         rows=[
