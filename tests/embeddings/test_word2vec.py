@@ -251,7 +251,7 @@ def test_threads_learn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     config = Word2VecConfig(dim=16, subsample=0.0, epochs=15, lr=0.05)
     alone = Word2Vec(config).fit(world(), seed=1, progress=str)
     two = Word2Vec(config.model_copy(update={"threads": 2})).fit(world(), seed=1, progress=str)
-    # with two dozen words, updates collide far more often than on real text, and how often depends on the machine's load
+    # with two dozen words, updates collide far more often than on real text; how often depends on the machine
     assert two.curve[-1]["train_loss"] == pytest.approx(alone.curve[-1]["train_loss"], rel=0.25)
     untrained = 6 * math.log(2)  # one pair and five negatives, each at σ(0)
     assert two.curve[-1]["train_loss"] < 0.6 * untrained

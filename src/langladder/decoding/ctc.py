@@ -90,9 +90,7 @@ def prefix_beam_search(log_probs: np.ndarray, width: int, cutoff: float = 0.0) -
     return [Labelling(prefix, log_add(*sums)) for prefix, sums in beam.items()]
 
 
-def _add(
-    beam: dict[tuple[int, ...], tuple[float, float]], prefix: tuple[int, ...], blank: float, label: float
-) -> None:
+def _add(beam: dict[tuple[int, ...], tuple[float, float]], prefix: tuple[int, ...], blank: float, label: float) -> None:
     if blank == label == -math.inf:
         return
     before = beam.get(prefix, (-math.inf, -math.inf))

@@ -1,6 +1,6 @@
 """Learning to recognise without an alignment: the likelihood of the labels, summed over all alignments.
 
-    L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
+L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
 """
 
 from collections.abc import Sequence
