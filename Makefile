@@ -44,11 +44,11 @@ repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → re
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest -n auto --dist loadfile -m "not readme"
+	@pytest -n auto --dist loadfile -m "not long"
 
-.PHONY: test-readme
-test-readme: setup ## run every command of the README, in order, in a copy of the project (six minutes)
-	@pytest -m readme
+.PHONY: test-long
+test-long: setup ## run every command of the README, and own text through the whole DAG, in copies of the project (ten minutes)
+	@pytest -m long
 
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
 $(VENV)-peers/ready: setup requirements-peers.lock

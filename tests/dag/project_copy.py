@@ -12,7 +12,7 @@ import yaml
 from pipeline import ROOT
 
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1"}
 ENVIRONMENT.pop("MLFLOW_TRACKING_URI", None)
 
 

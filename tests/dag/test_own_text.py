@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from project_copy import copy_project, ran, run, smallest
 
-pytestmark = [pytest.mark.dag, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
 PLACES = ["oslo", "paris", "roma", "tokyo", "lima", "cairo"]
 VERBS = ["sees", "loves", "leaves", "finds"]

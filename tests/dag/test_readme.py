@@ -11,7 +11,7 @@ from project_copy import copy_project, run, smallest, with_git
 
 from pipeline import ROOT
 
-pytestmark = [pytest.mark.readme, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
