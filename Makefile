@@ -44,7 +44,7 @@ repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → re
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest -n auto --dist loadfile -m "not long"
+	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long"
 
 .PHONY: test-long
 test-long: setup ## run every command of the README, and own text through the whole DAG, in copies of the project (ten minutes)
