@@ -8,7 +8,8 @@
     generation_config.json    how a text begins and ends
 
 GPT-2 is pre-norm with learned positions. Sinusoidal positions are written as a learned table, and √D · E beside E; no
-positions as a table of zeros. Post-norm, banded layers and missing residual connections are other architectures.
+positions as a table of zeros. Post-norm, banded layers, missing residual connections and
+other output layers than the full softmax are other architectures.
 """
 
 from collections.abc import Iterator
@@ -94,7 +95,7 @@ def import_gpt2(folder: Path) -> GPT:
 
 def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
     """The weights under GPT-2's names, in its layout; `lm_head.weight` only where it is not the input table."""
-    arrays = {}
+    arrays, output = {}, model.head.get_parameter("weight")
     for name, tensor, transposed in _names(model):
         value = tensor.detach().float()
         arrays[f"transformer.{name}"] = (value.T if transposed else value).cpu().numpy()
@@ -104,8 +105,8 @@ def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
         none = torch.zeros(model.context, model.head.width)
         table = model.position if isinstance(model.position, torch.Tensor) else none
         arrays["transformer.wpe.weight"] = table.float().cpu().numpy()
-    if model.head.weight is not model.embedding.weight or model.embedding_scale != 1:
-        arrays["lm_head.weight"] = model.head.weight.detach().float().cpu().numpy()
+    if output is not model.embedding.weight or model.embedding_scale != 1:
+        arrays["lm_head.weight"] = output.detach().float().cpu().numpy()
     return arrays
 
 
@@ -133,8 +134,9 @@ def _names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
 @torch.no_grad()
 def _copy(arrays: dict[str, np.ndarray], model: GPT, path: Path) -> None:
     targets = {name: (tensor, transposed) for name, tensor, transposed in _names(model)}
-    if model.head.weight is not model.embedding.weight:
-        targets["lm_head.weight"] = (model.head.weight, False)
+    output = model.head.get_parameter("weight")
+    if output is not model.embedding.weight:
+        targets["lm_head.weight"] = (output, False)
     if targets.keys() != arrays.keys():
         differ = sorted(targets.keys() ^ arrays.keys())
         raise InputError(f"{path}: its names do not fit its config.json: {', '.join(differ[:5])}")
@@ -155,6 +157,7 @@ def _exportable(model: GPT) -> GPTConfig:
         "norm=post": config.norm == "post",
         f"sparse_window={config.sparse_window}": config.sparse_window is not None,
         "residual=false": not config.residual,
+        f"output={config.output}": config.output != "softmax",
     }
     other = [setting for setting, is_so in reasons.items() if is_so]
     if other:

@@ -31,13 +31,14 @@ from langladder import schema
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.gelu import TanhGELU
 from langladder.nn.output import SoftmaxOutput
+from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.positions import sinusoidal
 from langladder.nn.self_attention import CausalSelfAttention, Past
 
 INITIAL_STD = 0.02
 
 
-class GPTConfig(schema.Config):
+class GPTConfig(OutputConfig):
     """Settings of `GPT`."""
 
     context: int = Field(default=128, ge=2, le=8192)
@@ -106,11 +107,10 @@ class Block(nn.Module):
 
 
 class GPT(NeuralLanguageModel):
-    """Token and position embeddings → N blocks → layer norm (pre-norm only) → softmax."""
+    """Token and position embeddings → N blocks → layer norm (pre-norm only) → softmax, or another output layer."""
 
     Config: ClassVar[type[schema.Config]] = GPTConfig
     context: int
-    head: SoftmaxOutput
     position: torch.Tensor | None
 
     def __init__(self, config: GPTConfig, vocab_size: int) -> None:
@@ -127,8 +127,7 @@ class GPT(NeuralLanguageModel):
         self.blocks = nn.ModuleList(Block(config, window) for window in windows)
         self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
-        tied = self.embedding.weight if config.tie_weights else None
-        self.head = SoftmaxOutput(width=config.width, vocab_size=vocab_size, tied=tied, bias=False)
+        _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)
 
     def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
@@ -174,7 +173,8 @@ class GPT(NeuralLanguageModel):
         # Sines and cosines are as large as they are: √D · E w begins no smaller, or positions would drown the tokens.
         std = config.width**-0.5 if config.positions == "sinusoidal" else INITIAL_STD
         nn.init.normal_(self.embedding.weight, std=std)
-        nn.init.normal_(self.head.weight, std=std)
+        if isinstance(self.head, SoftmaxOutput):
+            nn.init.normal_(self.head.weight, std=std)
         if config.positions == "learned":
             assert self.position is not None
             # Half of GPT-2's token scale, as in its code: positions refine what the token says.

@@ -41,19 +41,24 @@ class OutputConfig(schema.Config):
         return self
 
 
-def make_output(config: OutputConfig, *, width: int, embedding: nn.Embedding) -> tuple[nn.Module, OutputLayer]:
+def make_output(
+    config: OutputConfig, *, width: int, embedding: nn.Embedding, bias: bool = True
+) -> tuple[nn.Module, OutputLayer]:
     """The bridge and the output layer for hidden states of this width.
 
-    The bridge is a projection to the embedding's width where tied weights ask for one, else it does nothing.
+    The bridge is a projection to the embedding's width where tied weights ask for one, else it does nothing. The full
+    softmax adds a bias to each word's score unless told not to; the others have theirs.
     """
     vocab_size, narrow = embedding.num_embeddings, embedding.embedding_dim
     bridged = config.tie_weights and width != narrow
     bridge = nn.Linear(width, narrow) if bridged else nn.Identity()
     tied = embedding.weight if config.tie_weights else None
-    return bridge, _layer(config, narrow if bridged else width, vocab_size, tied)
+    return bridge, _layer(config, narrow if bridged else width, vocab_size, tied, bias)
 
 
-def _layer(config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor | None) -> OutputLayer:
+def _layer(
+    config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor | None, bias: bool
+) -> OutputLayer:
     if config.output == "adaptive" and tied is not None:
         return TiedAdaptiveSoftmax(tied=tied, shares=config.cutoffs)
     if config.output == "adaptive":
@@ -61,7 +66,7 @@ def _layer(config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor
     if config.output == "hierarchical":
         return HierarchicalSoftmax(width=width, vocab_size=vocab_size)
     if config.output == "softmax":
-        return SoftmaxOutput(width=width, vocab_size=vocab_size, tied=tied)
+        return SoftmaxOutput(width=width, vocab_size=vocab_size, tied=tied, bias=bias)
     kind = NoiseContrastive if config.output == "nce" else SampledSoftmax
     return kind(
         width=width,
