@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from langladder.errors import InputError
-from langladder.experiments import agreement, bptt_length, clipping, context_length, data_size, gpt_ablations
+from langladder.experiments import agreement, bptt_length, clipping, context_length, data_size, gpt_ablations, units
 from langladder.experiments.experiment import Data
 from langladder.experiments.output_layers import ZipfText
 from langladder.experiments.small_models import first_part
@@ -21,8 +21,11 @@ from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.corpus_ids import TokenStream
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tables import read_column
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Kind, Tokenizer, TokenizerConfig
 
+PER_WORD: dict[Kind, float] = {"character": 5.0, "word": 1.0}
 GPTS = {"learned positions": 8.0, "sinusoidal positions": 8.1, "no positions": 9.0, "no residual connections": 90.0}
 
 
@@ -160,6 +163,8 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
         (clipping.findings({"never": [math.inf, math.inf], "1": [math.inf, math.inf]}), False),
         (data_size.findings({"LSTM": {10: 9.0, 20: 8.0}, "GPT": {10: 9.0, 20: 7.0}}), True),
         (data_size.findings({"LSTM": {10: 9.0, 20: 8.0}, "GPT": {10: 9.0, 20: 9.5}}), False),
+        (units.findings({"LSTM": {"character": 2.0, "word": 1.5}}, PER_WORD, PER_WORD), True),
+        (units.findings({"LSTM": {"character": 2.0, "word": 2.5}}, PER_WORD, PER_WORD), False),
         (gpt_ablations.findings({name: [value, value] for name, value in GPTS.items()}), True),
         (gpt_ablations.findings({name: [8.0, 8.5] for name in GPTS}), False),
     ],
@@ -167,3 +172,12 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
 def test_verdicts_follow_the_numbers(found: object, holds: bool) -> None:
     assert found.holds is holds  # type: ignore[attr-defined]
     assert found.verdict.startswith("It holds" if holds else "It does not hold")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["character", "word"])
+def test_units_roundtrip_the_very_same_text(kind: Kind, data: Data) -> None:
+    spelt = list(units.lines(data, "test"))
+    assert spelt == [line for part in read_column(data.text.parent / "clean" / "test.parquet", "text") for line in part]
+    tokenizer = train_tokenizer(spelt, TokenizerConfig(kind=kind, vocab_size=None))
+    again = units.encoded(spelt, tokenizer)
+    assert [tokenizer.decode(row[1:-1]) for row in again] == spelt

@@ -74,17 +74,32 @@ def fit(
         changes: to `config.training()`.
     """
     text = data.stream("train") if text is None else text
-    torch.manual_seed(seed)
-    model = kind(kind.Config.model_validate(settings), data.tokenizer().vocab_size)
-    losses: list[float] = []
-    if isinstance(model, CountedLanguageModel):
-        model.fit(text)
-    else:
-        assert isinstance(model, NeuralLanguageModel), type(model)
-        rate = config.lr if model.context is None else config.gpt_lr
-        losses = train_language_model(model, text, config.training(**{"lr": rate} | dict(changes or {})), seed=seed)
+    vocab_size = data.tokenizer().vocab_size
+    model, losses = trained(kind, settings, vocab_size, text, config, seed=seed, changes=changes)
     loss = loss_a_token(model, data.stream("test"), tokens=config.test_tokens)
     return Outcome(model.number_of_parameters(), math.exp(min(loss, 700.0)), losses)
+
+
+def trained(
+    kind: type[LanguageModel],
+    settings: dict[str, Any],
+    vocab_size: int,
+    text: TokenStream,
+    config: TextConfig,
+    *,
+    seed: int,
+    changes: Mapping[str, Any] | None = None,
+) -> tuple[LanguageModel, list[float]]:
+    """A model that has learnt, and the training loss of each step (none where it counts); see `fit`."""
+    torch.manual_seed(seed)
+    model = kind(kind.Config.model_validate(settings), vocab_size)
+    if isinstance(model, CountedLanguageModel):
+        model.fit(text)
+        return model, []
+    assert isinstance(model, NeuralLanguageModel), type(model)
+    rate = config.lr if model.context is None else config.gpt_lr
+    training = config.training(**{"lr": rate} | dict(changes or {}))
+    return model, train_language_model(model, text, training, seed=seed)
 
 
 def first_part(text: TokenStream, share: float) -> TokenStream:

@@ -1,0 +1,138 @@
+"""What a model reads: characters, subwords or words, compared where they can be (Mielke et al. 2021).
+
+Perplexity a token says nothing between tokenizers; bits a byte do: L / (ln 2 · bytes) of the same test text. Every unit
+gets the same text to learn from: as many steps, each over as many words, hence over more tokens where these are small.
+Contexts and orders reach as far back in words, for a GPT and an n-gram alike (an n-gram no further than order 6).
+
+The text is what the pipeline's tokenizer spells. A word that the training text lacks is UNK, one token for them all,
+which makes words look better than they are; the share of such tokens stands in the table.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from langladder import schema
+from langladder.evaluation.perplexity import score
+from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.small_models import TITLES, Network, TextConfig, small_model, trained
+from langladder.models.base import LanguageModel
+from langladder.models.kneser_ney import KneserNey
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.encoding import framed
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Kind, Tokenizer, TokenizerConfig
+
+LONGEST_ORDER = 6
+
+
+class UnitsConfig(TextConfig):
+    """Settings of `Units`; lengths are in words, for every unit the same stretch of text."""
+
+    units: list[Kind] = Field(default=["character", "bpe_bytes", "word"], min_length=2)
+    subwords: int = Field(default=1000, ge=260)  # vocabulary of those units that have a size to choose
+    order: int = Field(default=3, ge=1, le=LONGEST_ORDER)  # of the n-gram
+    networks: list[Network] = Field(default=["lstm", "gpt"])
+
+
+class Units(Experiment):
+    """Bits a byte by unit; a line a model."""
+
+    Config: ClassVar[type[schema.Config]] = UnitsConfig
+
+    def __init__(self, config: UnitsConfig) -> None:
+        self.config = config
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        config = self.config
+        train, test = list(lines(data, "train")), list(self._few(lines(data, "test")))
+        size = {
+            "words": sum(len(line.split()) + 1 for line in test),
+            "bytes": sum(len(f"{line}\n".encode()) for line in test),
+        }
+        per_word: dict[Kind, float] = {}
+        unknown: dict[Kind, float] = {}
+        found: dict[str, dict[Kind, float]] = {}
+        for unit in config.units:
+            tokenizer = self._tokenizer(unit, train)
+            text, held_out = encoded(train, tokenizer), encoded(test, tokenizer)
+            per_word[unit] = (len(held_out.ids) - len(test)) / size["words"]
+            for title, (kind, settings, changes) in self._models(per_word[unit]).items():
+                model, _ = trained(kind, settings, tokenizer.vocab_size, text, config, seed=seed, changes=changes)
+                result = score(model, held_out, **size)
+                found.setdefault(title, {})[unit] = result["bits_per_byte"]
+                unknown[unit] = result["unknown_rate"]
+            said = ", ".join(f"{title} {by[unit]:.3f}" for title, by in found.items())
+            progress(f"{unit}: {per_word[unit]:.2f} tokens a word, bits a byte {said}")
+        return findings(found, per_word, unknown)
+
+    def _few(self, all_lines: Iterator[str]) -> Iterator[str]:
+        left = self.config.test_tokens
+        for line in all_lines:
+            if left <= 0:
+                return
+            left -= len(line.split()) + 1
+            yield line
+
+    def _tokenizer(self, unit: Kind, train: list[str]) -> Tokenizer:
+        size = None if unit in ("word", "character") else self.config.subwords
+        return train_tokenizer(train, TokenizerConfig(kind=unit, vocab_size=size))
+
+    def _models(self, per_word: float) -> dict[str, tuple[type[LanguageModel], dict[str, Any], dict[str, Any]]]:
+        """Title → class, settings, and changes to the training, with lengths in tokens."""
+        config = self.config
+        length = max(2, round(config.sequence_length * per_word))
+        order = min(LONGEST_ORDER, max(2, round(config.order * per_word)))
+        models: dict[str, tuple[type[LanguageModel], dict[str, Any], dict[str, Any]]] = {}
+        models["Kneser–Ney"] = (KneserNey, {"order": order}, {})
+        for name in config.networks:
+            kind, settings = small_model(name, config)
+            settings |= {"context": length} if name == "gpt" else {}
+            models[TITLES[name]] = (kind, settings, {"sequence_length": length})
+        return models
+
+
+def lines(data: Data, split: Any) -> Iterator[str]:
+    """The text of a split, line by line, as its tokenizer spells it."""
+    tokenizer = data.tokenizer()
+    for document in data.stream(split):
+        for ids in np.split(document, np.flatnonzero(document == EOS) + 1)[:-1]:
+            yield tokenizer.decode(token for token in ids.tolist() if token not in (BOS, EOS))
+
+
+def encoded(text: list[str], tokenizer: Tokenizer) -> TokenStream:
+    """Lines as documents of one line each."""
+    rows = [framed(ids) for ids in tokenizer.encode_lines(text)]
+    return TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
+
+
+def findings(found: dict[str, dict[Kind, float]], per_word: dict[Kind, float], unknown: dict[Kind, float]) -> Findings:
+    """The claim holds where no model does better by characters than by every larger unit."""
+    units = list(per_word)
+    finest = max(per_word, key=lambda unit: per_word[unit])
+    best = {title: min(by, key=lambda unit: by[unit]) for title, by in found.items()}
+    holds = all(by[finest] > min(by[unit] for unit in units if unit != finest) for by in found.values())
+    said = "; ".join(f"{title} " + ", ".join(f"{unit} {by[unit]:.3f}" for unit in units) for title, by in found.items())
+    lead = ", ".join(f"{title} by {unit}" for title, unit in best.items())
+    rows = [["tokens a word", *(rounded(per_word[unit]) for unit in units)]]
+    rows += [["unknown, share of tokens", *(rounded(unknown[unit]) for unit in units)]]
+    return Findings(
+        holds=holds,
+        verdict=opened(holds, f"bits a byte from the same text: {said}. Best are {lead}."),
+        columns=["", *units],
+        rows=rows + [[f"{title}, bits a byte", *(rounded(by[unit]) for unit in units)] for title, by in found.items()],
+        plots=[
+            Plot(
+                title="Bits a byte by unit",
+                x_label="unit",
+                y_label="bits a byte (test)",
+                series=[series(title, units, [by[unit] for unit in units]) for title, by in found.items()],
+            )
+        ],
+        figures={f"{title}_{unit}": rounded(value) or 0.0 for title, by in found.items() for unit, value in by.items()},
+    )
