@@ -1,13 +1,11 @@
 """How word2vec's time grows with the vocabulary: O(V) for the full softmax, O(log V) for the tree, O(K) for noise.
 
-    python benchmarks/vocabulary_scaling.py --csv docs/results/vocabulary_scaling.csv
+    python benchmarks/vocabulary_scaling.py --svg docs/results/vocabulary_scaling.svg
 
 The text is drawn from Zipf's law over V words, in lines of 20, nothing thinned out; every output layer learns from the
 same text, skip-gram, 100 dimensions, one thread. The softmax sees less of it, as it takes so much longer.
 """
 
-import csv
-import io
 import time
 from pathlib import Path
 from statistics import median
@@ -20,6 +18,8 @@ from rich.table import Table
 from langladder.artefacts import write_text
 from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig
+from langladder.experiments.findings import Plot, series
+from langladder.reporting.findings_plot import findings_file
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 
@@ -53,10 +53,10 @@ def microseconds_a_word(layer: str, vocabulary: int, words: int, repeats: int) -
 
 @click.command()
 @click.option("--sizes", default="10000,20000,50000,100000", show_default=True, help="Vocabularies.")
-@click.option("--words", default=200_000, show_default=True, help="Running words; the softmax takes a 200th of them.")
+@click.option("--words", default=2_000_000, show_default=True, help="Running words; the softmax takes a 400th of them.")
 @click.option("--repeats", default=3, show_default=True)
-@click.option("--csv", "csv_path", type=click.Path(path_type=Path), help="Write the points here too.")
-def main(sizes: str, words: int, repeats: int, csv_path: Path | None) -> None:
+@click.option("--svg", "svg_path", type=click.Path(path_type=Path), help="Draw the plot here too.")
+def main(sizes: str, words: int, repeats: int, svg_path: Path | None) -> None:
     """Processor microseconds a running word, for every output layer and vocabulary."""
     vocabularies = [int(size) for size in sizes.split(",")]
     table = Table(title="Processor µs a word, skip-gram, dimension 100, window 5")
@@ -64,20 +64,24 @@ def main(sizes: str, words: int, repeats: int, csv_path: Path | None) -> None:
     table.add_column("expected")
     for vocabulary in vocabularies:
         table.add_column(f"{vocabulary:,} words", justify="right")
-    rows = []
+    lines = []
     for layer, expected in LAYERS.items():
         microseconds_a_word(layer, 100, 2000, 1)  # compile
-        part = max(1000, words // 200) if layer == "softmax" else words
+        part = max(1000, words // 400) if layer == "softmax" else words
         found = [microseconds_a_word(layer, vocabulary, part, repeats) for vocabulary in vocabularies]
-        rows += [(layer, vocabulary, round(time_, 4)) for vocabulary, time_ in zip(vocabularies, found, strict=True)]
+        lines.append(series(f"{layer.replace('_', ' ')}, {expected}", vocabularies, found))
         table.add_row(layer, expected, *(f"{time_:.2f}" for time_ in found))
     Console().print(table)
-    if csv_path:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["output", "vocabulary", "microseconds_a_word"])
-        writer.writerows(rows)
-        write_text(csv_path, buffer.getvalue())
+    if svg_path:
+        plot = Plot(
+            title="Cost of output layers",
+            x_label="words in the vocabulary",
+            y_label="processor µs a running word",
+            series=lines,
+            log_x=True,
+            log_y=True,
+        )
+        write_text(svg_path, findings_file(plot))
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from langladder.experiments.findings import Plot, Series
-from langladder.reporting.svg import DASHES, INK, MARKERS, SERIES, drawing, hues, new_figure, to_svg, visible
+from langladder.reporting.svg import DASHES, INK, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
 
 MOST_MARKS = 24  # points of a line that are marked one by one
 FEW_TICKS = 12
@@ -24,25 +25,39 @@ def findings_plot(plot: Plot, name: str) -> str | None:
     """
     if not any(y is not None for line in plot.series for y in line.y):
         return None
-    categories = list(dict.fromkeys(x for line in plot.series for x in line.x if isinstance(x, str)))
     with drawing():
-        figure, axes = new_figure(10.4, 3.4)
-        for i, (line, hue) in enumerate(zip(plot.series, hues(len(plot.series)), strict=True)):
-            _draw(axes, line, i, hue, categories, alone=len(plot.series) == 1)
-        for level, height in plot.levels.items():
-            axes.axhline(height, color=INK, linestyle=":", linewidth=1.2, label=visible(level))
-        if categories:
-            axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
-            axes.margins(x=0.12)
-        else:
-            _place_axis(axes, sorted({float(x) for line in plot.series for x in line.x}), log=plot.log_x)
-        if plot.log_y:
-            _log_values(axes)
-        axes.set_xlabel(plot.x_label)
-        axes.set_ylabel(plot.y_label)
-        if len(axes.get_legend_handles_labels()[1]) > 1 or plot.levels:
-            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-        return to_svg(figure, name, f"{plot.title}: {plot.y_label} by {plot.x_label}")
+        return to_svg(_figure(plot), name, _label(plot))
+
+
+def findings_file(plot: Plot) -> str:
+    """The plot as an SVG file of its own."""
+    with drawing():
+        return to_file(_figure(plot), _label(plot))
+
+
+def _label(plot: Plot) -> str:
+    return f"{plot.title}: {plot.y_label} by {plot.x_label}"
+
+
+def _figure(plot: Plot) -> Figure:
+    categories = list(dict.fromkeys(x for line in plot.series for x in line.x if isinstance(x, str)))
+    figure, axes = new_figure(10.4, 3.4)
+    for i, (line, hue) in enumerate(zip(plot.series, hues(len(plot.series)), strict=True)):
+        _draw(axes, line, i, hue, categories, alone=len(plot.series) == 1)
+    for level, height in plot.levels.items():
+        axes.axhline(height, color=INK, linestyle=":", linewidth=1.2, label=visible(level))
+    if categories:
+        axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
+        axes.margins(x=0.12)
+    else:
+        _place_axis(axes, sorted({float(x) for line in plot.series for x in line.x}), log=plot.log_x)
+    if plot.log_y:
+        _log_values(axes)
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
+    if len(axes.get_legend_handles_labels()[1]) > 1 or plot.levels:
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
 
 
 def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str], *, alone: bool) -> None:
