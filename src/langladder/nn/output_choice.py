@@ -56,9 +56,7 @@ def make_output(
     return bridge, _layer(config, narrow if bridged else width, vocab_size, tied, bias)
 
 
-def _layer(
-    config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor | None, bias: bool
-) -> OutputLayer:
+def _layer(config: OutputConfig, width: int, vocab_size: int, tied: torch.Tensor | None, bias: bool) -> OutputLayer:
     if config.output == "adaptive" and tied is not None:
         return TiedAdaptiveSoftmax(tied=tied, shares=config.cutoffs)
     if config.output == "adaptive":
