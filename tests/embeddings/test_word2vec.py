@@ -15,6 +15,7 @@ from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.sampling import keep_probabilities, noise_distribution
 from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig, chunk_bounds
 from langladder.embeddings.word2vec_kernels import alias_table, draw_noise, logistic, thin_out
+from langladder.embeddings.word2vec_negative import REPEATS, block_size
 from langladder.embeddings.word2vec_network import Word2VecNetwork, Word2VecNetworkConfig
 from langladder.embeddings.word2vec_outputs import OUTPUTS, Chunk, Output
 from langladder.errors import InputError
@@ -118,6 +119,30 @@ def test_tree_step_parity_with_autograd(architecture: str, context: str) -> None
     total, terms = output.learn(Chunk(words, before, after, 11), LR, np.zeros(1, dtype=np.uint64))
     assert total / terms == pytest.approx(first, rel=1e-3)  # of 11 words, the first is measured
     assert_same(output, network)
+
+
+def test_a_block_ends_before_a_word_stands_in_it_too_often() -> None:
+    words = np.array([7, 1, 7, 2, 7, 3, 7, 4, 7, 5, 7, 6], dtype=np.int32)
+    assert REPEATS == 4
+    assert block_size(words, 0, len(words), 32) == 8  # the fifth 7 begins the next
+    assert block_size(words, 8, len(words), 32) == 4  # what is left
+    assert block_size(words, 0, len(words), 3) == 3
+    for seed in range(20):
+        words = np.random.default_rng(seed).integers(0, 9, 40).astype(np.int32)
+        size = block_size(words, 5, 40, 32)
+        assert max(Counter(words[5 : 5 + size].tolist()).values()) <= REPEATS
+        assert size == 32 or Counter(words[5 : 6 + size].tolist())[int(words[5 + size])] > REPEATS
+
+
+def test_text_that_repeats_itself_does_not_overshoot() -> None:
+    """One word four hundred times running: steps of whole blocks at once would add up to vectors of any length."""
+    ids = np.random.default_rng(0).integers(1, 500, 20_000).astype(np.int32)
+    ids[4000:4400] = 0
+    vocabulary = Vocabulary([f"w{word}" for word in range(500)], np.bincount(ids, minlength=500))
+    corpus = WordCorpus(TokenStream(ids, np.array([0, 4000, 4400, len(ids)])), vocabulary)
+    config = Word2VecConfig(dim=16, epochs=3, lr=0.05, subsample=0.0)
+    lengths = np.linalg.norm(Word2Vec(config).fit(corpus, seed=1, progress=lambda _: None).vectors.matrix, axis=1)
+    assert lengths.max() < 10 * np.median(lengths)
 
 
 def test_tree_probabilities_sum_to_one() -> None:

@@ -2,7 +2,8 @@
 
 The text is cut into blocks of L successive words. All pairs of a block share S noise words, each weighing K/S; what a
 block learns is computed from the vectors as they were at its beginning, then added. So nearly all work is products of
-small matrices, and of the words drawn at random only S rows a block come from afar.
+small matrices, and of the words drawn at random only S rows a block come from afar. A word that stands in a block many
+times would take as many steps at once and overshoot, so where the text repeats itself (lists, tables) blocks are short.
 
     negative sampling (Mikolov et al. 2013, eq. 4):    score(h, w) = u_w · h
     NCE (Mnih and Kavukcuoglu 2013, eq. 2–8):          score(h, w) = u_w · h + b_w − log(K P_noise(w))
@@ -11,7 +12,7 @@ small matrices, and of the words drawn at random only S rows a block come from a
 
 `shift` (V,) holds b_w − log(K P_noise(w)): it is learnt for NCE and stays 0 for negative sampling.
 
-Shape legend: L centres a block, M window, S noise words, D dimensions, C = L + 2M positions that a block reaches.
+Shape legend: L centres a block at most, M window, S noise words, D dimensions, C = L + 2M positions a block reaches.
 """
 
 import math
@@ -38,6 +39,20 @@ from langladder.embeddings.word2vec_kernels import (
 )
 
 MEASURED = 16  # the loss is taken in every 16th block
+REPEATS = 4  # how often a word may stand in a block
+
+
+@njit(nogil=True, cache=True)
+def block_size(words: np.ndarray, block: int, count: int, L: int) -> int:
+    """How many words from place `block` on are learnt at once: at most L, none of them more than REPEATS times."""
+    size = min(L, count - block)
+    for i in range(REPEATS, size):
+        uses = 0
+        for j in range(i):
+            uses += words[block + j] == words[block + i]
+        if uses >= REPEATS:
+            return i
+    return size
 
 
 @njit(nogil=True, fastmath=True, cache=True)
@@ -156,10 +171,13 @@ def skipgram_negative(
     back, centres = np.zeros((room, span), f32), np.zeros((room, span), np.int64)  # the same, turned
     uses = np.zeros(room, np.int64)
     rate, total, pairs = f32(lr), 0.0, 0.0
-    for block in range(0, count, L):
-        size = min(L, count - block)
+    block, size, blocks = 0, 0, 0
+    while block + size < count:
+        block += size
+        size = block_size(words, block, count, L)
         low, high = max(0, block - window), min(count, block + size + window)
-        measure = (block // L) % MEASURED == 0
+        measure = blocks % MEASURED == 0
+        blocks += 1
         gather(V, words, block, size, v)
         gather(U, words, low, high - low, u)
         draw_noise(stay, other, state, noise)
@@ -249,10 +267,13 @@ def cbow_negative(
     shifts, shift_gradient = np.zeros(S, f32), np.zeros(S, f32)
     P, scales = np.zeros((1, L), f32), np.zeros(L, f32)
     rate, total, pairs = f32(lr), 0.0, 0.0
-    for block in range(0, count, L):
-        size = min(L, count - block)
+    block, size, blocks = 0, 0, 0
+    while block + size < count:
+        block += size
+        size = block_size(words, block, count, L)
         low, high = max(0, block - window), min(count, block + size + window)
-        measure = (block // L) % MEASURED == 0
+        measure = blocks % MEASURED == 0
+        blocks += 1
         gather(V, words, low, high - low, x)
         gather(U, words, block, size, u)
         draw_noise(stay, other, state, noise)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, TextConfig, first_part, fit, small_model
 from langladder.models.base import LanguageModel
 from langladder.models.kneser_ney import KneserNey
@@ -75,5 +75,5 @@ def findings(found: dict[str, dict[int, float]]) -> Findings:
                 series=[series(name, sizes, curve) for name, curve in curves.items()],
             )
         ],
-        figures={f"{name}_with_all": rounded(curve[-1]) or 0.0 for name, curve in curves.items()},
+        figures={figure(name, "with all"): rounded(curve[-1]) or 0.0 for name, curve in curves.items()},
     )

@@ -5,6 +5,7 @@ decides, because only the latter is the same in every run.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Self
 
@@ -63,8 +64,19 @@ class Shown(Config):
 class Findings(Shown):
     """What an experiment found; `figures` go to the metrics."""
 
-    figures: dict[str, float]
+    figures: dict[str, float]  # see `figure`
     timed: Shown | None = None  # what depends on the machine's speed: never in a file that DVC hashes
+
+    @model_validator(mode="after")
+    def _figures_can_be_tracked(self) -> Self:
+        if odd := [name for name in self.figures if not re.fullmatch(r"[\w\-.]+", name, re.ASCII)]:
+            raise ValueError(f"figures: {odd}: letters, digits, _, - and . only, or no tracking server takes them")
+        return self
+
+
+def figure(*parts: str) -> str:
+    """The name of a figure from titles: `figure("Kneser–Ney", "with all")` is kneser_ney_with_all."""
+    return re.sub(r"[^a-z0-9]+", "_", " ".join(parts).lower()).strip("_")
 
 
 def series(

@@ -17,7 +17,7 @@ from pydantic import Field
 from langladder import schema
 from langladder.evaluation.perplexity import score
 from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, Network, TextConfig, small_model, trained
 from langladder.models.base import LanguageModel
 from langladder.models.kneser_ney import KneserNey
@@ -134,5 +134,7 @@ def findings(found: dict[str, dict[Kind, float]], per_word: dict[Kind, float], u
                 series=[series(title, units, [by[unit] for unit in units]) for title, by in found.items()],
             )
         ],
-        figures={f"{title}_{unit}": rounded(value) or 0.0 for title, by in found.items() for unit, value in by.items()},
+        figures={
+            figure(title, unit): rounded(value) or 0.0 for title, by in found.items() for unit, value in by.items()
+        },
     )
