@@ -39,6 +39,7 @@ from langladder.tasks.optimisation import (
     learning_rate,
     make_optimizer,
     resolve_precision,
+    set_learning_rate,
     train_by_rows,
 )
 from langladder.tasks.settings import LMTrainingConfig
@@ -93,8 +94,7 @@ def train_bare(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], trai
     optimizer = make_optimizer(model, training)
     for step in range(training.max_steps):
         batch = batches.train(step)
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(training, step)
+        set_learning_rate(optimizer, training, step)
         task.loss(batch).backward()
         clip_gradients(model, training.clip_norm or math.inf)
         optimizer.step()

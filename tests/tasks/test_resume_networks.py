@@ -23,13 +23,14 @@ NETWORKS = {
         {"width": 8, "embedding_dim": 8, "layers": 2, "weight_drop": 0.3, "word_dropout": 0.2, "output": "nce"},
     ),
 }
+OPTIMIZERS = {"peephole": {"optimizer": "muon"}}
 
 
 def train(name: str, work: Path) -> NeuralLanguageModel:
     kind, config = NETWORKS[name]
     torch.manual_seed(0)
     model = kind(kind.Config.model_validate(config), V)
-    training = LMTrainingConfig(**settings())
+    training = LMTrainingConfig(**settings() | OPTIMIZERS.get(name, {}))
     train_language_model(model, make_stream(0), make_stream(1), training, seed=1, work=work)
     return model
 

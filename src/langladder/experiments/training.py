@@ -14,7 +14,7 @@ from torch import nn
 from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.neural import NeuralLanguageModel
-from langladder.tasks.optimisation import TrainingConfig, learning_rate, make_optimizer
+from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.corpus_ids import TokenStream
 
@@ -32,8 +32,7 @@ def train(network: nn.Module, loss: Callable[[int], torch.Tensor], config: Train
     losses: list[float] = []
     network.train()
     for step in range(config.max_steps):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(config, step)
+        set_learning_rate(optimizer, config, step)
         value = loss(step)
         losses.append(float(value.detach()))
         if not math.isfinite(losses[-1]):

@@ -2,7 +2,7 @@
 
 Optimisers (θ parameters, g gradient, η learning rate): SGD θ ← θ − ηg; momentum v ← βv + g, θ ← θ − ηv; AdaGrad
 (Duchi et al. 2011); Adam (Kingma & Ba 2015, with its bias correction); AdamW (Loshchilov & Hutter 2019, weight decay
-apart from the gradient).
+apart from the gradient); Muon (Jordan et al. 2024, see `muon`).
 
 Schedules, with s the updates made so far (0 at the first one), t = s + 1, w the warm-up steps:
     constant       η
@@ -14,7 +14,7 @@ All but noam rise linearly, η t / w, during the warm-up; none falls below min_l
 """
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -23,6 +23,7 @@ from torch import nn
 from langladder.errors import InputError
 from langladder.nn.output import SoftmaxOutput
 from langladder.schema import Config
+from langladder.tasks.muon import Muon, hidden_matrices
 
 LARGE_VOCABULARY = 4096
 """Rows of an embedding from which on a gradient by rows saves time."""
@@ -31,8 +32,10 @@ LARGE_VOCABULARY = 4096
 class TrainingConfig(Config):
     """Settings of one training run. The seed is given beside it."""
 
-    optimizer: Literal["adamw", "adam", "sgd", "momentum", "adagrad"] = "adamw"
+    optimizer: Literal["adamw", "adam", "sgd", "momentum", "adagrad", "muon"] = "adamw"
     lr: float = Field(default=1e-3, gt=0, le=100)
+    muon_lr: float = Field(default=0.02, gt=0, le=10)
+    """Muon: the rate of the hidden matrices; `lr` is that of AdamW, which moves the rest. Both follow the schedule."""
     betas: list[float] = Field(default=[0.9, 0.999], min_length=2, max_length=2)
     """Adam's decay rates; the first is also the β of momentum."""
     eps: float = Field(default=1e-8, gt=0)
@@ -85,6 +88,13 @@ class TrainingConfig(Config):
         return self
 
 
+def set_learning_rate(optimizer: torch.optim.Optimizer, config: TrainingConfig, step: int) -> None:
+    """Give every group its rate for the update after `step` updates."""
+    rate = learning_rate(config, step)
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("factor", 1.0)
+
+
 def learning_rate(config: TrainingConfig, step: int) -> float:
     """The rate of the update after `step` updates; see the module's table."""
     s, t, w = step, step + 1, config.warmup_steps
@@ -107,12 +117,18 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
     """The optimiser over the module's trainable parameters, matrices decayed, vectors not."""
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": config.weight_decay},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+    hidden = hidden_matrices(module) if config.optimizer == "muon" else []
+    taken = {id(p) for p in hidden}
+    rest = [p for p in parameters if id(p) not in taken]
+    groups: list[dict[str, Any]] = [
+        {"params": hidden, "weight_decay": config.weight_decay, "hidden": True, "factor": config.muon_lr / config.lr},
+        {"params": [p for p in rest if p.dim() >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in rest if p.dim() < 2], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
     first, second = config.betas
+    if config.optimizer == "muon":
+        return Muon(groups, lr=config.lr, betas=(first, second), eps=config.eps, fused=True)
     if config.optimizer in ("adam", "adamw"):
         kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
         return kind(groups, lr=config.lr, betas=(first, second), eps=config.eps, fused=True)

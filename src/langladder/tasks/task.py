@@ -7,7 +7,13 @@ import pytorch_lightning as pl
 import torch
 
 from langladder.data.batches import generator
-from langladder.tasks.optimisation import TrainingConfig, clip_gradients, learning_rate, make_optimizer, train_by_rows
+from langladder.tasks.optimisation import (
+    TrainingConfig,
+    clip_gradients,
+    make_optimizer,
+    set_learning_rate,
+    train_by_rows,
+)
 
 MONITOR = "validation_loss"
 
@@ -65,8 +71,7 @@ class Task(pl.LightningModule):
             torch.default_generator.manual_seed(seed)
         else:
             torch.manual_seed(seed)
-        for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = learning_rate(self.config, self.steps_done)
+        set_learning_rate(self.trainer.optimizers[0], self.config, self.steps_done)
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
         """See `clip_gradients`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
