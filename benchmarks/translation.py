@@ -3,9 +3,10 @@
     python benchmarks/translation.py all            every part, each in a process of its own
     python benchmarks/translation.py transformer    one part; --help names its options
 
-Pairs are Tatoeba's English and French, or microworld's where those are absent, in one BPE vocabulary. JoeyNMT and
-Hugging Face's Marian are not installed: a plain equivalent of the loop each of them runs stands in
-`plain_translation.py`. The plain side trains first, before this process is told to keep freed memory. Both sides make
+Pairs are Tatoeba's English and French, or microworld's where those are absent, in one BPE vocabulary. JoeyNMT is not
+installed: a plain equivalent of its loop stands in `plain_translation.py`. So does one of Hugging Face's beam search;
+where `transformers` is installed (`make test-peers` makes such an environment), its Marian model with the same weights
+decodes too. The plain side trains first, before this process is told to keep freed memory. Both sides make
 the same number of updates from the same number of pairs an update, so that they have seen as much when losses are
 compared.
 """
@@ -15,8 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
+from statistics import median
 
 import click
 import numpy as np
@@ -38,6 +43,7 @@ from langladder.data.translation import PairBatch, TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.export_marian import export_marian
 from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
 from langladder.tasks.optimisation import learning_rate, resolve_precision
@@ -45,9 +51,9 @@ from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.training import fit
 from langladder.tasks.translation import TranslationTask
 from langladder.text.corpus_ids import PairStream, Rows
-from langladder.text.specials import BOS, EOS
+from langladder.text.specials import BOS, EOS, PAD
 from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 
 HELD_OUT = 500
 ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
@@ -68,8 +74,8 @@ def text(path: Path) -> list[tuple[str, str]]:
     return [pairs[place] for place in order]
 
 
-def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, int]:
-    """Training pairs, held-out pairs, and the size of their common vocabulary."""
+def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, Tokenizer]:
+    """Training pairs, held-out pairs, and their common tokenizer."""
     pairs = text(path)[:60_000]
     learnt = [side for pair in pairs[:20_000] for side in pair]
     tokenizer = train_tokenizer(learnt, TokenizerConfig(kind="bpe_bytes", vocab_size=vocabulary))
@@ -85,7 +91,7 @@ def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, 
     train, held = (
         PairStream(*(rows(side[part]) for side in whole)) for part in (slice(HELD_OUT, None), slice(HELD_OUT))
     )
-    return train, held, tokenizer.vocab_size
+    return train, held, tokenizer
 
 
 def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
@@ -153,7 +159,7 @@ def transformer(folder: Path, steps: int, batch_tokens: int, threads: int) -> No
     """Transformer (3 + 3 layers, 256/512, 8 heads) against torch.nn.Transformer in a bare loop."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    V = corpus(folder)[2]
+    V = corpus(folder)[2].vocab_size
     plain = PlainTransformer(vocab_size=V, width=256, heads=8, layers=3, inner=512, dropout=0.1)
     model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.1), V, V)
     training = settings(steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens)
@@ -169,11 +175,31 @@ def attention(folder: Path, steps: int, batch_tokens: int, threads: int) -> None
     """Attention seq2seq (GRU 256, additive attention) against a decoder that loops over whole steps."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    V = corpus(folder)[2]
+    V = corpus(folder)[2].vocab_size
     plain = PlainRNN(vocab_size=V, embedding=256, width=256, attention=256)
     config = AttentionSeq2Seq.Config(width=256, embedding_dim=256, attention_width=256, dropout=0.0)
     training = settings(steps, lr=2e-3, warmup_steps=min(10, steps), batch_tokens=batch_tokens)
     compare(f"Attention seq2seq, GRU 256, V = {V:,}", AttentionSeq2Seq(config, V, V), plain, folder, training, 3)
+
+
+def marian_generate(
+    model: Transformer, tokenizer: Tokenizer, *, width: int, alpha: float
+) -> Callable[[torch.Tensor, int], list[list[int]]]:
+    """The beam search of `transformers`, through its own Marian model with our weights."""
+    from transformers import MarianMTModel
+
+    with tempfile.TemporaryDirectory() as work:
+        export_marian(model, tokenizer, tokenizer, Path(work) / "marian")
+        peer = MarianMTModel.from_pretrained(Path(work) / "marian").eval()
+
+    @torch.no_grad()
+    def generate(source: torch.Tensor, limit: int) -> list[list[int]]:
+        mask = (source != PAD).long()
+        beams = {"num_beams": width, "length_penalty": alpha, "max_new_tokens": limit}
+        rows = peer.generate(input_ids=source, attention_mask=mask, **beams).tolist()
+        return [list(takewhile(lambda token: token != EOS, row[1:])) for row in rows]
+
+    return generate
 
 
 @main.command()
@@ -183,44 +209,70 @@ def attention(folder: Path, steps: int, batch_tokens: int, threads: int) -> None
 @click.option("--rows", default=32, show_default=True, help="sentences a batch of the plain search")
 @threads
 def beam(folder: Path, steps: int, sentences: int, rows: int, threads: int) -> None:
-    """Beam search of width 5 against the search of Hugging Face's generate."""
+    """Beam search of width 5 against Hugging Face's `generate`, and against a plain form of its search."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    pairs, held, V = corpus(folder)
+    pairs, held, tokenizer = corpus(folder)
+    V = tokenizer.vocab_size
     model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.0), V, V)
     training = settings(steps, lr=1e-3, warmup_steps=min(50, steps), batch_tokens=2048)
     train(model, TranslationBatches(pairs, None, batch_tokens=2048, max_length=60, seed=1), training)
     sources = [held.source.row(row) for row in range(sentences)]
     lengths = np.array([len(source) for source in sources])
-    started = time.perf_counter()
-    theirs: list[list[int]] = []
-    for part in order_of_arrival(lengths, rows):
-        limit = int(2 * lengths[part].max() + 10)
-        theirs += plain_beam_search(model, pad([sources[row] for row in part]), width=5, alpha=0.7, limit=limit)
-    plain_seconds = time.perf_counter() - started
-    started = time.perf_counter()
-    ours = translate(model, sources, BeamConfig(width=5, alpha=0.7))
-    seconds = time.perf_counter() - started
-    same = np.mean([found[0].tokens == tokens for found, tokens in zip(ours, theirs, strict=True)])
-    words = [sum(len(tokens) for tokens in side) for side in (theirs, [found[0].tokens for found in ours])]
+    batches = [
+        (pad([sources[row] for row in part]), int(2 * lengths[part].max() + 10))
+        for part in order_of_arrival(lengths, rows)
+    ]
+
+    def plainly() -> list[list[int]]:
+        found = (plain_beam_search(model, batch, width=5, alpha=0.7, limit=limit) for batch, limit in batches)
+        return [tokens for part in found for tokens in part]
+
+    def ours() -> list[list[int]]:
+        return [found[0].tokens for found in translate(model, sources, BeamConfig(width=5, alpha=0.7))]
+
+    sides: dict[str, Callable[[], list[list[int]]]] = {"langladder": ours, "its search, plainly": plainly}
+    if find_spec("transformers"):
+        generate = marian_generate(model, tokenizer, width=5, alpha=0.7)
+        sides["Marian's generate"] = lambda: [tokens for batch, limit in batches for tokens in generate(batch, limit)]
+    found, seconds = {}, {}
+    for name, side in sides.items():
+        seconds[name], found[name] = median_of_three(side)
+    times = list(seconds.values())
     markdown(
         f"Beam search, width 5, α = 0.7, {sentences} sentences, Transformer of 3 + 3 layers after {steps} updates",
-        ["", "as generate does", "langladder", "ratio", "target"],
+        ["", *sides],
         [
+            ["sentences/s", *(f"{sentences / value:.1f}" for value in times)],
             [
-                "sentences/s",
-                f"{sentences / plain_seconds:.1f}",
-                f"{sentences / seconds:.1f}",
-                f"{plain_seconds / seconds:.2f} ×",
-                verdict(plain_seconds / seconds, 2),
+                "langladder is faster",
+                "",
+                *(f"{value / times[0]:.2f} × {verdict(value / times[0], 2)}" for value in times[1:]),
             ],
-            ["tokens found", *(f"{count:,}" for count in words), f"{same:.0%} of the sentences alike", ""],
+            ["tokens found", *(f"{sum(map(len, found[name])):,}" for name in sides)],
+            [
+                "the same sentence as langladder",
+                *(
+                    f"{np.mean([a == b for a, b in zip(found['langladder'], found[name], strict=True)]):.0%}"
+                    for name in sides
+                ),
+            ],
         ],
         [
-            f"{machine(threads)}; fp32. Plain: {rows} sentences a batch as they come, "
-            "all carried along until the last one is done."
+            f"{machine(threads)}; fp32, median of 3. The others take {rows} sentences a batch as they come, "
+            "and carry all of them along until the last one is done."
         ],
     )
+
+
+def median_of_three(side: Callable[[], list[list[int]]]) -> tuple[float, list[list[int]]]:
+    """Seconds, and what was found."""
+    seconds, found = [], side()
+    for _ in range(3):
+        started = time.perf_counter()
+        found = side()
+        seconds.append(time.perf_counter() - started)
+    return median(seconds), found
 
 
 @main.command(name="all")

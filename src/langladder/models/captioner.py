@@ -25,6 +25,7 @@ from torch import nn
 from langladder import schema
 from langladder.models.seq2seq import begin_by_remembering, layers_first, rows_first, word_embedding
 from langladder.models.translator import State, Translator
+from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.recurrent import GATES, RecurrentStack
 from langladder.text.specials import NAMES, PAD
@@ -82,7 +83,7 @@ class Captioner(Translator):
         self.decoder = RecurrentStack(config.cell, input_width=E + shown, width=H, layers=L, dropout=config.dropout)
         tied = cast(nn.Parameter, self.embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=H, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         begin_by_remembering(self.decoder)
 
     def vector(self, facts: torch.Tensor) -> torch.Tensor:

@@ -23,6 +23,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from langladder import schema
 from langladder.models.neural import NeuralLanguageModel
+from langladder.nn.dropout import Dropout
 from langladder.nn.output_choice import OutputConfig, make_output
 
 
@@ -49,7 +50,7 @@ class GatedBlock(nn.Module):
         assert convolution.bias is not None
         nn.init.zeros_(convolution.bias)
         self.convolution = weight_norm(convolution) if config.weight_norm else convolution
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """x (B, C, T), the k − 1 inputs before it (B, C, k − 1) → (B, C, T), the last k − 1 inputs."""
@@ -72,7 +73,7 @@ class ConvolutionalLM(NeuralLanguageModel):
         self.widen: nn.Module = nn.Identity() if same else nn.Linear(config.embedding_dim, config.width)
         self.blocks = nn.ModuleList(GatedBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
 

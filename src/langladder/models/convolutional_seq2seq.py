@@ -31,6 +31,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from langladder import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import masked_softmax
+from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.token_embedding import Positions, TokenEmbedding
 from langladder.text.specials import PAD
@@ -76,7 +77,7 @@ class GatedConvolution(nn.Module):
         nn.init.normal_(convolution.weight, std=math.sqrt(4 * (1 - dropout) / (kernel * width)))  # section 3.5
         assert convolution.bias is not None
         nn.init.zeros_(convolution.bias)
-        self.convolution, self.dropout = weight_norm(convolution), nn.Dropout(dropout)
+        self.convolution, self.dropout = weight_norm(convolution), Dropout(dropout)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the class."""
@@ -130,7 +131,7 @@ class ConvolutionalSeq2Seq(Translator):
         self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
         tied = cast(nn.Parameter, self.target_embedding.word.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""

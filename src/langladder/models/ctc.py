@@ -23,6 +23,7 @@ from langladder import artefacts, schema
 from langladder.errors import InputError
 from langladder.models.saving import ARRAYS, read_description, write_model
 from langladder.models.seq2seq import begin_by_remembering
+from langladder.nn.dropout import Dropout
 
 BLANK = 0
 SIZES = ("dimensions", "labels")
@@ -64,7 +65,7 @@ class CTCRecognizer(nn.Module):
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
         self.head = nn.Linear(config.width, labels + 1)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         begin_by_remembering(self.rnn)
 
     def forward(self, frames: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:

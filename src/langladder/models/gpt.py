@@ -29,6 +29,7 @@ from torch import nn
 
 from langladder import schema
 from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.nn.dropout import Dropout
 from langladder.nn.gelu import TanhGELU
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
@@ -88,7 +89,7 @@ class Block(nn.Module):
         )
         self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
         self.activation = TanhGELU()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
         """(B, T, D) → (B, T, D), and the keys and values for the next call."""
@@ -126,7 +127,7 @@ class GPT(NeuralLanguageModel):
         windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
         self.blocks = nn.ModuleList(Block(config, window) for window in windows)
         self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)
 

@@ -27,6 +27,7 @@ from langladder import schema
 from langladder.models.seq2seq import begin_by_remembering, layers_first, rows_first, word_embedding
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import Attention, LocalAttention, Score, make_attention
+from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
 from langladder.nn.recurrent import RecurrentStack
@@ -90,7 +91,7 @@ class LuongSeq2Seq(Translator):
         self.readout = Readout(config.readout, input_width=2 * H, width=E)  # W_c
         tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         begin_by_remembering(self.encoder, self.decoder)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:

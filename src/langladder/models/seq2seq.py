@@ -27,6 +27,7 @@ from torch import nn
 from langladder import schema
 from langladder.models.translator import State, Translator
 from langladder.nn import recurrent
+from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout
 from langladder.nn.recurrent import RecurrentStack
@@ -95,7 +96,7 @@ class Seq2Seq(Translator):
         tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
         width = H if self.readout is None else E
         self.head = SoftmaxOutput(width=width, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         begin_by_remembering(self.encoder, self.decoder)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:

@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from langladder.nn.dropout import Dropout
 from langladder.nn.positions import sinusoidal
 
 Positions = Literal["sinusoidal", "learned", "none"]
@@ -54,7 +55,7 @@ class TokenEmbedding(nn.Module):
             self.table = nn.Parameter(torch.empty(max_length, width).normal_(std=std))
         elif positions == "sinusoidal":
             self.register_buffer("table", sinusoidal(max_length, width), persistent=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: torch.Tensor, first: int = 0) -> torch.Tensor:
         """tokens (B, T) that stand at positions first, first + 1, … → (B, T, D)."""
