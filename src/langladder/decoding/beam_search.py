@@ -127,7 +127,7 @@ class _Search:
     sentences: torch.Tensor  # (N,)
     limits: torch.Tensor  # (N,) most tokens before EOS
     widths: list[int]  # source length of each sentence of the batch
-    state: State  # R rows
+    state: State  # R rows; before the first step, when all hypotheses of a sentence are BOS, N
     prefix: torch.Tensor  # (N, K, 1 + t), BOS first
     log_prob: torch.Tensor  # (N, K) float64; −inf where there is no hypothesis
     attention: torch.Tensor | None = None  # (N, K, t, S); None before the first step and without attention
@@ -137,7 +137,6 @@ class _Search:
         mask = source != PAD
         N, K, device = len(source), config.width, source.device
         lengths = mask.sum(dim=1)
-        rows = torch.arange(N, device=device).repeat_interleave(K)  # (R,)
         log_prob = torch.full((N, K), -math.inf, dtype=torch.float64, device=device)
         log_prob[:, :: K // config.groups] = 0.0  # one beginning a group, BOS
         limits = length_limits(lengths, config.max_ratio, config.max_length)
@@ -148,7 +147,7 @@ class _Search:
             sentences=torch.arange(N, device=device),
             limits=limits.clamp(min=config.min_length),
             widths=lengths.tolist(),
-            state=model.reorder(model.encode(source, mask), rows),
+            state=model.encode(source, mask),
             prefix=torch.full((N, K, 1), BOS, dtype=torch.int64, device=device),
             log_prob=log_prob,
         )
@@ -160,17 +159,17 @@ class _Search:
 
     def advance(self) -> None:
         """Extend every hypothesis by one token; take out what is finished and the sentences that are done."""
-        N, K, t = self.prefix.shape[0], self.config.width, self.prefix.shape[2] - 1
-        log_probs, self.state, weights = self.model.step(self.prefix.flatten(0, 1), self.state)  # (R, V)
+        t = self.prefix.shape[2] - 1
+        log_probs, weights = self._step(t)  # (N, K, V), (N, K, S)
         if weights is not None:
-            step = weights.view(N, K, 1, -1)
+            step = weights.unsqueeze(2)
             self.attention = step if self.attention is None else torch.cat([self.attention, step], dim=2)
         elif self.config.coverage:
             raise InputError(
                 f"coverage={self.config.coverage}: {type(self.model).__name__} has no attention weights, from which "
                 "the coverage of a source is known; allowed is 0"
             )
-        allowed = self._allowed(log_probs.view(N, K, -1), t)  # (N, K, V)
+        allowed = self._allowed(log_probs, t)  # (N, K, V)
         chosen = torch.zeros_like(allowed[:, 0]) if self.config.groups > 1 else None  # (N, V) times, by earlier groups
         parents, tokens, sums = zip(
             *(self._extend(group, allowed, chosen) for group in range(self.config.groups)), strict=True
@@ -178,6 +177,18 @@ class _Search:
         self.log_prob = torch.cat(sums, dim=1)  # (N, K)
         self._select(torch.cat(parents, dim=1), torch.cat(tokens, dim=1))
         self._drop_done()
+
+    def _step(self, t: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The model's step: log-probabilities (N, K, V), weights (N, K, S). All begin alike: that is computed once."""
+        N, K = self.log_prob.shape
+        if t > 0:
+            log_probs, self.state, weights = self.model.step(self.prefix.flatten(0, 1), self.state)  # (R, V), (R, S)
+            return log_probs.view(N, K, -1), None if weights is None else weights.view(N, K, -1)
+        log_probs, state, weights = self.model.step(self.prefix[:, 0], self.state)  # (N, V), (N, S)
+        self.state = self.model.reorder(state, torch.arange(N, device=log_probs.device).repeat_interleave(K))
+        first, read = (None if part is None else part.unsqueeze(1).expand(-1, K, -1) for part in (log_probs, weights))
+        assert first is not None
+        return first, read
 
     def _extend(
         self, group: int, allowed: torch.Tensor, chosen: torch.Tensor | None
@@ -215,15 +226,22 @@ class _Search:
 
     def _finish(self, group: int, ending: torch.Tensor, best: torch.Tensor, parent: torch.Tensor) -> None:
         """Keep the extensions marked in `ending` (N, B) as finished hypotheses of a group."""
-        for row, rank in ending.nonzero().tolist():
-            sentence, beam = int(self.sentences[row]), int(parent[row, rank])
+        rows, ranks = ending.nonzero().unbind(1)
+        beams = parent[rows, ranks]
+        found = zip(
+            self.sentences[rows].tolist(),
+            self.prefix[rows, beams, 1:].tolist(),
+            best[rows, ranks].tolist(),
+            [None] * len(rows) if self.attention is None else self.attention[rows, beams].float().cpu().numpy(),
+            strict=True,
+        )
+        for sentence, tokens, log_prob, weights in found:
             if len(self.finished[sentence][group]) == self.group_size:
                 continue
-            tokens, log_prob = self.prefix[row, beam, 1:].tolist(), float(best[row, rank])
             score = normalised(log_prob, len(tokens) + 1, self.config.alpha, self.config.length_form)
             attention = None
-            if self.attention is not None:
-                attention = self.attention[row, beam, :, : self.widths[sentence]].float().cpu().numpy().copy()
+            if weights is not None:
+                attention = weights[:, : self.widths[sentence]].copy()
                 score += coverage_penalty(attention, self.config.coverage) if self.config.coverage else 0.0
             self.finished[sentence][group].append(Hypothesis(tokens, log_prob, score, attention))
 

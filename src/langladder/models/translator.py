@@ -116,8 +116,11 @@ class Translator(nn.Module, ABC):
 
         With `same_source`, rows only move among hypotheses of one sentence, so the source side stays as it is.
         """
-        source = state.source if same_source else {name: old[index] for name, old in state.source.items()}
-        return State(source, {name: old[index] for name, old in state.decoder.items()})
+
+        def chosen(side: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            return {name: old.index_select(0, index) for name, old in side.items()}  # whole rows: no index an entry
+
+        return State(state.source if same_source else chosen(state.source), chosen(state.decoder))
 
     def number_of_parameters(self) -> int:
         """Trained numbers, shared ones counted once."""
