@@ -35,6 +35,7 @@ class Paths(EvaluationSets):
     text: str
     parallel: str
     vectors: str
+    lexicon: str
     agreement: str
 
 

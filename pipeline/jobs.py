@@ -71,17 +71,26 @@ def job_values(
         values["corpus"] = everything["parallel"]
     if "paths" in values:
         values["paths"] = {name: everything["paths"][name] for name in choices.EvaluationSets.model_fields}
-    _vectors_are_watched(values, everything["paths"]["vectors"])
+    _files_are_watched(values, everything["paths"])
     return values | {"code": code_version(stage, values)}
 
 
-def _vectors_are_watched(values: dict[str, Any], watched: str | None) -> None:
-    start = (values.get("lm", {}).get("input") or {}).get("vectors")
-    if start is not None and start != watched:
-        raise InputError(
-            f"lm.input.vectors: {start!r}, but params.yaml: paths.vectors is {watched!r}; set both to the same, "
-            "so that DVC trains again when the vectors change"
-        )
+NO_FILE = "microworld", "wordnet"
+"""Lexicons that are no file of the user's."""
+
+
+def _files_are_watched(values: dict[str, Any], watched: dict[str, str | None]) -> None:
+    """Refuse files in a rung's settings that DVC does not know as its input."""
+    named = {
+        ("lm.input.vectors", "vectors"): (values.get("lm", {}).get("input") or {}).get("vectors"),
+        ("embedding.model.lexicon", "lexicon"): values.get("embedding", {}).get("model", {}).get("lexicon"),
+    }
+    for (key, path), value in named.items():
+        if value not in (None, *NO_FILE, watched[path]):
+            raise InputError(
+                f"{key}: {value!r}, but params.yaml: paths.{path} is {watched[path]!r}; set both to the same, "
+                f"so that DVC runs the rung again when that changes"
+            )
 
 
 def file_of(config: DictConfig) -> Any:

@@ -74,6 +74,11 @@ def test_config_files_are_short() -> None:
         ({"lm": {"gpt": {"training": {"sequence_length": 4096}}}}, ["sequence_length=4096", "context"]),
         ({"lm": {"kneser_ney": {"model": {"order": 9}}}}, ["lm.model.order", "9", "6"]),
         ({"embedding": {"skipgram": {"model": {"window": 0}}}}, ["embedding.model.window", "0", "1"]),
+        ({"lm": {"lstm": {"input": {"vectors": "mine.vec"}}}}, ["lm.input.vectors", "mine.vec", "paths.vectors"]),
+        (
+            {"embeddings": ["lexicon"], "embedding": {"lexicon": {"model": {"lexicon": "mine.tsv"}}}},
+            ["embedding.model.lexicon", "mine.tsv", "paths.lexicon", "input/lexicon"],
+        ),
         ({"precision": "fp16", "lms": ["lstm"]}, ["precision", "fp16", "bf16"]),
         ({"size": "enormous"}, ["size/enormous", "base"]),
         ({"lms": ["lstm", "lstn"]}, ["lm/lstn", "lstm"]),
