@@ -1,0 +1,245 @@
+"""The columns of the ladder's tables: what is measured of a language model, of word vectors, of a translator.
+
+A column states its unit in one sentence, how to read it from a rung, and which end is better.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from langladder.reporting import numbers
+from langladder.reporting.rungs import (
+    Analogy,
+    AnalogyFigure,
+    EmbeddingRung,
+    LanguageModelRung,
+    Timing,
+    TranslatorRung,
+    TranslatorScores,
+)
+
+R = TypeVar("R", LanguageModelRung, EmbeddingRung, TranslatorRung)
+
+
+@dataclass(frozen=True)
+class Column(Generic[R]):
+    """One measure: `read(rung, timing)` gives the number or `None`."""
+
+    title: str
+    explanation: str
+    read: Callable[[R, Timing], float | None]
+    show: numbers.Style
+    better: Literal["lower", "higher"] | None
+
+
+def cost_columns(unit: str) -> tuple[Column[Any], ...]:
+    """What training cost, on the machine that trained; `unit` is what it reads: tokens or words."""
+    return (
+        Column(
+            f"{unit}/s",
+            f"training {unit} taken in a second",
+            lambda _, cost: cost.tokens_per_second,
+            numbers.compact,
+            "higher",
+        ),
+        Column("time", "wall-clock time of training", lambda _, cost: cost.seconds, numbers.seconds, "lower"),
+        Column(
+            "memory",
+            "peak memory of the training process",
+            lambda _, cost: cost.peak_memory_bytes,
+            numbers.memory,
+            "lower",
+        ),
+    )
+
+
+LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
+    Column(
+        "perplexity a word",
+        "e to the mean surprise a word: as unsure as a free choice among so many words; every character of the test "
+        "text counts once, so it compares models with different tokenizers",
+        lambda rung, _: rung.scores.perplexity_per_word,
+        numbers.perplexity,
+        "lower",
+    ),
+    Column(
+        "perplexity a token",
+        "the same for each token of the model's own tokenizer; compares only models that share one",
+        lambda rung, _: rung.scores.perplexity_per_token,
+        numbers.perplexity,
+        "lower",
+    ),
+    Column(
+        "bits a byte",
+        "the size to which the model would compress each byte of the test text; knows neither words nor tokens",
+        lambda rung, _: rung.scores.bits_per_byte,
+        numbers.decimals(3),
+        "lower",
+    ),
+    Column(
+        "above the floor",
+        "how far perplexity a word stands above the entropy floor, the true uncertainty of the text, which no model "
+        "can beat; only a corpus made by a known grammar can tell it",
+        lambda rung, _: rung.scores.above_floor_percent,
+        numbers.percent,
+        "lower",
+    ),
+    Column(
+        "parameters",
+        "numbers that the model stores: weights, or counts of an n-gram model",
+        lambda rung, _: rung.parameters,
+        numbers.compact,
+        "lower",
+    ),
+    *cost_columns("tokens"),
+)
+
+
+def _half_interval(scores: TranslatorScores) -> float | None:
+    if scores.bleu_low is None or scores.bleu_high is None:
+        return None
+    return (scores.bleu_high - scores.bleu_low) / 2
+
+
+TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
+    Column(
+        "BLEU",
+        "n-gram overlap with the reference, 0 to 100 (sacreBLEU, on detokenized text)",
+        lambda rung, _: rung.scores.bleu,
+        numbers.decimals(1),
+        "higher",
+    ),
+    Column(
+        "BLEU ±",
+        "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
+        lambda rung, _: _half_interval(rung.scores),
+        numbers.decimals(1),
+        None,
+    ),
+    Column(
+        "chrF",
+        "overlap of character n-grams, 0 to 100; kinder to languages with rich endings",
+        lambda rung, _: rung.scores.chrf,
+        numbers.decimals(1),
+        "higher",
+    ),
+    Column(
+        "TER",
+        "words to insert, delete, replace or move to reach the reference, a hundred of its words",
+        lambda rung, _: rung.scores.ter,
+        numbers.decimals(1),
+        "lower",
+    ),
+    Column(
+        "exact",
+        "share of the test sentences whose translation equals the reference",
+        lambda rung, _: rung.scores.exact_match,
+        numbers.share,
+        "higher",
+    ),
+    Column(
+        "search errors",
+        "share of the wrong translations where the model gives the reference a better score than its own output, so "
+        "that the search is to blame; in the others it is the model",
+        lambda rung, _: rung.search_errors.share,
+        numbers.share,
+        None,
+    ),
+    Column("parameters", "weights of the model", lambda rung, _: rung.parameters, numbers.compact, "lower"),
+    *cost_columns("tokens"),
+)
+
+
+def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingRung], ...]:
+    """The word-vector columns: one a similarity set, in the order in which the rungs first name them."""
+    sets = dict.fromkeys(scored.name for rung in rungs for scored in rung.scores.similarity)
+    return (
+        Column(
+            "analogies",
+            "share of answered questions a : b = c : ? whose nearest word is the right one (3CosAdd, question words "
+            "left out)",
+            lambda rung, _: rung.scores.analogy.accuracy if rung.scores.analogy else None,
+            numbers.share,
+            "higher",
+        ),
+        Column(
+            "±",
+            "half the width of the 95 % interval of the analogies, by drawing questions anew (bootstrap)",
+            lambda rung, _: _half_width(rung.scores.analogy),
+            numbers.share,
+            None,
+        ),
+        Column(
+            "3CosMul",
+            "the same questions, similarities multiplied and divided instead of added and taken away",
+            lambda rung, _: rung.scores.analogy.cosmul if rung.scores.analogy else None,
+            numbers.share,
+            "higher",
+        ),
+        Column(
+            "answered",
+            "share of the analogy questions whose four words all have a vector",
+            lambda rung, _: rung.scores.analogy.coverage if rung.scores.analogy else None,
+            numbers.share,
+            "higher",
+        ),
+        *(_half_column(half) for half in ("semantic", "syntactic") if any(_half(rung, half) for rung in rungs)),
+        *(_similarity_column(name) for name in sets),
+        *_cluster_columns(rungs),
+        Column("dimension", "numbers a word", lambda rung, _: rung.dimension, numbers.whole, None),
+        Column(
+            "bytes a word",
+            "what a word's vector takes: 4 a number, where most are zero 8 for each that is not",
+            lambda rung, _: rung.bytes_per_word,
+            numbers.compact,
+            "lower",
+        ),
+        Column("words", "words with a vector", lambda rung, _: rung.vocabulary, numbers.whole, None),
+        *cost_columns("words"),
+    )
+
+
+def _half_width(analogy: Analogy | None) -> float | None:
+    return (analogy.interval[1] - analogy.interval[0]) / 2 if analogy and analogy.interval else None
+
+
+def _cluster_columns(rungs: Sequence[EmbeddingRung]) -> list[Column[EmbeddingRung]]:
+    if not any(rung.scores.clusters for rung in rungs):
+        return []
+    return [
+        Column(
+            "purity",
+            "share of words in a cluster (k-means) where their own group is the commonest",
+            lambda rung, _: rung.scores.clusters.purity if rung.scores.clusters else None,
+            numbers.share,
+            "higher",
+        ),
+        Column(
+            "outliers",
+            "share of word sets whose odd one out is found",
+            lambda rung, _: rung.scores.clusters.outlier_accuracy if rung.scores.clusters else None,
+            numbers.share,
+            "higher",
+        ),
+    ]
+
+
+def _half(rung: EmbeddingRung, name: str) -> AnalogyFigure | None:
+    half: AnalogyFigure | None = getattr(rung.scores.analogy, name, None)
+    return half
+
+
+def _half_column(name: str) -> Column[EmbeddingRung]:
+    def read(rung: EmbeddingRung, _: Timing) -> float | None:
+        figure = _half(rung, name)
+        return figure.accuracy if figure else None
+
+    return Column(name, f"analogies, the {name} questions only", read, numbers.share, "higher")
+
+
+def _similarity_column(name: str) -> Column[EmbeddingRung]:
+    def read(rung: EmbeddingRung, _: Timing) -> float | None:
+        return next((scored.spearman for scored in rung.scores.similarity if scored.name == name), None)
+
+    explanation = f"Spearman's rank correlation of cosines with the judgements of {name}, −1 to 1"
+    return Column(f"ρ {name}", explanation, read, numbers.decimals(3), "higher")
