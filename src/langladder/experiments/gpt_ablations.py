@@ -57,10 +57,10 @@ class GPTAblations(Experiment):
 
 
 def findings(found: dict[str, list[float]]) -> Findings:
-    """The claim holds where each removal costs more than the spread between seeds."""
+    """The claim holds where each removal costs more than the spread between seeds, with it and without."""
     means = {name: mean(values) for name, values in found.items()}
-    noise = max([spread(values) or 0.0 for values in found.values()])
-    holds = all(means[name] - means[WHOLE] > 2 * noise for name in (BARE, BROKEN))
+    noise = {name: spread(values) or 0.0 for name, values in found.items()}
+    holds = all(means[name] - means[WHOLE] > 2 * max(noise[name], noise[WHOLE]) for name in (BARE, BROKEN))
     said = ", ".join(f"{value:.2f} with {name}" for name, value in means.items())
     return Findings(
         holds=holds,
