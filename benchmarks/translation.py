@@ -56,6 +56,8 @@ from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 
 HELD_OUT = 500
+LIMIT = 50
+"""Most tokens of a translation in the comparison of searches, EOS included."""
 ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
 
 folder = click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tatoeba-en-fr", show_default=True)
@@ -219,22 +221,21 @@ def beam(folder: Path, steps: int, sentences: int, rows: int, threads: int) -> N
     train(model, TranslationBatches(pairs, None, batch_tokens=2048, max_length=60, seed=1), training)
     sources = [held.source.row(row) for row in range(sentences)]
     lengths = np.array([len(source) for source in sources])
-    batches = [
-        (pad([sources[row] for row in part]), int(2 * lengths[part].max() + 10))
-        for part in order_of_arrival(lengths, rows)
-    ]
+    batches = [pad([sources[row] for row in part]) for part in order_of_arrival(lengths, rows)]
+
+    config = BeamConfig(width=5, alpha=0.7, max_length=LIMIT - 1, max_ratio=LIMIT)  # EOS may follow
 
     def plainly() -> list[list[int]]:
-        found = (plain_beam_search(model, batch, width=5, alpha=0.7, limit=limit) for batch, limit in batches)
+        found = (plain_beam_search(model, batch, width=5, alpha=0.7, limit=LIMIT) for batch in batches)
         return [tokens for part in found for tokens in part]
 
     def ours() -> list[list[int]]:
-        return [found[0].tokens for found in translate(model, sources, BeamConfig(width=5, alpha=0.7))]
+        return [found[0].tokens for found in translate(model, sources, config)]
 
     sides: dict[str, Callable[[], list[list[int]]]] = {"langladder": ours, "its search, plainly": plainly}
     if find_spec("transformers"):
         generate = marian_generate(model, tokenizer, width=5, alpha=0.7)
-        sides["Marian's generate"] = lambda: [tokens for batch, limit in batches for tokens in generate(batch, limit)]
+        sides["Marian's generate"] = lambda: [tokens for batch in batches for tokens in generate(batch, LIMIT)]
     found, seconds = {}, {}
     for name, side in sides.items():
         seconds[name], found[name] = median_of_three(side)
