@@ -4,7 +4,7 @@ For a hidden matrix W with gradient G, momentum B, rate η and decay λ:
 
     B ← μB + G,   U = G + μB (Nesterov),   W ← (1 − ηλ) W − η · orthogonal(U)
 
-where orthogonal(U) = U Vᵀ for the singular value decomposition U S Vᵀ: all its singular values become about 1, so that
+where orthogonal(U) = P Qᵀ for the singular value decomposition U = P S Qᵀ: all its singular values become about 1, so that
 no few large directions of the gradient drown the many small ones. A few steps of a Newton–Schulz iteration come close
 enough, and are products only:
 
@@ -32,7 +32,7 @@ COEFFICIENTS = 3.4445, -4.7750, 2.0315
 """a, b, c: steep at 0, and between 0.7 and 1.2 from there on (Jordan et al. 2024)."""
 MOST_SQUARES = 8
 ITERATIONS = 3
-"""Jordan et al. take 5; 3 cost 40 % less and learnt as well in the trainings that docs/LOG.md tells of."""
+"""Jordan et al. take 5; 3 cost 40 % less, and what docs/LOG.md tells of was learnt with them."""
 
 
 class Muon(torch.optim.AdamW):
