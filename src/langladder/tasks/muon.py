@@ -4,7 +4,7 @@ For a hidden matrix W with gradient G, momentum B, rate η and decay λ:
 
     B ← μB + G,   U = G + μB (Nesterov),   W ← (1 − ηλ) W − η · orthogonal(U)
 
-where orthogonal(U) = P Qᵀ for the singular value decomposition U = P S Qᵀ: all its singular values become about 1, so that
+where orthogonal(U) = P Qᵀ for the singular value decomposition U = P S Qᵀ: all singular values become about 1, so that
 no few large directions of the gradient drown the many small ones. A few steps of a Newton–Schulz iteration come close
 enough, and are products only:
 
