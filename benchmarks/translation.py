@@ -197,7 +197,7 @@ def marian_generate(
     @torch.no_grad()
     def generate(source: torch.Tensor, limit: int) -> list[list[int]]:
         mask = (source != PAD).long()
-        beams = {"num_beams": width, "length_penalty": alpha, "max_new_tokens": limit}
+        beams = {"num_beams": width, "length_penalty": alpha, "max_length": limit + 1}  # BOS counts
         rows = peer.generate(input_ids=source, attention_mask=mask, **beams).tolist()
         return [list(takewhile(lambda token: token != EOS, row[1:])) for row in rows]
 
@@ -222,7 +222,6 @@ def beam(folder: Path, steps: int, sentences: int, rows: int, threads: int) -> N
     sources = [held.source.row(row) for row in range(sentences)]
     lengths = np.array([len(source) for source in sources])
     batches = [pad([sources[row] for row in part]) for part in order_of_arrival(lengths, rows)]
-
     config = BeamConfig(width=5, alpha=0.7, max_length=LIMIT - 1, max_ratio=LIMIT)  # EOS may follow
 
     def plainly() -> list[list[int]]:

@@ -75,21 +75,16 @@ def job_values(
     return values | {"code": code_version(stage, values)}
 
 
-NO_FILE = "microworld", "wordnet"
-"""Lexicons that are no file of the user's."""
-
-
 def _files_are_watched(values: dict[str, Any], watched: dict[str, str | None]) -> None:
     """Refuse files in a rung's settings that DVC does not know as its input."""
-    named = {
-        ("lm.input.vectors", "vectors"): (values.get("lm", {}).get("input") or {}).get("vectors"),
-        ("embedding.model.lexicon", "lexicon"): values.get("embedding", {}).get("model", {}).get("lexicon"),
-    }
-    for (key, path), value in named.items():
-        if value not in (None, *NO_FILE, watched[path]):
+    vectors = (values.get("lm", {}).get("input") or {}).get("vectors")
+    lexicon = values.get("embedding", {}).get("model", {}).get("lexicon")
+    own = None if lexicon in ("microworld", "wordnet") else lexicon  # those two come with the project, and with NLTK
+    for key, path, value in (("lm.input.vectors", "vectors", vectors), ("embedding.model.lexicon", "lexicon", own)):
+        if value not in (None, watched[path]):
             raise InputError(
                 f"{key}: {value!r}, but params.yaml: paths.{path} is {watched[path]!r}; set both to the same, "
-                f"so that DVC runs the rung again when that changes"
+                "so that DVC runs the rung again when that changes"
             )
 
 

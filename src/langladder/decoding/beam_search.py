@@ -181,14 +181,13 @@ class _Search:
     def _step(self, t: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The model's step: log-probabilities (N, K, V), weights (N, K, S). All begin alike: that is computed once."""
         N, K = self.log_prob.shape
-        if t > 0:
-            log_probs, self.state, weights = self.model.step(self.prefix.flatten(0, 1), self.state)  # (R, V), (R, S)
-            return log_probs.view(N, K, -1), None if weights is None else weights.view(N, K, -1)
-        log_probs, state, weights = self.model.step(self.prefix[:, 0], self.state)  # (N, V), (N, S)
-        self.state = self.model.reorder(state, torch.arange(N, device=log_probs.device).repeat_interleave(K))
-        first, read = (None if part is None else part.unsqueeze(1).expand(-1, K, -1) for part in (log_probs, weights))
-        assert first is not None
-        return first, read
+        prefix = self.prefix.flatten(0, 1) if t > 0 else self.prefix[:, 0]  # R rows, or N
+        log_probs, self.state, weights = self.model.step(prefix, self.state)
+        if t == 0:
+            rows = torch.arange(N, device=prefix.device).repeat_interleave(K)  # (R,)
+            self.state = self.model.reorder(self.state, rows)
+            log_probs, weights = log_probs[rows], None if weights is None else weights[rows]
+        return log_probs.view(N, K, -1), None if weights is None else weights.view(N, K, -1)
 
     def _extend(
         self, group: int, allowed: torch.Tensor, chosen: torch.Tensor | None

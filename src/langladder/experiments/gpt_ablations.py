@@ -10,7 +10,7 @@ from pydantic import Field
 
 from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TextConfig, fit
 from langladder.experiments.statistics import mean, spread
 from langladder.models.gpt import GPT
@@ -76,5 +76,5 @@ def findings(found: dict[str, list[float]]) -> Findings:
                 series=[series("GPT", list(found), means.values(), [spread(values) for values in found.values()])],
             )
         ],
-        figures={name.replace(" ", "_"): rounded(value) or 0.0 for name, value in means.items()},
+        figures={figure(name): rounded(value) or 0.0 for name, value in means.items()},
     )

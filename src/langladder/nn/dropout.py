@@ -5,8 +5,8 @@
 Ordinary dropout draws a new mask at every time step. A locked mask drops the same features at all steps of a row, so
 that what is dropped is missing, not noisy; word dropout drops the same words wherever they stand.
 
-torch draws two random numbers for each entry of a mask on a CPU, which took a tenth of a Transformer's training. Here
-one of 64 bits serves four entries: 16 bits are compared with p, so that p is exact to 1/65536.
+torch draws a random number of 64 bits for each entry of a mask on a CPU, which took a tenth of a Transformer's
+training. Here one serves four entries: 16 bits are compared with p, so that p is exact to 1/65536.
 
 Shape legend: B rows, T steps, D features, V words.
 """
@@ -26,7 +26,7 @@ class Dropout(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(…) → (…)."""
         if not self.training or self.p == 0.0:
-            return functional.dropout(x, self.p, training=False)  # x; a node that keeps ONNX from merging two LSTMs
+            return functional.dropout(x, self.p, training=False)  # x; stacked LSTMs fail in ONNX without this node
         if x.device.type != "cpu":
             return functional.dropout(x, self.p)
         dropped = round(self.p * 65536)  # of the values of 16 bits
@@ -37,12 +37,8 @@ class Dropout(nn.Module):
         return x * kept.view(x.shape).to(x.dtype).mul_(65536 / (65536 - dropped))
 
 
-class LockedDropout(nn.Module):
+class LockedDropout(Dropout):
     """Drop features, the same ones at every step of a row, with probability p; the rest is scaled by 1 / (1 − p)."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(B, T, D) → (B, T, D)."""
