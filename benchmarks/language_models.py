@@ -21,17 +21,17 @@ from statistics import mean
 import click
 import numpy as np
 import torch
-from measure import DATA, Clocked, machine, markdown, median_seconds, product_speed, verdict
+from measure import DATA, Clocked, machine, markdown, product_speed, verdict
 from ngram_quality import main as ngram_quality
 from ngram_speed import main as ngram_speed
 from plain_language_models import PlainGPT, PlainLSTM, train_plain_gpt, train_plain_lstm
+from softmax_speed import main as softmax
 from wikitext import read_text, word_ids
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
-from langladder.nn.output import SoftmaxOutput
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.memory import keep_freed_memory
 from langladder.tasks.optimisation import (
@@ -115,6 +115,7 @@ def main() -> None:
 
 main.add_command(ngram_quality, "ngram-quality")
 main.add_command(ngram_speed, "ngram-speed")
+main.add_command(softmax, "softmax")
 
 
 @main.command()
@@ -152,7 +153,7 @@ def lstm(
     # a product (m, k)(k, n) is 2mkn operations; backwards there are two for each one forwards
     operations = 3 * 2 * batch * bptt * (width * V + layers * 8 * width**2)
     bound = batch * bptt * speed / operations
-    products = f"{bound:,.0f}", f"at most {bound / theirs:.2f} ×" if output == "softmax" else ""
+    at_most = f"at most {bound / theirs:.2f} ×" if output == "softmax" else ""  # adaptive has smaller products
     markdown(
         f"LSTM {layers} × {width}, batch {batch}, BPTT {bptt}, V = {V:,}, {steps} steps; ours with output={output}",
         ["", "plain torch", "langladder", "ratio", "target"],
@@ -170,7 +171,7 @@ def lstm(
                 f"{loss[1] / loss[0] - 1:+.2%}",
                 "≤ +1 %",
             ],
-            ["matrix products of a full softmax alone", products[0], "", products[1], ""],
+            ["matrix products of a full softmax alone", f"{bound:,.0f}", "", at_most, ""],
         ],
         [
             f"{machine(threads)}; ours in {resolve_precision(training)}. The last row: {operations / 1e9:.1f} G "
@@ -249,63 +250,6 @@ def gpt(folder: Path, steps: int, threads: int) -> None:
             ["matrix products alone", f"{bound:,.0f}", f"{bound:,.0f}", f"at most {bound / theirs:.2f} ×", ""],
         ],
         [f"{machine(threads)}; ours in {resolve_precision(training)}. {speed / 1e9:.0f} GFLOP/s at 2048 × 2048, fp32."],
-    )
-
-
-@main.command()
-@click.option("--positions", default=700, show_default=True)
-@click.option("--width", default=200, show_default=True)
-@click.option("--vocabulary", default=33_278, show_default=True)
-@threads
-def softmax(positions: int, width: int, vocabulary: int, threads: int) -> None:
-    """The softmax over a large vocabulary, forward and backward, against its matrix products alone."""
-    torch.set_num_threads(threads)
-    torch.manual_seed(1)
-    layer = SoftmaxOutput(width=width, vocab_size=vocabulary)
-    hidden = torch.randn(positions, width, requires_grad=True)
-    targets = torch.randint(vocabulary, (positions,))
-
-    def ours() -> None:
-        layer.zero_grad()
-        (layer.loss(hidden, targets) / positions).backward()
-
-    def plain() -> None:
-        layer.zero_grad()
-        torch.nn.functional.cross_entropy(layer(hidden), targets).backward()
-
-    e, W, h = torch.randn(positions, vocabulary), layer.weight.detach(), hidden.detach()
-    z, dh, dW = torch.empty_like(e), torch.empty_like(h), torch.empty_like(W)
-
-    def products() -> None:
-        torch.mm(h, W.T, out=z)
-        torch.mm(e, W, out=dh)
-        torch.mm(e.T, h, out=dW)
-
-    theirs = median_seconds(plain)
-    keep_freed_memory()
-    seconds = median_seconds(ours)
-    speed = product_speed()
-    ideal = 3 * 2 * positions * width * vocabulary / speed
-    markdown(
-        f"Softmax and cross-entropy with gradients, {positions} positions, D = {width}, V = {vocabulary:,}",
-        ["", "ms", "against the ideal", "target"],
-        [
-            [f"its products at {speed / 1e9:.0f} GFLOP/s (2048 × 2048)", f"{ideal * 1e3:.0f}", "1 ×", ""],
-            [
-                "the three products, as they are",
-                f"{(s := median_seconds(products)) * 1e3:.0f}",
-                f"{s / ideal:.2f} ×",
-                "",
-            ],
-            [
-                "SoftmaxOutput.loss",
-                f"{seconds * 1e3:.0f}",
-                f"{seconds / ideal:.2f} ×",
-                verdict(seconds / ideal, 2, at_most=True),
-            ],
-            ["nn.Linear and cross_entropy", f"{theirs * 1e3:.0f}", f"{theirs / ideal:.2f} ×", ""],
-        ],
-        [machine(threads)],
     )
 
 
