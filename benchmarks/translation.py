@@ -3,15 +3,14 @@
     python benchmarks/translation.py all            every part, each in a process of its own
     python benchmarks/translation.py transformer    one part; --help names its options
 
-Pairs are Tatoeba's English and French, or microworld's where those are absent, in one BPE vocabulary. JoeyNMT is not
-installed: a plain equivalent of its loop stands in `plain_translation.py`. So does one of Hugging Face's beam search;
-where `transformers` is installed (`make test-peers` makes such an environment), its Marian model with the same weights
-decodes too. The plain side trains first, before this process is told to keep freed memory. Both sides make
-the same number of updates from the same number of pairs an update, so that they have seen as much when losses are
-compared.
+Pairs are Tatoeba's English and French, or microworld's where those are absent, in one BPE vocabulary. The plain loops
+stand in `plain_translation.py`, one of Hugging Face's beam search too; where `transformers` is installed (`make
+test-peers` makes such an environment), its Marian model with the same weights decodes as well, and where JoeyNMT is
+(`joeynmt_speed.py`), it trains the same Transformer. The plain side trains first, before this process is told to keep
+freed memory. Both sides make the same number of updates from the same number of pairs an update, so that they have
+seen as much when losses are compared.
 """
 
-import gzip
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,9 @@ from statistics import median
 import click
 import numpy as np
 import torch
-from measure import DATA, Clocked, machine, markdown, verdict
+from joeynmt_speed import main as joeynmt
+from measure import Clocked, machine, markdown, verdict
+from pairs import corpus, folder, settings, threads, train
 from plain_translation import (
     PlainRNN,
     PlainTransformer,
@@ -37,9 +38,7 @@ from plain_translation import (
     validation_loss,
 )
 
-from langladder.corpora.microworld import MicroworldConfig, generate_parallel
-from langladder.data.batches import StepBatches
-from langladder.data.translation import PairBatch, TranslationBatches, pad
+from langladder.data.translation import TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
@@ -48,65 +47,11 @@ from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
 from langladder.tasks.optimisation import learning_rate, resolve_precision
 from langladder.tasks.settings import TranslationTraining
-from langladder.tasks.training import fit
-from langladder.tasks.translation import TranslationTask
-from langladder.text.corpus_ids import PairStream, Rows
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.specials import EOS, PAD
+from langladder.text.tokenizers import Tokenizer
 
-HELD_OUT = 500
 LIMIT = 50
 """Most tokens of a translation in the comparison of searches, EOS included."""
-ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
-
-folder = click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tatoeba-en-fr", show_default=True)
-threads = click.option("--threads", default=2, show_default=True)
-
-
-def text(path: Path) -> list[tuple[str, str]]:
-    """Sentence pairs in random order."""
-    if (path / "fra.txt.gz").is_file():
-        lines = gzip.decompress((path / "fra.txt.gz").read_bytes()).decode().splitlines()
-        pairs = [(source, target) for source, target, *_ in (line.split("\t") for line in lines)]
-    else:
-        table = generate_parallel(MicroworldConfig(size="small"))["train"]
-        pairs = list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
-    order = np.random.default_rng(1).permutation(len(pairs))
-    return [pairs[place] for place in order]
-
-
-def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, Tokenizer]:
-    """Training pairs, held-out pairs, and their common tokenizer."""
-    pairs = text(path)[:60_000]
-    learnt = [side for pair in pairs[:20_000] for side in pair]
-    tokenizer = train_tokenizer(learnt, TokenizerConfig(kind="bpe_bytes", vocab_size=vocabulary))
-    sources, targets = (tokenizer.encode_lines(side) for side in zip(*pairs, strict=True))
-
-    def rows(column: list[np.ndarray]) -> Rows:
-        return Rows(np.concatenate(column), np.concatenate([[0], np.cumsum([len(row) for row in column])]))
-
-    whole = (
-        [np.append(row, EOS).astype(np.int32) for row in sources],
-        [np.concatenate([[BOS], row, [EOS]]).astype(np.int32) for row in targets],
-    )
-    train, held = (
-        PairStream(*(rows(side[part]) for side in whole)) for part in (slice(HELD_OUT, None), slice(HELD_OUT))
-    )
-    return train, held, tokenizer
-
-
-def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
-    """What `train_translator` does, under a clock."""
-    with tempfile.TemporaryDirectory() as work:
-        fit(TranslationTask(model, training), batches, training, seed=1, work=Path(work))
-    model.eval()
-
-
-def settings(steps: int, **chosen: object) -> TranslationTraining:
-    """Training settings of a benchmark: on the CPU, no validation before the end."""
-    shown = {"progress": False, "validate_every": steps, "checkpoint_every": steps}
-    return TranslationTraining.model_validate({"max_steps": steps, "accelerator": "cpu"} | ADAM | shown | chosen)
 
 
 def compare(
@@ -150,6 +95,9 @@ def compare(
 @click.group(help=__doc__)
 def main() -> None:
     """See the module."""
+
+
+main.add_command(joeynmt, "joeynmt")
 
 
 @main.command()

@@ -6,7 +6,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.text.clean_pairs import clean_parallel
 from langladder.text.cleaning import clean_text
-from pipeline.stage import stage
+from pipeline.support.stage import stage
 
 
 @stage

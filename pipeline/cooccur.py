@@ -6,7 +6,7 @@ from typing import Any
 from langladder.artefacts import atomic, write_json
 from langladder.counts.cooccurrence import count_cooccurrence, count_term_document, save_counts
 from langladder.embeddings.method import WordCorpus
-from pipeline.stage import stage
+from pipeline.support.stage import stage
 
 
 @stage

@@ -11,7 +11,7 @@ from langladder.artefacts import atomic, write_json
 from langladder.corpora import microworld
 from langladder.text import hub, readers
 from langladder.text.tables import write_table
-from pipeline.stage import stage
+from pipeline.support.stage import stage
 
 
 def make_microworld(side: str, source: microworld.MicroworldConfig, folder: Path) -> dict[str, Any]:

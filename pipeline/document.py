@@ -35,7 +35,7 @@ def fill(text: str, section: str, content: str) -> str:
 
 
 def main() -> None:
-    from pipeline.gather import gather
+    from pipeline.support.gather import gather
 
     inputs = gather()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from langladder.embeddings.method import EmbeddingMethod, Fitted, WordCorpus
 from langladder.embeddings.postprocess import postprocess
 from langladder.schema import locate
 from langladder.tasks.memory import peak_bytes
-from pipeline.outputs import write_curve
-from pipeline.stage import stage
-from pipeline.work import Work, work
+from pipeline.support.outputs import write_curve
+from pipeline.support.stage import stage
+from pipeline.support.work import Work, work
 
 WORDS = Path("data/words")
 

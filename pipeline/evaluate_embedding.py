@@ -7,8 +7,8 @@ from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.files import read_vectors
 from langladder.evaluation.word_vectors import evaluate_word_vectors
-from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.support.stage import stage
+from pipeline.support.work import work
 
 
 def page_of(vectors: WordVectors, job: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.vocabulary import Vocabulary
 from pipeline.evaluate_embedding import page_of
-from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.support.stage import stage
+from pipeline.support.work import work
 
 TOKENS = Path("data/tokens/text")
 

@@ -6,8 +6,8 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.evaluation.sequence import evaluate_sequence
 from langladder.schema import locate
-from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.support.stage import stage
+from pipeline.support.work import work
 
 
 @stage

@@ -11,8 +11,8 @@ from langladder.models.translator import Translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tables import PAIRS, read_table
 from langladder.text.tokenizers import Tokenizer
-from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.support.stage import stage
+from pipeline.support.work import work
 
 TOKENS = Path("data/tokens/parallel/test.arrow")
 TEXT = Path("data/clean/parallel/test.parquet")

@@ -6,7 +6,8 @@ The change can be seen with `git diff params.yaml` and taken back with `git chec
 import re
 
 from langladder.artefacts import write_text
-from pipeline import ROOT, choices
+from pipeline import ROOT
+from pipeline.support import choices
 
 
 def full(text: str, chosen: choices.Choices) -> str:

@@ -10,8 +10,8 @@ from langladder.artefacts import write_json, write_text
 from langladder.reporting.page import build_page
 from langladder.reporting.sequences import sequence_summary
 from langladder.reporting.tables import ladder_rows, ladder_summary, to_markdown
-from pipeline.gather import gather
-from pipeline.stage import stage
+from pipeline.support.gather import gather
+from pipeline.support.stage import stage
 
 
 @stage

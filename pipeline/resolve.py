@@ -15,8 +15,9 @@ from omegaconf import DictConfig
 
 from langladder.artefacts import atomic, write_text
 from langladder.errors import InputError
-from pipeline import ROOT, choices, jobs, schemas
-from pipeline.problems import explain, gather
+from pipeline import ROOT
+from pipeline.support import choices, jobs, schemas
+from pipeline.support.problems import explain, gather
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
 # What Hydra reads when this file is the primary config: no run folder, no log file.

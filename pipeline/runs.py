@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from langladder.artefacts import read_json
-from pipeline import ROOT, tracking
+from pipeline import ROOT
+from pipeline.support import tracking
 
 
 def find_runs(fingerprint: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from langladder.errors import InputError
-from pipeline.gather import gather
+from pipeline.support.gather import gather
 
 
 def main() -> None:

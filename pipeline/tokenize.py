@@ -9,7 +9,7 @@ from langladder.text.sizes import text_size
 from langladder.text.tables import SPLITS
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
-from pipeline.stage import stage
+from pipeline.support.stage import stage
 
 
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
-from pipeline.outputs import write_curve
-from pipeline.stage import stage
-from pipeline.work import Work, work
+from pipeline.support.outputs import write_curve
+from pipeline.support.stage import stage
+from pipeline.support.work import Work, work
 
 TOKENS = Path("data/tokens/text")
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.schema import locate
-from pipeline.outputs import write_curve
-from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.support.outputs import write_curve
+from pipeline.support.stage import stage
+from pipeline.support.work import work
 
 
 @stage

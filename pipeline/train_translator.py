@@ -11,9 +11,9 @@ from langladder.schema import locate
 from langladder.tasks.translation import train_translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tokenizers import Tokenizer
-from pipeline.outputs import write_curve
-from pipeline.stage import stage
-from pipeline.work import work
+from pipeline.support.outputs import write_curve
+from pipeline.support.stage import stage
+from pipeline.support.work import work
 
 TOKENS = Path("data/tokens/parallel")
 

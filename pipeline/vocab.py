@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import atomic, write_json
 from langladder.text.vocabulary import encode_words
-from pipeline.stage import stage
+from pipeline.support.stage import stage
 
 
 @stage

@@ -8,7 +8,8 @@ from hydra import compose, initialize_config_dir
 
 from langladder.errors import InputError
 from langladder.schema import locate
-from pipeline import ROOT, choices, jobs, resolve, schemas
+from pipeline import ROOT, resolve
+from pipeline.support import choices, jobs, schemas
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
 BASE = choices.load_choices()

@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from pipeline import ROOT, choices, ladder, parallel
+from pipeline import ROOT, ladder, parallel
+from pipeline.support import choices
 
 NEEDS: dict[str, set[str]] = {"a": set(), "b": {"a"}, "c": {"a"}, "d": {"b", "c"}, "alone": set()}
 

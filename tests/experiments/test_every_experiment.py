@@ -15,7 +15,8 @@ from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.findings import Findings
 from langladder.reporting.claims import Claim, claim_views
 from langladder.schema import locate
-from pipeline import ROOT, choices, jobs, schemas
+from pipeline import ROOT
+from pipeline.support import choices, jobs, schemas
 
 NAMES = [(group, name) for group in schemas.EXPERIMENTS for name in choices.conf_names(group)]
 DOCUMENT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")

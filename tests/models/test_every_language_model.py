@@ -23,7 +23,8 @@ from langladder.models.recurrent import RecurrentLM
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD
-from pipeline import ROOT, choices, schemas
+from pipeline import ROOT
+from pipeline.support import choices, schemas
 
 V = 29
 # What no rung has, and what rungs cut short: windows that slide, widths that differ.

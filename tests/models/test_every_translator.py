@@ -23,7 +23,8 @@ from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
 from langladder.schema import locate
 from langladder.text.specials import BOS, EOS, PAD
-from pipeline import ROOT, choices, schemas
+from pipeline import ROOT
+from pipeline.support import choices, schemas
 
 V = 13
 SMALL = {"width": 12, "embedding_dim": 10}

@@ -22,7 +22,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
-from pipeline.work import Work
+from pipeline.support.work import Work
 
 IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)
 

@@ -11,8 +11,8 @@ A line opens with BOS. BOS is given, never predicted: no n-gram ends in it, and 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from langladder.compiled import njit
 from langladder.errors import InputError
 from langladder.text.specials import BOS
 
@@ -88,7 +88,7 @@ class NgramCounts:
         return int(self.counts[number]) if number >= 0 else 0
 
 
-@njit(cache=True)
+@njit()
 def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> int:
     """The number of `ngram` followed by `word`; −1 where the text has none such."""
     low, end = starts[ngram], starts[ngram + 1]
@@ -102,7 +102,7 @@ def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> i
     return low if low < end and words[low] == word else -1
 
 
-@njit(cache=True)
+@njit()
 def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
     """The number of each n-gram, (M, n) word ids → (M,); −1 where the text has none such."""
     found = np.empty(len(ngrams), dtype=np.int64)
@@ -151,7 +151,7 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     )
 
 
-@njit(cache=True)
+@njit()
 def _lengthen(
     ids: np.ndarray,
     by_word: np.ndarray,

@@ -4,10 +4,11 @@ Shape legend: V words, P pairs in a part of the text, E entries (different pairs
 """
 
 import numpy as np
-from numba import njit
+
+from langladder.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def bucket_sizes(
     ids: np.ndarray, offsets: np.ndarray, vocab_size: int, left: int, right: int, first: int, last: int
 ) -> np.ndarray:
@@ -25,7 +26,7 @@ def bucket_sizes(
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_buckets(
     ids: np.ndarray,
     offsets: np.ndarray,
@@ -63,7 +64,7 @@ def fill_buckets(
         slots[word] = slot
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def count_buckets(
     buckets: np.ndarray,
     starts: np.ndarray,
@@ -101,7 +102,7 @@ def count_buckets(
     return lengths, columns[:end].copy(), values[:end].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def transpose_rows(
     first: int,
     lengths: np.ndarray,
@@ -122,7 +123,7 @@ def transpose_rows(
             entry += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def mirror(
     bounds: np.ndarray,
     columns: np.ndarray,

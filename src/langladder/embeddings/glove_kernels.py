@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from langladder.compiled import njit
 
 STRIP = 512  # contexts: their parameters of 100 dimensions, 400 KB, fit into a second-level cache
 AHEAD = 4  # pairs: how early a pair's parameters are asked for
@@ -33,13 +35,13 @@ def prefetch(_: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
     return types.void(array, types.intp), generate
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def weight(x: float, x_max: float, alpha: float) -> float:
     """f(x) = (x / x_max)^α below x_max, 1 from there on; f(0) = 0 (Pennington et al. 2014, equation 9)."""
     return (x / x_max) ** alpha if x < x_max else 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def ordered_pairs(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, strips: np.ndarray, rounds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -71,7 +73,7 @@ def ordered_pairs(
     return rows, columns, values
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def targets(values: np.ndarray, x_max: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     """log X_ij and f(X_ij) of each pair, (E,) float32 each."""
     logs, weights = np.empty_like(values), np.empty_like(values)
@@ -81,7 +83,7 @@ def targets(values: np.ndarray, x_max: float, alpha: float) -> tuple[np.ndarray,
     return logs, weights
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(nogil=True, fastmath=True, error_model="numpy")
 def train_pairs(
     words: np.ndarray,
     contexts: np.ndarray,
@@ -136,7 +138,7 @@ def train_pairs(
     return cost
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(nogil=True, fastmath=True, error_model="numpy")
 def total_cost(
     words: np.ndarray,
     contexts: np.ndarray,

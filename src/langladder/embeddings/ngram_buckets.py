@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+
+from langladder.compiled import njit
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def fnv1a(data: bytes) -> int:
     return h
 
 
-@njit(cache=True)
+@njit()
 def _hash_ngrams(
     data: np.ndarray, ends: np.ndarray, min_n: int, max_n: int, buckets: int
 ) -> tuple[np.ndarray, np.ndarray]:

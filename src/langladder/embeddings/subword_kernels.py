@@ -17,8 +17,8 @@ Matrices come with row numbers, never as views of rows: making a view costs more
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from langladder.compiled import njit
 from langladder.embeddings.word2vec_kernels import draw_noise, thin_out
 
 BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
@@ -34,7 +34,7 @@ def _sigmoids() -> tuple[np.ndarray, np.ndarray]:
 SIGMOID, LOSS = _sigmoids()
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def _regress(h: np.ndarray, gradient: np.ndarray, output: np.ndarray, word: Any, label: int, rate: np.float32) -> Any:
     """One step of the logistic regression σ(u_word · h) ≈ label: u moves, the step of h is added up; gives the loss."""
     dot = np.float32(0)
@@ -50,7 +50,7 @@ def _regress(h: np.ndarray, gradient: np.ndarray, output: np.ndarray, word: Any,
     return LOSS[place] if label == 1 else LOSS[STEPS - place]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def _move(h: np.ndarray, moved: np.ndarray, gradient: np.ndarray) -> None:
     """Move h by a target's gradient, add that up, and begin the next."""
     for d in range(len(h)):
@@ -59,7 +59,7 @@ def _move(h: np.ndarray, moved: np.ndarray, gradient: np.ndarray) -> None:
         gradient[d] = 0
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def _add_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, h: np.ndarray) -> None:
     """h ← h + Σ z_p."""
     for place in range(first, last):
@@ -68,7 +68,7 @@ def _add_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, h: n
             h[d] += table[part, d]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def _move_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, step: np.ndarray) -> None:
     """z_p ← z_p + step."""
     for place in range(first, last):
@@ -77,7 +77,7 @@ def _move_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, ste
             table[part, d] += step[d]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def train_lines(
     ids: np.ndarray,
     ends: np.ndarray,

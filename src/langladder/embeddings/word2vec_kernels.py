@@ -10,8 +10,8 @@ Shape legend: D dimensions, W words of a chunk of text, V vocabulary.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from langladder.compiled import njit
 from langladder.embeddings.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, sum8, zeros8
 
 ONE_OVER_2_53 = 1.0 / 9007199254740992.0
@@ -21,7 +21,7 @@ P0, P1, P2 = np.float32(135135), np.float32(17325), np.float32(378)
 Q1, Q2, Q3 = np.float32(62370), np.float32(3150), np.float32(28)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def random_bits(state: np.ndarray) -> Any:
     """The next 64 bits of xorshift64* (Vigna 2016); `state` (1,) uint64, never 0."""
     x = state[0]
@@ -32,13 +32,13 @@ def random_bits(state: np.ndarray) -> Any:
     return x * np.uint64(2685821657736338717)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def random_unit(state: np.ndarray) -> Any:
     """Uniform in [0, 1)."""
     return (random_bits(state) >> np.uint64(11)) * ONE_OVER_2_53
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Walker's alias method in Vose's form (1991): any distribution (V,) drawn from in constant time.
 
@@ -72,7 +72,7 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scaled, other
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def draw_noise(stay: np.ndarray, other: np.ndarray, state: np.ndarray, noise: np.ndarray) -> None:
     """Fill `noise` (S,) with words drawn by an alias table."""
     for s in range(len(noise)):
@@ -81,7 +81,7 @@ def draw_noise(stay: np.ndarray, other: np.ndarray, state: np.ndarray, noise: np
         noise[s] = slot if place - slot < stay[slot] else other[slot]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def thin_out(
     ids: np.ndarray,
     ends: np.ndarray,
@@ -120,7 +120,7 @@ def thin_out(
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def logistic(matrix: np.ndarray, rows: int, k: int) -> None:
     """x ← σ(x) = (1 + tanh(x/2)) / 2 in the first k columns (in eights) of the first rows.
 
@@ -138,7 +138,7 @@ def logistic(matrix: np.ndarray, rows: int, k: int) -> None:
             store8(matrix, i, d, multiply_add(half, tanh, half))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def gather(table: np.ndarray, words: np.ndarray, first: int, count: int, rows: np.ndarray) -> None:
     """rows[i] ← table[words[first + i]]."""
     for i in range(count):
@@ -147,7 +147,7 @@ def gather(table: np.ndarray, words: np.ndarray, first: int, count: int, rows: n
             store8(rows, i, d, load8(table, word, d))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def scatter_add(
     rows: np.ndarray, count: int, rate: np.float32, table: np.ndarray, words: np.ndarray, first: int
 ) -> None:
@@ -159,7 +159,7 @@ def scatter_add(
             store8(table, word, d, multiply_add(factor, load8(rows, i, d), load8(table, word, d)))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_zero(rows: np.ndarray, count: int) -> None:
     """rows[:count] ← 0."""
     for i in range(count):
@@ -167,7 +167,7 @@ def fill_zero(rows: np.ndarray, count: int) -> None:
             store8(rows, i, d, zeros8())
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.ndarray, o: int) -> None:
     """out[o + i, j] ← A[i] · B[first + j] for i < n (in twos), j < k (in fours)."""
     for i in range(0, n, 2):
@@ -187,7 +187,7 @@ def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.n
             out[r, j], out[r, j + 1], out[r, j + 2], out[r, j + 3] = sum8(t0), sum8(t1), sum8(t2), sum8(t3)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def row_products(A: np.ndarray, i: int, B: np.ndarray, first: int, k: int, out: np.ndarray, o: int) -> None:
     """out[o, j] ← A[i] · B[first + j] for j < k (in fours)."""
     for j in range(0, k, 4):
@@ -200,7 +200,7 @@ def row_products(A: np.ndarray, i: int, B: np.ndarray, first: int, k: int, out: 
         out[o, j], out[o, j + 1], out[o, j + 2], out[o, j + 3] = sum8(s0), sum8(s1), sum8(s2), sum8(s3)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def add_combination(g: np.ndarray, o: int, k: int, B: np.ndarray, which: np.ndarray, out: np.ndarray, i: int) -> None:
     """out[i] += Σ_j g[o, j] B[which[o, j]] for j < k.
 
@@ -229,7 +229,7 @@ def add_combination(g: np.ndarray, o: int, k: int, B: np.ndarray, which: np.ndar
         d += 8
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def add_combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, out: np.ndarray) -> None:
     """out[i] += Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips as in `add_combination`."""
     for i in range(0, n, 2):
@@ -265,7 +265,7 @@ def add_combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, o
             d += 8
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def add_scaled(factor: np.float32, B: np.ndarray, j: int, out: np.ndarray, i: int) -> None:
     """out[i] += factor · B[j]."""
     x = splat8(factor)
@@ -273,7 +273,7 @@ def add_scaled(factor: np.float32, B: np.ndarray, j: int, out: np.ndarray, i: in
         store8(out, i, d, multiply_add(x, load8(B, j, d), load8(out, i, d)))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def running_sums(rows: np.ndarray, count: int, sums: np.ndarray) -> None:
     """sums[j] ← Σ_{i < j} rows[i] for j ≤ count."""
     for d in range(0, rows.shape[1], 8):
@@ -284,7 +284,7 @@ def running_sums(rows: np.ndarray, count: int, sums: np.ndarray) -> None:
         store8(sums, count, d, total)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def add_running_sums(rows: np.ndarray, count: int, out: np.ndarray) -> None:
     """out[j] += Σ_{i ≤ j} rows[i] for j < count."""
     for d in range(0, rows.shape[1], 8):
@@ -294,7 +294,7 @@ def add_running_sums(rows: np.ndarray, count: int, out: np.ndarray) -> None:
             store8(out, j, d, add8(total, load8(out, j, d)))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def window_sum(
     sums: np.ndarray, first: int, end: int, rows: np.ndarray, own: int, factor: np.float32, out: np.ndarray, i: int
 ) -> None:
@@ -306,7 +306,7 @@ def window_sum(
         store8(out, i, d, multiply_add(x, load8(sums, end, d), less))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def learn_pair(g: np.float32, H: np.ndarray, u: np.ndarray, dH: np.ndarray, du: np.ndarray, i: int) -> None:
     """dH[i] += g u[i]; du[i] ← g H[i]."""
     x = splat8(g)
@@ -315,7 +315,7 @@ def learn_pair(g: np.float32, H: np.ndarray, u: np.ndarray, dH: np.ndarray, du: 
         store8(du, i, d, multiply_add(x, load8(H, i, d), zeros8()))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def spread(
     factor: np.float32, dH: np.ndarray, i: int, edges: np.ndarray, first: int, end: int, dx: np.ndarray, own: int
 ) -> None:

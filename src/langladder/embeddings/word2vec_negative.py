@@ -18,8 +18,8 @@ Shape legend: L centres a block at most, M window, S noise words, D dimensions, 
 import math
 
 import numpy as np
-from numba import njit
 
+from langladder.compiled import njit
 from langladder.embeddings.simd import load8, multiply_add, sum8, zeros8
 from langladder.embeddings.word2vec_kernels import (
     add_combination,
@@ -42,7 +42,7 @@ MEASURED = 16  # the loss is taken in every 16th block
 REPEATS = 4  # how often a word may stand in a block
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def block_size(words: np.ndarray, block: int, count: int, L: int) -> int:
     """How many words from place `block` on are learnt at once: at most L, none of them more than REPEATS times."""
     size = min(L, count - block)
@@ -55,7 +55,7 @@ def block_size(words: np.ndarray, block: int, count: int, L: int) -> int:
     return size
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def _learn_noise(
     H: np.ndarray, dH: np.ndarray, L: int, weights: np.ndarray, N: np.ndarray, dN: np.ndarray, shifts: np.ndarray,
     G: np.ndarray, GT: np.ndarray, shift_gradient: np.ndarray, measure: bool,
@@ -94,7 +94,7 @@ def _learn_noise(
     return loss
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def _learn_contexts(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, block: int, size: int, low: int, high: int,
     v: np.ndarray, dv: np.ndarray, u: np.ndarray, du: np.ndarray,
@@ -141,7 +141,7 @@ def _learn_contexts(
     return loss, pairs
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def skipgram_negative(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
     shift: np.ndarray, learn_shift: bool, stay: np.ndarray, other: np.ndarray, state: np.ndarray,
@@ -207,7 +207,7 @@ def skipgram_negative(
     return total, pairs
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def _learn_targets(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, block: int, size: int, low: int, high: int,
     H: np.ndarray, dH: np.ndarray, u: np.ndarray, du: np.ndarray, dx: np.ndarray, edges: np.ndarray,
@@ -244,7 +244,7 @@ def _learn_targets(
     return loss, pairs
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def cbow_negative(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
     shift: np.ndarray, learn_shift: bool, stay: np.ndarray, other: np.ndarray, state: np.ndarray,

@@ -14,8 +14,8 @@ Shape legend: C context words of a window, J nodes of a path, D dimensions, P en
 import math
 
 import numpy as np
-from numba import njit
 
+from langladder.compiled import njit
 from langladder.embeddings.word2vec_kernels import (
     add_combinations,
     add_scaled,
@@ -29,7 +29,7 @@ from langladder.embeddings.word2vec_kernels import (
 MEASURED = 64  # the loss is taken of every 64th word
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def _learn_decisions(
     bits: np.ndarray, begin: int, J: int, rows: int,
     H: np.ndarray, dH: np.ndarray, y: np.ndarray, dy: np.ndarray, G: np.ndarray, GT: np.ndarray, measure: bool,
@@ -62,7 +62,7 @@ def _learn_decisions(
     return loss
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@njit(nogil=True, fastmath=True)
 def learn_tree(
     words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
     offsets: np.ndarray, nodes: np.ndarray, bits: np.ndarray,

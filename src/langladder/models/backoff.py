@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numba import njit
 
 from langladder import artefacts
+from langladder.compiled import njit
 from langladder.counts.ngrams import extension
 from langladder.models.base import CountedLanguageModel, check_tokens
 from langladder.schema import Config
@@ -110,7 +110,7 @@ class BackoffLanguageModel(CountedLanguageModel):
         return found
 
 
-@njit(cache=True)
+@njit()
 def _score(
     tokens: np.ndarray,
     order: int,

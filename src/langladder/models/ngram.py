@@ -16,9 +16,9 @@ from abc import abstractmethod
 from typing import ClassVar, Self
 
 import numpy as np
-from numba import njit
 from pydantic import Field, model_validator
 
+from langladder.compiled import njit
 from langladder.counts.ngrams import NgramCounts, count_ngrams
 from langladder.models.backoff import BackoffLanguageModel
 from langladder.models.ngram_pruning import entropy_pruned, without
@@ -146,7 +146,7 @@ def interpolate(
     return probs, gammas
 
 
-@njit(cache=True)
+@njit()
 def _interpolate(
     first: int,
     last: int,

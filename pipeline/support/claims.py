@@ -9,7 +9,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.experiments.experiment import Data
 from langladder.schema import locate
-from pipeline.work import work
+from pipeline.support.work import work
 
 TIMED = "timed.json"
 

@@ -16,7 +16,7 @@ from langladder.text.hub import HubParallelSource, HubSource
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
-from pipeline.choices import EvaluationSets
+from pipeline.support.choices import EvaluationSets
 
 SOURCES: dict[tuple[str, str], type[Config]] = {
     ("text", "microworld"): MicroworldConfig,

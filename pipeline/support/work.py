@@ -9,8 +9,8 @@ from typing import Any
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.models.model_card import model_card
-from pipeline import tracking
-from pipeline.fingerprint import digest, fingerprint, home
+from pipeline.support import tracking
+from pipeline.support.fingerprint import digest, fingerprint, home
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from langladder.errors import InputError
 from langladder.schema import Config
-from pipeline import choices, schemas
-from pipeline.code_version import code_version
-from pipeline.problems import explain
+from pipeline.support import choices, schemas
+from pipeline.support.code_version import code_version
+from pipeline.support.problems import explain
 
 # stage: the keys of the composed configuration that it reads, and nothing else: an edit re-runs just what it touches
 KEYS: dict[str, list[str]] = {

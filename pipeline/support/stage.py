@@ -17,7 +17,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from langladder.errors import InputError
-from pipeline import ROOT, choices, jobs
+from pipeline import ROOT
+from pipeline.support import choices, jobs
 
 Run = Callable[[Any, Path], None]
 

@@ -1,7 +1,7 @@
 """params.yaml: what IS chosen. Read here once, checked, and turned into Hydra overrides.
 
 The same values reach every entry point: `dvc repro` and `dvc exp run -S` through the stage `resolve`, and
-`python -m pipeline.<stage> -m …` through `pipeline.stage`, where an override on the command line wins.
+`python -m pipeline.<stage> -m …` through `pipeline.support.stage`, where an override on the command line wins.
 """
 
 from pathlib import Path
@@ -82,7 +82,7 @@ def load_choices() -> Choices:
     Raises:
         InputError: not YAML (line), unknown keys, wrong types, values out of range: all in one message.
     """
-    from pipeline.problems import explain
+    from pipeline.support.problems import explain
 
     path = ROOT / "params.yaml"
     try:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline import ROOT
-from pipeline.fingerprint import home
+from pipeline.support.fingerprint import home
 
 TASKS = {"embedding": "word vectors", "lm": "language models", "translator": "translation"}  # ladder: experiment
 TASKS |= {"sequence": "sequences", "experiment": "experiments", "probe": "experiments"}

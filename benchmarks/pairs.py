@@ -1,0 +1,72 @@
+"""What the benchmarks of translators share: Tatoeba's pairs as ids, training under a clock, its settings."""
+
+import gzip
+import tempfile
+from pathlib import Path
+
+import click
+import numpy as np
+from measure import DATA
+
+from langladder.corpora.microworld import MicroworldConfig, generate_parallel
+from langladder.data.batches import StepBatches
+from langladder.data.translation import PairBatch
+from langladder.models.translator import Translator
+from langladder.tasks.settings import TranslationTraining
+from langladder.tasks.training import fit
+from langladder.tasks.translation import TranslationTask
+from langladder.text.corpus_ids import PairStream, Rows
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+
+HELD_OUT = 500
+ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
+
+folder = click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tatoeba-en-fr", show_default=True)
+threads = click.option("--threads", default=2, show_default=True)
+
+
+def text(path: Path) -> list[tuple[str, str]]:
+    """Sentence pairs in random order."""
+    if (path / "fra.txt.gz").is_file():
+        lines = gzip.decompress((path / "fra.txt.gz").read_bytes()).decode().splitlines()
+        pairs = [(source, target) for source, target, *_ in (line.split("\t") for line in lines)]
+    else:
+        table = generate_parallel(MicroworldConfig(size="small"))["train"]
+        pairs = list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+    order = np.random.default_rng(1).permutation(len(pairs))
+    return [pairs[place] for place in order]
+
+
+def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, Tokenizer]:
+    """Training pairs, held-out pairs, and their common tokenizer."""
+    pairs = text(path)[:60_000]
+    learnt = [side for pair in pairs[:20_000] for side in pair]
+    tokenizer = train_tokenizer(learnt, TokenizerConfig(kind="bpe_bytes", vocab_size=vocabulary))
+    sources, targets = (tokenizer.encode_lines(side) for side in zip(*pairs, strict=True))
+
+    def rows(column: list[np.ndarray]) -> Rows:
+        return Rows(np.concatenate(column), np.concatenate([[0], np.cumsum([len(row) for row in column])]))
+
+    whole = (
+        [np.append(row, EOS).astype(np.int32) for row in sources],
+        [np.concatenate([[BOS], row, [EOS]]).astype(np.int32) for row in targets],
+    )
+    train, held = (
+        PairStream(*(rows(side[part]) for side in whole)) for part in (slice(HELD_OUT, None), slice(HELD_OUT))
+    )
+    return train, held, tokenizer
+
+
+def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
+    """What `train_translator` does, under a clock."""
+    with tempfile.TemporaryDirectory() as work:
+        fit(TranslationTask(model, training), batches, training, seed=1, work=Path(work))
+    model.eval()
+
+
+def settings(steps: int, **chosen: object) -> TranslationTraining:
+    """Training settings of a benchmark: on the CPU, no validation before the end."""
+    shown = {"progress": False, "validate_every": steps, "checkpoint_every": steps}
+    return TranslationTraining.model_validate({"max_steps": steps, "accelerator": "cpu"} | ADAM | shown | chosen)
