@@ -32,8 +32,9 @@ class MultiHeadAttention(nn.Module):
         self.query = nn.Linear(width, width)  # W_Q
         self.memory = nn.Linear(width, 2 * width)  # W_K, W_V
         self.output = nn.Linear(width, width)  # W_O
-        for square in (self.query.weight, *self.memory.weight.chunk(2), self.output.weight):
-            nn.init.xavier_uniform_(square)
+        for square in (self.query.weight, *self.memory.weight.chunk(2)):
+            nn.init.xavier_uniform_(square, gain=0.5**0.5)  # as one matrix of 3D × D: learns sooner than three of D × D
+        nn.init.xavier_uniform_(self.output.weight)
         for layer in (self.query, self.memory, self.output):
             nn.init.zeros_(layer.bias)
 
