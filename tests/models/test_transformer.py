@@ -126,6 +126,18 @@ def test_parity_of_fused_kernel_and_equation(scaled: bool) -> None:
     assert_close(attention(x, keys, values, None, causal=True), masked)
 
 
+def test_parity_of_first_weights_with_torch() -> None:
+    """Q, K and V are drawn as one matrix of 3D × D: uniform in ± √(6 / 4D)."""
+    torch.manual_seed(0)
+    ours, theirs = MultiHeadAttention(width=128, heads=2, dropout=0.0), nn.MultiheadAttention(128, 2)
+    stacked = torch.cat([ours.query.weight, ours.memory.weight])
+    bound = (6 / (4 * 128)) ** 0.5
+    for weight in (stacked, theirs.in_proj_weight):
+        assert weight.abs().max() <= bound
+        assert_close(weight.std(), torch.tensor(bound / 3**0.5), rtol=0.02, atol=0)
+    assert_close(ours.output.weight.std(), torch.tensor((2 / 256) ** 0.5), rtol=0.02, atol=0)
+
+
 def test_golden_heads_are_slices_of_the_width() -> None:
     """(T, 512) → (8, T, 64): head i holds columns 64 i … 64 i + 63 of every position; a plain reshape would not."""
     attention, x = MultiHeadAttention(width=512, heads=8, dropout=0.0), torch.randn(1, 4, 512)
