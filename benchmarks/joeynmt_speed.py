@@ -1,6 +1,6 @@
 """How fast JoeyNMT trains the same Transformer on the same pairs, beside ours, in one run.
 
-    .venv-peers/bin/pip install --no-deps joeynmt==2.3.0 plotly subword-nmt sentencepiece tensorboard
+    .venv-peers/bin/pip install --no-deps joeynmt==2.3.0 absl-py plotly sentencepiece subword-nmt tensorboard
     .venv-peers/bin/python benchmarks/translation.py joeynmt
 
 JoeyNMT asks for versions that exclude ours, but runs with ours: so it is installed by hand, without what it asks for,

@@ -7,7 +7,7 @@ No sampler holds a position and no generator is carried along: the order of an e
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,21 @@ class StepBatches(ABC, Generic[Batch]):
     @abstractmethod
     def size(self, batch: Batch) -> int:
         """Number of predicted tokens in a training batch (the unit of tokens a second)."""
+
+
+class Update(NamedTuple):
+    """What one update learns from: batches, and the share of its tokens that each of them holds."""
+
+    batches: list[Any]
+    shares: list[float]
+
+    @classmethod
+    def of(cls, batches: StepBatches[Any], step: int, count: int, period: int = 0) -> "Update":
+        """The `count` batches of step `step`; with a period, the steps of batches repeat after so many."""
+        places = range(step * count, (step + 1) * count)
+        parts = [batches.train(place % period if period else place) for place in places]
+        sizes = [batches.size(part) for part in parts]
+        return cls(parts, [size / max(1, sum(sizes)) for size in sizes])
 
 
 def generator(*key: int) -> np.random.Generator:

@@ -47,6 +47,9 @@ class TrainingConfig(Config):
     decay: float = Field(default=0.9, gt=0, le=1)
     decay_steps: int = Field(default=1000, ge=1)
     max_steps: int = Field(default=1000, ge=1)
+    """Updates."""
+    accumulate: int = Field(default=1, ge=1)
+    """Batches whose gradients make one update, each weighted by its tokens: as one large batch, in less memory."""
     clip_norm: float | None = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient; null = never clipped."""
     precision: Literal["fp32", "bf16", "auto"] = "auto"

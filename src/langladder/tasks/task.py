@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytorch_lightning as pl
 import torch
 
-from langladder.data.batches import generator
+from langladder.data.batches import Update, generator
 from langladder.tasks.optimisation import (
     TrainingConfig,
     clip_gradients,
@@ -78,11 +78,21 @@ class Task(pl.LightningModule):
         if self.config.clip_norm is not None:
             clip_gradients(self, self.config.clip_norm)
 
-    def training_step(self, batch: Any) -> torch.Tensor:
-        """One step: the loss."""
-        loss = self.loss(batch)
+    def training_step(self, update: Update) -> torch.Tensor:
+        """One update: the mean loss of its batches, whose gradients but the last's are added up here."""
+        self.zero_grad()
+        before = torch.zeros((), device=self.device)
+        for batch, share in zip(update.batches[:-1], update.shares[:-1], strict=True):
+            loss = share * self.loss(batch)
+            with torch.autocast(self.device.type, enabled=False):
+                loss.backward()  # type: ignore[no-untyped-call]
+            before += loss.detach()
+        loss = update.shares[-1] * self.loss(update.batches[-1])
         self.steps_done += 1
-        return loss
+        return before + loss
+
+    def optimizer_zero_grad(self, *_: Any, **__: Any) -> None:
+        """Nothing: Lightning would clear the gradients between `training_step` and the last batch's."""
 
     def on_validation_epoch_start(self) -> None:
         """Begin a validation."""

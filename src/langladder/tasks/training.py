@@ -8,7 +8,7 @@ function of (seed, step): the batch, the learning rate, and the random numbers o
 import logging
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
-from langladder.data.batches import StepBatches
+from langladder.data.batches import StepBatches, Update
 from langladder.errors import InputError
 from langladder.tasks.averaging import Snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
@@ -72,7 +72,7 @@ def fit(
     work = Path(work)
     last, best, kept = work / f"last{SUFFIX}", work / f"best{SUFFIX}", work / "snapshots"
     module.seed = seed
-    recorder = Recorder(config, batches.size)
+    recorder = Recorder(config, lambda update: sum(map(batches.size, update.batches)))
     validation = batches.validation()
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
@@ -169,16 +169,15 @@ def _best_weights(module: Task, work: Path) -> ModelCheckpoint:
 
 
 class _Steps:
-    """The training batches up to the next validation, from the step that the task has reached."""
+    """The updates up to the next validation, from the step that the task has reached."""
 
     def __init__(self, module: Task, batches: StepBatches[Any], config: TrainingConfig) -> None:
-        self.module, self.config = module, config
-        self.batch: Callable[[int], Any] = batches.train
+        self.module, self.batches, self.config = module, batches, config
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Update]:
         first, every = self.module.steps_done, self.config.validate_every
         for step in range(first, min((first // every + 1) * every, self.config.max_steps)):
-            yield self.batch(step % self.config.overfit_batches if self.config.overfit_batches else step)
+            yield Update.of(self.batches, step, self.config.accumulate, self.config.overfit_batches)
 
 
 @dataclass(frozen=True)

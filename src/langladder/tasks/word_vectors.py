@@ -65,7 +65,7 @@ def train_word_vectors(
     """
     vocabulary = corpus.vocabulary
     batches = BATCHES[rung](corpus.stream, vocabulary, config, seed=seed)
-    steps = config.epochs * batches.steps_per_epoch
+    steps = -(-config.epochs * batches.steps_per_epoch // training.accumulate)
     training = training.model_copy(
         update={"max_steps": steps, "warmup_steps": min(training.warmup_steps, -(-steps // 10))}
     )
