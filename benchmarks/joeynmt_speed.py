@@ -122,9 +122,10 @@ def run_joeynmt(work: Path, threads: int) -> tuple[float, float]:
 @click.command()
 @folder
 @click.option("--steps", default=40, show_default=True)
-@click.option("--batch-tokens", default=4096, show_default=True, help="cells of a batch: pairs × longest side")
+@click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
+@click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
 @threads
-def main(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
+def main(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against JoeyNMT 2.3."""
     if not find_spec("joeynmt"):
         raise click.ClickException("joeynmt is not installed here; benchmarks/joeynmt_speed.py says how")
@@ -139,8 +140,9 @@ def main(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
         theirs, their_loss = run_joeynmt(work, threads)
     config = Transformer.Config(width=WIDTH, heads=HEADS, layers=LAYERS, expansion=EXPANSION, dropout=DROPOUT)
     model = Transformer(config, V, V)
-    training = settings(steps, lr=PEAK, schedule="noam", warmup_steps=WARMUP, batch_tokens=batch_tokens)
-    batches = TranslationBatches(pairs, held, batch_tokens=batch_tokens, max_length=training.max_length, seed=1)
+    cells = batch_tokens // parts
+    training = settings(steps, lr=PEAK, schedule="noam", warmup_steps=WARMUP, batch_tokens=cells, accumulate=parts)
+    batches = TranslationBatches(pairs, held, batch_tokens=cells, max_length=training.max_length, seed=1)
     clock = Clocked(batches)
     train(model, clock, training)
     loss = validation_loss(model, list(batches.validation()))
@@ -159,7 +161,7 @@ def main(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
             ],
             ["held-out loss a token", f"{their_loss:.3f}", f"{loss:.3f}", f"{loss / their_loss - 1:+.1%}", ""],
         ],
-        [f"{machine(threads)}; ours in {resolve_precision(training)}. Batches of at most {batch_tokens:,} cells."],
+        [f"{machine(threads)}; ours in {resolve_precision(training)}. Updates of {batch_tokens:,} cells."],
     )
 
 

@@ -62,7 +62,7 @@ def compare(
     sorted_batches = TranslationBatches(
         pairs, None, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1
     )
-    rows = round(len(pairs) / sorted_batches.batches_per_epoch())
+    rows = round(len(pairs) / sorted_batches.batches_per_epoch() * training.accumulate)
     clocks = [Clocked(UnsortedBatches(pairs, rows, seed=1)), Clocked(sorted_batches)]
     steps = training.max_steps
     first, second = training.betas
@@ -103,16 +103,18 @@ main.add_command(joeynmt, "joeynmt")
 @main.command()
 @folder
 @click.option("--steps", default=50, show_default=True)
-@click.option("--batch-tokens", default=4096, show_default=True, help="cells of a batch: pairs × longest side")
+@click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
+@click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
 @threads
-def transformer(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
+def transformer(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against torch.nn.Transformer in a bare loop."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     V = corpus(folder)[2].vocab_size
     plain = PlainTransformer(vocab_size=V, width=256, heads=8, layers=3, inner=512, dropout=0.1)
     model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.1), V, V)
-    training = settings(steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens)
+    cells = {"batch_tokens": batch_tokens // parts, "accumulate": parts}
+    training = settings(steps, lr=1e-3, warmup_steps=min(20, steps), **cells)
     compare(f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}", model, plain, folder, training, 3)
 
 
