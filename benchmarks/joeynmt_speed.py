@@ -4,8 +4,9 @@
     .venv-peers/bin/python benchmarks/translation.py joeynmt
 
 JoeyNMT asks for versions that exclude ours, but runs with ours: so it is installed by hand, without what it asks for,
-into the environment of `make test-peers`. It reads the ids of our tokenizer as words; both sides take batches of as
-many cells, the same optimiser and the same learning rates.
+into the environment of `make test-peers`. It reads the ids of our tokenizer as words; both sides make updates of as
+many cells, with the same optimiser and learning rates. JoeyNMT does not sort by length: more of its cells are padding,
+so that it sees fewer words in as many updates.
 """
 
 import math
@@ -22,45 +23,47 @@ from typing import Any
 import click
 import torch
 import yaml
-from measure import Clocked, machine, markdown, verdict
-from pairs import corpus, folder, settings, threads, train
+from measure import Clocked, machine, markdown, speed_row, threads
+from pairs import ADAM, SIZES, cells, corpus, folder, parts, settings, train
 from plain_translation import validation_loss
 
 from langladder.data.translation import TranslationBatches
 from langladder.models.transformer import Transformer
 from langladder.tasks.optimisation import resolve_precision
 from langladder.text.corpus_ids import PairStream, Rows
+from langladder.text.specials import BOS, EOS
 
-WIDTH, LAYERS, HEADS, EXPANSION, DROPOUT = 256, 3, 8, 2, 0.1
+DROPOUT = 0.1
 PEAK, WARMUP = 1e-3, 20
 """The highest learning rate, and the update that has it (noam's schedule)."""
 
 
-def write_words(path: Path, rows: Rows, *, first: int) -> None:
-    """A line a sentence, a word an id; without `first` leading specials and without EOS."""
-    lines = (" ".join(f"t{token}" for token in rows.row(row)[first:-1]) for row in range(len(rows)))
+def write_words(path: Path, rows: Rows) -> None:
+    """A line a sentence, a word an id, without BOS and EOS."""
+    lines = (" ".join(f"t{token}" for token in row if token not in (BOS, EOS)) for row in rows)
     path.write_text("\n".join(lines) + "\n")
 
 
 def write_corpus(work: Path, **splits: PairStream) -> None:
     """`train.src`, `train.trg`, … as JoeyNMT reads them."""
     for name, pairs in splits.items():
-        write_words(work / f"{name}.src", pairs.source, first=0)
-        write_words(work / f"{name}.trg", pairs.target, first=1)
+        write_words(work / f"{name}.src", pairs.source)
+        write_words(work / f"{name}.trg", pairs.target)
 
 
 def configuration(work: Path, vocab_size: int, steps: int, cells: int) -> dict[str, Any]:
     """JoeyNMT's settings of the same network, optimiser and batches."""
     words = ["<unk>", "<pad>", "<s>", "</s>", *(f"t{token}" for token in range(vocab_size))]
     (work / "words.txt").write_text("\n".join(words) + "\n")
+    width = SIZES["width"]
     side = {"level": "word", "voc_file": str(work / "words.txt"), "max_length": 100}
     layer = {
         "type": "transformer",
-        "num_layers": LAYERS,
-        "num_heads": HEADS,
-        "embeddings": {"embedding_dim": WIDTH, "scale": True, "dropout": DROPOUT},
-        "hidden_size": WIDTH,
-        "ff_size": EXPANSION * WIDTH,
+        "num_layers": SIZES["layers"],
+        "num_heads": SIZES["heads"],
+        "embeddings": {"embedding_dim": width, "scale": True, "dropout": DROPOUT},
+        "hidden_size": width,
+        "ff_size": SIZES["expansion"] * width,
         "dropout": DROPOUT,
         "layer_norm": "post",
     }
@@ -87,12 +90,12 @@ def configuration(work: Path, vocab_size: int, steps: int, cells: int) -> dict[s
         },
         "training": {
             "optimizer": "adam",
-            "adam_betas": [0.9, 0.98],
+            "adam_betas": ADAM["betas"],
             "scheduling": "noam",
-            "learning_rate_factor": PEAK * math.sqrt(WIDTH * WARMUP),
+            "learning_rate_factor": PEAK * math.sqrt(width * WARMUP),
             "learning_rate_warmup": WARMUP,
             "learning_rate_min": 1e-9,
-            "clip_grad_norm": 1.0,
+            "clip_grad_norm": ADAM["clip_norm"],
             "normalization": "tokens",
             "batch_type": "token",
             "batch_size": cells,
@@ -121,9 +124,9 @@ def run_joeynmt(work: Path, threads: int) -> tuple[float, float]:
 
 @click.command()
 @folder
-@click.option("--steps", default=40, show_default=True)
-@click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
-@click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
+@click.option("--steps", type=click.IntRange(min=WARMUP), default=40, show_default=True)
+@cells
+@parts
 @threads
 def main(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against JoeyNMT 2.3."""
@@ -138,27 +141,21 @@ def main(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) 
         write_corpus(work, train=pairs, held=held)
         (work / "config.yaml").write_text(yaml.safe_dump(configuration(work, V, steps, batch_tokens)))
         theirs, their_loss = run_joeynmt(work, threads)
-    config = Transformer.Config(width=WIDTH, heads=HEADS, layers=LAYERS, expansion=EXPANSION, dropout=DROPOUT)
-    model = Transformer(config, V, V)
-    cells = batch_tokens // parts
-    training = settings(steps, lr=PEAK, schedule="noam", warmup_steps=WARMUP, batch_tokens=cells, accumulate=parts)
-    batches = TranslationBatches(pairs, held, batch_tokens=cells, max_length=training.max_length, seed=1)
+    model = Transformer(Transformer.Config(**SIZES, dropout=DROPOUT), V, V)
+    noam = {"schedule": "noam", "lr": PEAK, "warmup_steps": WARMUP}
+    training = settings(steps, batch_tokens=batch_tokens // parts, accumulate=parts, **noam)
+    batches = TranslationBatches(
+        pairs, held, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1
+    )
     clock = Clocked(batches)
     train(model, clock, training)
     loss = validation_loss(model, list(batches.validation()))
     ours = clock.mean_tokens_per_second()
-    sizes = f"{LAYERS} + {LAYERS} layers, {WIDTH}/{EXPANSION * WIDTH}, {HEADS} heads, V = {V:,}"
     markdown(
-        f"Transformer, {sizes}, {steps} updates",
+        f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}, {steps} updates",
         ["", "JoeyNMT 2.3", "langladder", "ratio", "target"],
         [
-            [
-                "training target tokens/s",
-                f"{theirs:,.0f}",
-                f"{ours:,.0f}",
-                f"{ours / theirs:.2f} ×",
-                verdict(ours / theirs, 4),
-            ],
+            speed_row(theirs, ours, 4, "training target tokens/s"),
             ["held-out loss a token", f"{their_loss:.3f}", f"{loss:.3f}", f"{loss / their_loss - 1:+.1%}", ""],
         ],
         [f"{machine(threads)}; ours in {resolve_precision(training)}. Updates of {batch_tokens:,} cells."],

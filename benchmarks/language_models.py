@@ -21,7 +21,7 @@ from statistics import mean
 import click
 import numpy as np
 import torch
-from measure import DATA, Clocked, machine, markdown, product_speed, verdict
+from measure import DATA, Clocked, machine, markdown, product_speed, speed_row, threads, verdict
 from ngram_quality import main as ngram_quality
 from ngram_speed import main as ngram_speed
 from plain_language_models import PlainGPT, PlainLSTM, train_plain_gpt, train_plain_lstm
@@ -47,7 +47,6 @@ from langladder.tasks.training import TrainingResult, fit
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, NAMES
 
-threads = click.option("--threads", default=2, show_default=True)
 ADAPTIVE = {"output": "adaptive", "cutoffs": [0.06, 0.3], "shrink": 1}
 SGD = {"optimizer": "sgd", "schedule": "constant", "clip_norm": 0.25}
 NANOGPT = {
@@ -158,13 +157,7 @@ def lstm(
         f"LSTM {layers} × {width}, batch {batch}, BPTT {bptt}, V = {V:,}, {steps} steps; ours with output={output}",
         ["", "plain torch", "langladder", "ratio", "target"],
         [
-            [
-                "training tokens/s",
-                f"{theirs:,.0f}",
-                f"{ours:,.0f}",
-                f"{ours / theirs:.2f} ×",
-                verdict(ours / theirs, 3),
-            ],
+            speed_row(theirs, ours, 3),
             [
                 f"loss, last {tail} steps",
                 *(f"{value:.4f}" for value in loss),
@@ -233,13 +226,7 @@ def gpt(folder: Path, steps: int, threads: int) -> None:
         f"GPT, tiny Shakespeare characters, context 64, batch 12, 4 layers, 4 heads, width 128, {steps:,} steps",
         ["", "nanoGPT's loop", "langladder", "ratio", "target"],
         [
-            [
-                "training tokens/s",
-                f"{theirs:,.0f}",
-                f"{ours:,.0f}",
-                f"{ours / theirs:.2f} ×",
-                verdict(ours / theirs, 1.4),
-            ],
+            speed_row(theirs, ours, 1.4),
             [
                 "validation loss, windows end to end",
                 *(f"{loss:.4f}" for loss in losses),

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import click
 import torch
 from rich.console import Console
 
 from langladder.data.batches import StepBatches
 
+threads = click.option("--threads", default=2, show_default=True)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Where the corpora lie, beside the repository; not part of it."""
 
@@ -87,6 +89,12 @@ def markdown(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], not
     lines += [" | ".join(["", *row, ""]).strip() for row in rows]
     lines += ["", *notes]
     Console(width=250, highlight=False, markup=False, soft_wrap=True).print("\n".join(lines) + "\n")
+
+
+def speed_row(theirs: float, ours: float, target: float, unit: str = "training tokens/s") -> list[str]:
+    """The row of a table that compares two speeds: theirs, ours, the ratio, the target."""
+    ratio = ours / theirs
+    return [unit, f"{theirs:,.0f}", f"{ours:,.0f}", f"{ratio:.2f} ×", verdict(ratio, target)]
 
 
 def verdict(value: float, target: float, *, at_most: bool = False) -> str:

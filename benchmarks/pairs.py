@@ -21,10 +21,13 @@ from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 
 HELD_OUT = 500
+SIZES = {"width": 256, "heads": 8, "layers": 3, "expansion": 2}
+"""Of the Transformer that is measured: 3 + 3 layers, 256/512, 8 heads."""
 ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
 
 folder = click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tatoeba-en-fr", show_default=True)
-threads = click.option("--threads", default=2, show_default=True)
+cells = click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
+parts = click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
 
 
 def text(path: Path) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ python benchmarks/language_models.py softmax
 
 import click
 import torch
-from measure import machine, markdown, median_seconds, product_speed, verdict
+from measure import machine, markdown, median_seconds, product_speed, threads, verdict
 
 from langladder.nn.output import SoftmaxOutput
 from langladder.tasks.memory import keep_freed_memory
@@ -15,7 +15,7 @@ from langladder.tasks.memory import keep_freed_memory
 @click.option("--positions", default=700, show_default=True)
 @click.option("--width", default=200, show_default=True)
 @click.option("--vocabulary", default=33_278, show_default=True)
-@click.option("--threads", default=2, show_default=True)
+@threads
 def main(positions: int, width: int, vocabulary: int, threads: int) -> None:
     """The softmax over a large vocabulary, forward and backward, against its matrix products alone."""
     torch.set_num_threads(threads)

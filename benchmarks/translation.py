@@ -26,8 +26,8 @@ import click
 import numpy as np
 import torch
 from joeynmt_speed import main as joeynmt
-from measure import Clocked, machine, markdown, verdict
-from pairs import corpus, folder, settings, threads, train
+from measure import Clocked, machine, markdown, speed_row, threads, verdict
+from pairs import SIZES, cells, corpus, folder, parts, settings, train
 from plain_translation import (
     PlainRNN,
     PlainTransformer,
@@ -78,13 +78,7 @@ def compare(
         f"{title}, {steps} updates of about {rows} pairs",
         ["", "plain torch, unsorted", "langladder", "ratio", "target"],
         [
-            [
-                "training target tokens/s",
-                f"{theirs:,.0f}",
-                f"{ours:,.0f}",
-                f"{ours / theirs:.2f} ×",
-                verdict(ours / theirs, target),
-            ],
+            speed_row(theirs, ours, target, "training target tokens/s"),
             ["target tokens seen", *(f"{count:,}" for count in seen), f"{seen[1] / seen[0]:.2f} ×", ""],
             ["held-out loss a token", *(f"{loss:.3f}" for loss in losses), f"{losses[1] / losses[0] - 1:+.1%}", ""],
         ],
@@ -103,8 +97,8 @@ main.add_command(joeynmt, "joeynmt")
 @main.command()
 @folder
 @click.option("--steps", default=50, show_default=True)
-@click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
-@click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
+@cells
+@parts
 @threads
 def transformer(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against torch.nn.Transformer in a bare loop."""
@@ -112,9 +106,10 @@ def transformer(folder: Path, steps: int, batch_tokens: int, parts: int, threads
     torch.manual_seed(1)
     V = corpus(folder)[2].vocab_size
     plain = PlainTransformer(vocab_size=V, width=256, heads=8, layers=3, inner=512, dropout=0.1)
-    model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.1), V, V)
-    cells = {"batch_tokens": batch_tokens // parts, "accumulate": parts}
-    training = settings(steps, lr=1e-3, warmup_steps=min(20, steps), **cells)
+    model = Transformer(Transformer.Config(**SIZES, dropout=0.1), V, V)
+    training = settings(
+        steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens // parts, accumulate=parts
+    )
     compare(f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}", model, plain, folder, training, 3)
 
 
@@ -166,7 +161,7 @@ def beam(folder: Path, steps: int, sentences: int, rows: int, threads: int) -> N
     torch.manual_seed(1)
     pairs, held, tokenizer = corpus(folder)
     V = tokenizer.vocab_size
-    model = Transformer(Transformer.Config(width=256, heads=8, layers=3, expansion=2, dropout=0.0), V, V)
+    model = Transformer(Transformer.Config(**SIZES, dropout=0.0), V, V)
     training = settings(steps, lr=1e-3, warmup_steps=min(50, steps), batch_tokens=2048)
     train(model, TranslationBatches(pairs, None, batch_tokens=2048, max_length=60, seed=1), training)
     sources = [held.source.row(row) for row in range(sentences)]

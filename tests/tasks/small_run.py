@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from langladder.models.gpt import GPT
@@ -48,3 +49,15 @@ def settings(**changes: Any) -> dict[str, Any]:
         "accelerator": "cpu",
         "progress": False,
     } | changes
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, task: Any, step: int) -> None:
+    """Make a task's loss fail with a KeyError once `step` updates are made."""
+    loss = task.loss
+
+    def fails(self, batch):
+        if self.steps_done == step:
+            raise KeyError("interrupted")
+        return loss(self, batch)
+
+    monkeypatch.setattr(task, "loss", fails)

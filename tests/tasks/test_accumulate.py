@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_run import STEPS, make_model, make_stream, settings
+from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.batches import StepBatches, Update
 from langladder.data.translation import PairBatch, collate
@@ -88,15 +88,8 @@ def test_interrupted_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch: py
         return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=1, work=work)
 
     reference, expected = run(tmp_path / "whole")
-    loss = LanguageModelling.loss
-
-    def fails(task, batch):
-        if task.steps_done == 7:
-            raise KeyError("interrupted")
-        return loss(task, batch)
-
     with monkeypatch.context() as patch:
-        patch.setattr(LanguageModelling, "loss", fails)
+        stop_at(patch, LanguageModelling, 7)
         with pytest.raises(KeyError):
             run(tmp_path / "broken")
     model, result = run(tmp_path / "broken")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_run import STEPS, make_model, make_stream
+from small_run import STEPS, make_model, make_stream, stop_at
 from small_run import settings as lm_settings
 from torch import nn
 
@@ -51,17 +51,6 @@ def train_lm(work: Path, **changes: Any) -> tuple[nn.Module, TrainingResult]:
     model = make_model("lstm")
     config = LMTrainingConfig(**lm_settings(**changes))
     return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=1, work=work)
-
-
-def stop_at(monkeypatch: pytest.MonkeyPatch, task: Any, step: int) -> None:
-    loss = task.loss
-
-    def fails(self, batch):
-        if self.steps_done == step:
-            raise KeyError("interrupted")
-        return loss(self, batch)
-
-    monkeypatch.setattr(task, "loss", fails)
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +189,8 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
 
 def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:
     """Steps without a validation have an empty cell; who reads no BLEU reads the rest."""
-    from pipeline.support.outputs import (
-        write_curve,  # here, since the process that is killed imports this file from its folder
-    )
+    # here, since the process that is killed imports this file from its folder
+    from pipeline.support.outputs import write_curve
 
     rows = [
         {"step": 5, "train_loss": 2.5, "validation_loss": None, "lr": 0.1},

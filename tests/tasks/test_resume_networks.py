@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_run import V, make_stream, settings
+from small_run import V, make_stream, settings, stop_at
 
 from langladder.models.convolutional import ConvolutionalLM
 from langladder.models.neural import NeuralLanguageModel
@@ -37,15 +37,8 @@ def train(name: str, work: Path) -> NeuralLanguageModel:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_interrupted_run_ends_with_the_same_bits(name, tmp_path, monkeypatch):
-    loss = LanguageModelling.loss
-
-    def fails(task, batch):
-        if task.steps_done == 8:
-            raise KeyError("interrupted")
-        return loss(task, batch)
-
     with monkeypatch.context() as patch:
-        patch.setattr(LanguageModelling, "loss", fails)
+        stop_at(patch, LanguageModelling, 8)
         with pytest.raises(KeyError):
             train(name, tmp_path / "broken")
     resumed, whole = train(name, tmp_path / "broken"), train(name, tmp_path / "whole")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_run import STEPS, make_model, make_stream, settings
+from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.language_modelling import StreamBatches
 from langladder.errors import InputError
@@ -45,15 +45,8 @@ def whole(tmp_path_factory) -> dict[str, tuple[NeuralLanguageModel, TrainingResu
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("stop", [4, 7, 10, 13, 15])
 def test_interrupted_anywhere_ends_with_the_same_bits(kind, stop, whole, tmp_path, monkeypatch):
-    loss = LanguageModelling.loss
-
-    def fails(task, batch):
-        if task.steps_done == stop:
-            raise KeyError("interrupted")
-        return loss(task, batch)
-
     with monkeypatch.context() as patch:
-        patch.setattr(LanguageModelling, "loss", fails)
+        stop_at(patch, LanguageModelling, stop)
         with pytest.raises(KeyError):
             train(kind, tmp_path)
     assert read_checkpoint(tmp_path / "last.safetensors")["steps_done"] <= stop

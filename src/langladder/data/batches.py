@@ -31,18 +31,27 @@ class StepBatches(ABC, Generic[Batch]):
 
 
 class Update(NamedTuple):
-    """What one update learns from: batches, and the share of its tokens that each of them holds."""
+    """What one update learns from: batches, and the predicted tokens of each."""
 
     batches: list[Any]
-    shares: list[float]
+    sizes: list[int]
 
     @classmethod
     def of(cls, batches: StepBatches[Any], step: int, count: int, period: int = 0) -> "Update":
         """The `count` batches of step `step`; with a period, the steps of batches repeat after so many."""
         places = range(step * count, (step + 1) * count)
         parts = [batches.train(place % period if period else place) for place in places]
-        sizes = [batches.size(part) for part in parts]
-        return cls(parts, [size / max(1, sum(sizes)) for size in sizes])
+        return cls(parts, [batches.size(part) for part in parts])
+
+    @property
+    def tokens(self) -> int:
+        """Predicted tokens of all batches."""
+        return sum(self.sizes)
+
+    @property
+    def shares(self) -> list[float]:
+        """What each batch weighs in the update's mean loss: its share of the tokens."""
+        return [size / max(1, self.tokens) for size in self.sizes]
 
 
 def generator(*key: int) -> np.random.Generator:

@@ -24,8 +24,8 @@ class Recorder(Callback):
     curve; so do the seconds, which measure and are not deterministic.
     """
 
-    def __init__(self, config: TrainingConfig, size: Any) -> None:
-        self.config, self.size = config, size
+    def __init__(self, config: TrainingConfig) -> None:
+        self.config = config
         self.rows: list[dict[str, float | None]] = []
         self.total, self.batches = torch.zeros(()), 0
         self.tokens, self.seconds = 0, 0.0
@@ -38,7 +38,7 @@ class Recorder(Callback):
         """Add the step's loss; make a row when it is time."""
         self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
         self.batches += 1
-        self.tokens += self.size(batch)
+        self.tokens += batch.tokens
         step = pl_module.steps_done
         if step % self.config.log_every == 0 or step % self.config.validate_every == 0 or step == self.config.max_steps:
             self._add_row(trainer, step)

@@ -82,12 +82,13 @@ class Task(pl.LightningModule):
         """One update: the mean loss of its batches, whose gradients but the last's are added up here."""
         self.zero_grad()
         before = torch.zeros((), device=self.device)
-        for batch, share in zip(update.batches[:-1], update.shares[:-1], strict=True):
+        *parts, (last, last_share) = zip(update.batches, update.shares, strict=True)
+        for batch, share in parts:
             loss = share * self.loss(batch)
             with torch.autocast(self.device.type, enabled=False):
                 loss.backward()  # type: ignore[no-untyped-call]
             before += loss.detach()
-        loss = update.shares[-1] * self.loss(update.batches[-1])
+        loss = last_share * self.loss(last)
         self.steps_done += 1
         return before + loss
 

@@ -72,7 +72,7 @@ def fit(
     work = Path(work)
     last, best, kept = work / f"last{SUFFIX}", work / f"best{SUFFIX}", work / "snapshots"
     module.seed = seed
-    recorder = Recorder(config, lambda update: sum(map(batches.size, update.batches)))
+    recorder = Recorder(config)
     validation = batches.validation()
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
