@@ -6,9 +6,9 @@ from typing import Any
 from langladder.artefacts import read_json
 from langladder.reporting.inputs import ReportInputs, load_report
 from pipeline import ROOT
-from pipeline.runs import find_runs, stored_file
 from pipeline.support import choices
 from pipeline.support.claims import TIMED
+from pipeline.support.found_runs import find_runs, stored_file
 
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 

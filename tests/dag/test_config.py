@@ -8,8 +8,9 @@ from hydra import compose, initialize_config_dir
 
 from langladder.errors import InputError
 from langladder.schema import locate
-from pipeline import ROOT, resolve
+from pipeline import ROOT
 from pipeline.support import choices, jobs, schemas
+from pipeline.support.resolution import resolve
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
 BASE = choices.load_choices()
@@ -29,7 +30,7 @@ def chosen(**changes: object) -> choices.Choices:
 
 def problems(**changes: object) -> str:
     with pytest.raises(InputError) as error:
-        resolve.resolve(chosen(**changes))
+        resolve(chosen(**changes))
     return str(error.value)
 
 
@@ -43,7 +44,7 @@ def test_every_choice_composes_and_checks(file: Path) -> None:
             values = jobs.job_values(stage, config, BASE)
             schemas.schema(stage, values).model_validate(values)
     elif group in choices.GROUPS:
-        resolve.resolve(chosen(**{group: name}))
+        resolve(chosen(**{group: name}))
     else:
         compose("config", [*choices.overrides(BASE, [])])
 
