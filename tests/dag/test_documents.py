@@ -5,10 +5,13 @@ import re
 import pytest
 import yaml
 
+from langladder.schema import locate
 from pipeline import ROOT
 from pipeline.document import fill, stage_table
+from pipeline.support import schemas
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ADDING = (ROOT / "docs" / "adding-a-rung.md").read_text(encoding="utf-8")
 
 
 def test_the_stage_table_is_that_of_the_pipeline() -> None:
@@ -31,6 +34,19 @@ def test_make_targets_named_in_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in set(re.findall(r"(?m)(?:^|`)make ([a-z]+)", README)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_sample_of_a_rungs_file_says_what_every_file_must() -> None:
+    sample = re.findall(r"```yaml\n(.*?)```", ADDING, re.DOTALL)[0]
+    required = {field.alias or name for name, field in schemas.Rung.model_fields.items() if field.is_required()}
+    assert required <= yaml.safe_load(sample).keys()
+
+
+def test_the_contracts_named_are_the_abstract_methods() -> None:
+    rows = re.findall(r"\| `((?:\w+\.)+\w+)` \| (.*) \|", ADDING)
+    assert len(rows) == 5
+    for contract, offers in rows:
+        assert locate(f"langladder.{contract}").__abstractmethods__ <= set(re.findall(r"\w+", offers)), contract
 
 
 @pytest.mark.parametrize("stage", yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
