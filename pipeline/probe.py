@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from langladder.artefacts import read_json
 from langladder.experiments.experiment import Data
 from pipeline.support.claims import measure
 from pipeline.support.stage import stage
@@ -11,7 +12,8 @@ from pipeline.support.stage import stage
 @stage
 def main(job: Any, out: Path) -> None:
     models = {name: Path("models/lm") / name for name in job.lms}
-    data = Data(models=models, agreement=Path(job.agreement))
+    titles = {name: read_json(folder / "provenance.json")["settings"]["lm"]["title"] for name, folder in models.items()}
+    data = Data(models=models, titles=titles, agreement=Path(job.agreement))
     inputs = {"text": data.text, "agreement": data.agreement}
     measure("probe", job, data, inputs | {f"model {name}": folder for name, folder in models.items()}, out)
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from langladder.errors import InputError
 from langladder.experiments import agreement, bptt_length, clipping, context_length, data_size, gpt_ablations, units
-from langladder.experiments.experiment import Data
+from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.output_layers import ZipfText
 from langladder.experiments.small_models import first_part
 from langladder.experiments.training import loss_a_token, train, train_language_model
@@ -91,6 +92,20 @@ def test_a_model_agrees_where_the_good_sentence_is_likelier(data: Data) -> None:
         assert scores.tolist() == pytest.approx(alone, rel=1e-5)  # padding changes nothing
         right.append(alone[0] > alone[1])
     assert found.rows[0][:3] == ["kneser_ney", found.rows[0][1], sum(right) / len(right)]
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        agreement.Agreement(agreement.AgreementConfig(pairs=5)),
+        context_length.ContextLength(context_length.ContextLengthConfig(contexts=[2, 4], positions=20)),
+    ],
+)
+def test_models_are_shown_by_their_titles(probe: Experiment, data: Data) -> None:
+    titled = replace(data, titles={"kneser_ney": "Kneser–Ney"})
+    found = probe.run(titled, seed=1, progress=lambda _: None)
+    assert [row[0] for row in found.rows] == ["Kneser–Ney", *list(data.models)[1:]]
+    assert [line.name for line in found.plots[0].series] == [row[0] for row in found.rows]
 
 
 def test_bad_pairs_are_refused_with_file_and_line(tmp_path: Path) -> None:

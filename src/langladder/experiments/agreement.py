@@ -11,6 +11,7 @@ which no model that sees the last few words only can be: those words ask for the
 import json
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -55,7 +56,7 @@ class Agreement(Experiment):
             found[name] = {clauses: _share(model, tokenizer, some) for clauses, some in pairs.items()}
             counted |= {name} if isinstance(model, CountedLanguageModel) else set()
             progress(f"{name}: " + ", ".join(f"{share:.0%}" for share, _ in found[name].values()))
-        return findings(found, counted)
+        return findings(found, counted, data.shown)
 
 
 def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
@@ -90,21 +91,21 @@ def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, st
     return float((good > bad).double().mean()), len(pairs)
 
 
-def findings(found: dict[str, Shares], counted: set[str]) -> Findings:
+def findings(found: dict[str, Shares], counted: set[str], shown: Callable[[str], str] = str) -> Findings:
     """The claim holds where, over one clause and more, every network is above chance and every n-gram is not."""
     distances = sorted({clauses for shares in found.values() for clauses in shares})
     far = {name: _pooled(shares) for name, shares in found.items() if any(shares)}
     above = {name: share - 2 * _error(share, count) > CHANCE for name, (share, count) in far.items()}
     networks, ngrams = [n for n in far if n not in counted], [n for n in far if n in counted]
     holds = all(above[n] for n in networks) and not any(above[n] for n in ngrams) if networks and ngrams else None
-    said = ", ".join(f"{name} {share:.0%}" for name, (share, _) in far.items())
+    said = ", ".join(f"{shown(name)} {share:.0%}" for name, (share, _) in far.items())
     measured = f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."
     return Findings(
         holds=holds,
         verdict=opened(holds, measured if far else "paths.agreement holds no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],
         rows=[
-            [name, *(rounded(shares[k][0]) if k in shares else None for k in distances)]
+            [shown(name), *(rounded(shares[k][0]) if k in shares else None for k in distances)]
             for name, shares in found.items()
         ],
         plots=[
@@ -115,7 +116,7 @@ def findings(found: dict[str, Shares], counted: set[str]) -> Findings:
                 levels={"chance": CHANCE},
                 series=[
                     series(
-                        name,
+                        shown(name),
                         list(shares),
                         [share for share, _ in shares.values()],
                         [_error(share, count) for share, count in shares.values()],

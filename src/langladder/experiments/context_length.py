@@ -10,6 +10,7 @@ Shape legend: N positions, c tokens of context.
 """
 
 import math
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -59,7 +60,7 @@ class ContextLength(Experiment):
             if isinstance(model, BackoffLanguageModel):
                 orders[name] = model.order
             progress(f"{name}: " + ", ".join(f"{c}: {value:.2f}" for c, value in found[name].items() if value))
-        return findings(found, orders)
+        return findings(found, orders, data.shown)
 
 
 def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndarray:
@@ -107,7 +108,7 @@ def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor 
     return model.log_probs(opened)[:, -1]
 
 
-def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings:
+def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Callable[[str], str] = str) -> Findings:
     """The claim holds where every network gains from what lies beyond the longest n-gram's reach."""
     reach = max(orders.values(), default=1) - 1
     gains: dict[str, float] = {}
@@ -116,7 +117,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings
         if name not in orders and len(beyond) > 1:
             gains[name] = beyond[0] / beyond[-1]
     holds = all(gain > GAIN for gain in gains.values()) if gains and orders else None
-    said = ", ".join(f"{name} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
+    said = ", ".join(f"{shown(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))
     measured = (
         f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
@@ -126,7 +127,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings
         holds=holds,
         verdict=opened(holds, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
-        rows=[[name, *(rounded(by[c]) for c in contexts)] for name, by in found.items()],
+        rows=[[shown(name), *(rounded(by[c]) for c in contexts)] for name, by in found.items()],
         plots=[
             Plot(
                 title="Perplexity by context",
@@ -134,7 +135,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int]) -> Findings
                 y_label="perplexity a token",
                 log_x=True,
                 log_y=True,
-                series=[series(name, list(by), by.values()) for name, by in found.items()],
+                series=[series(shown(name), list(by), by.values()) for name, by in found.items()],
             )
         ],
         figures={f"{name}_gain": rounded(gain) or 0.0 for name, gain in gains.items()},

@@ -29,12 +29,14 @@ class Data:
         text, parallel: folders of the stage `tokenize`.
         agreement: sentence pairs, JSON lines {"good", "bad", "clauses"}.
         models: name → folder of the trained models that a probe looks into.
+        titles: name → what a reader is shown for it; a model without a title is shown by its name.
     """
 
     text: Path = Path("data/tokens/text")
     parallel: Path = Path("data/tokens/parallel")
     agreement: Path = Path("data/raw/text/truth/agreement.jsonl")
     models: Mapping[str, Path] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def stream(self, split: Split) -> TokenStream:
         """One split of the monolingual text."""
@@ -43,6 +45,10 @@ class Data:
     def pairs(self, split: Split) -> PairStream:
         """One split of the sentence pairs."""
         return PairStream.open(self.parallel / f"{split}.arrow")
+
+    def shown(self, model: str) -> str:
+        """What a reader is shown for one of `models`."""
+        return self.titles.get(model, model)
 
     def tokenizer(self) -> Tokenizer:
         """The tokenizer of the monolingual text."""
