@@ -1,6 +1,7 @@
 """Plots: what is drawn where, and that they are the same every time and fit for light and dark."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from langladder.errors import InputError
 from langladder.reporting import plots
 from langladder.reporting.dag import draw_dag, grouped
-from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.inputs import CurvePoint, ReportInputs
 from langladder.reporting.rungs import EmbeddingRung, Meta, Stage, Translation
 from langladder.reporting.svg import visible
 
@@ -42,6 +43,7 @@ def test_nothing_measured_nothing_drawn() -> None:
     empty = ReportInputs(Meta(), [], [], [])
     assert plots.ladder_plot(empty) is None
     assert plots.curves_plot(empty, "lm") is None
+    assert plots.bleu_curves_plot(empty) is None
     assert plots.length_plot([]) is None
     assert plots.map_plot(EmbeddingRung(name="a", title="a"), "m") is None
     assert plots.attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
@@ -52,6 +54,14 @@ def test_curves_name_the_rungs_that_have_one(inputs: ReportInputs) -> None:
     assert svg is not None
     assert {"LSTM", "GPT"} <= set(texts(svg))
     assert "Kneser–Ney 3-gram" not in texts(svg)
+
+
+def test_bleu_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInputs) -> None:
+    assert plots.bleu_curves_plot(inputs) is None
+    curve = [CurvePoint(10, train_loss=2.0), CurvePoint(20, validation_bleu=12.5), CurvePoint(40, validation_bleu=31.0)]
+    svg = plots.bleu_curves_plot(replace(inputs, curves={("translator", "attention"): curve}))
+    assert svg is not None
+    assert {"BLEU, greedy", inputs.translators[0].title} <= set(texts(svg))
 
 
 def test_attention_labels_stand_in_order_whatever_they_hold() -> None:

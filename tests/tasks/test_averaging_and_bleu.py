@@ -188,7 +188,7 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
 
 
 def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:
-    """Steps without a validation have an empty cell; who reads no BLEU reads the rest."""
+    """Steps without a validation have an empty cell."""
     # here, since the process that is killed imports this file from its folder
     from pipeline.support.outputs import write_curve
 
@@ -199,7 +199,8 @@ def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:
     write_curve(tmp_path / "curve.csv", rows)
     lines = (tmp_path / "curve.csv").read_text().splitlines()
     assert lines == ["step,train_loss,validation_loss,lr,validation_bleu", "5,2.5,,0.1,", "10,2.0,2.25,0.1,12.5"]
-    assert [point.validation_loss for point in read_curve(tmp_path / "curve.csv")] == [None, 2.25]
+    points = read_curve(tmp_path / "curve.csv")
+    assert [(point.validation_loss, point.validation_bleu) for point in points] == [(None, None), (2.25, 12.5)]
 
 
 def test_golden_bleu_of_the_sample(pairs: PairStream, tokenizer: Tokenizer) -> None:

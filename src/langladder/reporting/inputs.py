@@ -5,7 +5,7 @@ Files that every run leaves must exist; curves may be missing (counted rungs hav
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -34,12 +34,16 @@ CLAIMS = ("experiment", "probe")
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One row of a learning curve; losses in nats."""
+    """One row of a learning curve; losses in nats, BLEU from 0 to 100; None where nothing was measured."""
 
     step: int
-    train_loss: float | None
-    validation_loss: float | None
-    lr: float | None
+    train_loss: float | None = None
+    validation_loss: float | None = None
+    lr: float | None = None
+    validation_bleu: float | None = None
+
+
+MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step"]
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def load_report(
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
-    """Read a learning curve: `step` and any of `train_loss`, `validation_loss`, `lr`; an empty cell is not measured.
+    """Read a learning curve: `step` and any of `MEASURED`; an empty cell is not measured.
 
     Raises:
         InputError: a cell is no number (names file, line and column).
@@ -139,14 +143,14 @@ def read_curve(path: Path) -> list[CurvePoint]:
         reader = csv.DictReader(file)
         for row in reader:
             numbers: dict[str, float | None] = {}
-            for column in ("step", "train_loss", "validation_loss", "lr"):
+            for column in ("step", *MEASURED):
                 try:
                     numbers[column] = float(row[column]) if row.get(column) else None
                 except ValueError as error:
                     raise InputError(f"{path}:{reader.line_num}: {column} is {row[column]!r}, not a number") from error
-            if (step := numbers["step"]) is None:
+            if (step := numbers.pop("step")) is None:
                 raise InputError(f"{path}:{reader.line_num}: no step; a curve's columns are step, train_loss, …")
-            points.append(CurvePoint(int(step), numbers["train_loss"], numbers["validation_loss"], numbers["lr"]))
+            points.append(CurvePoint(int(step), **numbers))
     return points
 
 

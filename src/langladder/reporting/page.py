@@ -103,6 +103,8 @@ def _curves(inputs: ReportInputs) -> Iterator[Figure]:
     for task, name in plots.TASK_NAMES.items():
         if svg := plots.curves_plot(inputs, task):
             yield Figure(Markup(svg), name.capitalize())
+    if svg := plots.bleu_curves_plot(inputs):
+        yield Figure(Markup(svg), "Translators: BLEU of greedy translations")
 
 
 def _maps(inputs: ReportInputs) -> Iterator[Figure]:

@@ -77,26 +77,51 @@ def curves_plot(inputs: ReportInputs, task: Task) -> str | None:
             curve = inputs.curves.get((task, rung.name), [])
             train = [(p.step, p.train_loss) for p in curve if p.train_loss is not None]
             valid = [(p.step, p.validation_loss) for p in curve if p.validation_loss is not None]
-            dash = DASHES[i // len(SERIES) % len(DASHES)]
             if train:
+                dash = DASHES[i // len(SERIES) % len(DASHES)]
                 axes.plot(
                     *zip(*train, strict=True), color=hue, alpha=0.45 if valid else 1.0, linewidth=1.2, linestyle=dash
                 )
             if valid:
-                mark = MARKERS[i % len(MARKERS)] if len(valid) <= 40 else None
-                axes.plot(
-                    *zip(*valid, strict=True), color=hue, linewidth=2, linestyle=dash, marker=mark, markersize=4.5
-                )
+                _marked_line(axes, valid, i, hue)
             if train or valid:
                 axes.lines[-1].set_label(visible(rung.title))
         if not axes.lines:
             return None
-        axes.set_xlabel("training step")
-        axes.set_ylabel("loss (nats)")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        _over_steps(axes, "loss (nats)")
         return to_svg(figure, f"curves-{task}", f"Learning curves of the {TASK_NAMES[task]}")
+
+
+def bleu_curves_plot(inputs: ReportInputs) -> str | None:
+    """BLEU of greedy translations at every validation, for the translators that were chosen by it."""
+    rungs = inputs.translators
+    with drawing():
+        figure, axes = new_figure(10.4, 3.2)
+        for i, (rung, hue) in enumerate(zip(rungs, hues(len(rungs)), strict=True)):
+            curve = inputs.curves.get(("translator", rung.name), [])
+            if points := [(p.step, p.validation_bleu) for p in curve if p.validation_bleu is not None]:
+                _marked_line(axes, points, i, hue)
+                axes.lines[-1].set_label(visible(rung.title))
+        if not axes.lines:
+            return None
+        _over_steps(axes, "BLEU, greedy")
+        return to_svg(figure, "curves-bleu", "BLEU of the validation pairs during training")
+
+
+def _marked_line(axes: Axes, points: list[tuple[int, float]], number: int, hue: str) -> None:
+    """The strong line of rung `number`, with its mark where the points are few enough to be told apart."""
+    mark = MARKERS[number % len(MARKERS)] if len(points) <= 40 else None
+    dash = DASHES[number // len(SERIES) % len(DASHES)]
+    axes.plot(*zip(*points, strict=True), color=hue, linewidth=2, linestyle=dash, marker=mark, markersize=4.5)
+
+
+def _over_steps(axes: Axes, measured: str) -> None:
+    """Axes and legend of a curve over training steps."""
+    axes.set_xlabel("training step")
+    axes.set_ylabel(measured)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
 def map_plot(rung: EmbeddingRung, name: str) -> str | None:
