@@ -108,7 +108,7 @@ def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor 
     return model.log_probs(opened)[:, -1]
 
 
-def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Callable[[str], str] = str) -> Findings:
+def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Callable[[str], str]) -> Findings:
     """The claim holds where every network gains from what lies beyond the longest n-gram's reach."""
     reach = max(orders.values(), default=1) - 1
     gains: dict[str, float] = {}
