@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_data import real
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
@@ -15,7 +16,6 @@ from langladder.embeddings.debias import bias_subspace, equalise, hard_debias, n
 from langladder.embeddings.word_lists import BiasLists, read_stereotypes, read_word_sets, read_words
 from langladder.errors import InputError
 
-REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "debiaswe"
 PAIRS = [["she", "he"], ["her", "his"]]
 
 
@@ -162,9 +162,7 @@ def test_word_lists_of_either_form(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_lists_of_the_authors() -> None:
-    if not REAL.is_dir():
-        pytest.skip("needs shared/data/debiaswe")
-    found = BiasLists.read(REAL)
+    found = BiasLists.read(real("debiaswe"))
     assert (len(found.definitional), len(found.equalise), len(found.specific)) == (10, 52, 1441)
     assert len(found.professions) == len(found.stereotypes) == 320 and found.definitional[0] == ["woman", "man"]
 

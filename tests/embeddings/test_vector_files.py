@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings import entries, glove_format, projector
@@ -14,7 +15,6 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.files import FORMATS, Format, format_of, read_vectors, write_vectors
 from langladder.errors import InputError
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "data" / "ref-gensim" / "euclidean_vectors.bin.gz"
 # U+0085, U+2028 and U+000B end a line or a word for some of Python's functions, but not in these files
 WORDS = ["the", "naïve", "苹果", "a\u0085b", "\u2028", "no\u00a0break", "x\x0by", "3.14", "[bold]", "-1e5", "{", '"']
 NAMES: dict[Format, list[str]] = {
@@ -78,14 +78,13 @@ def test_parity_with_gensim_both_ways(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.real
 def test_reads_a_gzipped_binary_made_elsewhere_by_content(tmp_path: Path) -> None:
-    if not REFERENCE.is_file():
-        pytest.skip("needs shared/data/ref-gensim")
+    reference = real("ref-gensim/euclidean_vectors.bin.gz")
     renamed = tmp_path / "no-ending"
-    renamed.write_bytes(REFERENCE.read_bytes())
+    renamed.write_bytes(reference.read_bytes())
     plain = tmp_path / "plain.bin"
-    plain.write_bytes(gzip.decompress(REFERENCE.read_bytes()))
+    plain.write_bytes(gzip.decompress(reference.read_bytes()))
     peer = KeyedVectors.load_word2vec_format(str(plain), binary=True)
-    for path in (REFERENCE, renamed, plain):
+    for path in (reference, renamed, plain):
         vectors = read_vectors(path)
         assert len(vectors) == 2747 and vectors.words == list(peer.index_to_key)
         assert np.array_equal(vectors.matrix, peer.vectors)

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-
-REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ref-gensim" / "euclidean_vectors.bin.gz"
 
 
 def random_vectors(seed: int = 0, size: int = 50, dim: int = 8) -> WordVectors:
@@ -135,11 +134,10 @@ def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool)
 
 @pytest.mark.real
 def test_reads_a_gzipped_binary_made_elsewhere(tmp_path: Path) -> None:
-    if not REFERENCE.is_file():
-        pytest.skip("needs shared/data/ref-gensim")
-    vectors = WordVectors.read_word2vec(REFERENCE)
+    reference = real("ref-gensim/euclidean_vectors.bin.gz")
+    vectors = WordVectors.read_word2vec(reference)
     plain = tmp_path / "vectors.bin"
-    plain.write_bytes(gzip.decompress(REFERENCE.read_bytes()))
+    plain.write_bytes(gzip.decompress(reference.read_bytes()))
     peer = KeyedVectors.load_word2vec_format(str(plain), binary=True)
     assert vectors.words == list(peer.index_to_key) and np.array_equal(vectors.matrix, peer.vectors)
 

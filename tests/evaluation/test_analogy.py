@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
-
-REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "analogy"
 
 
 def exact_vectors() -> WordVectors:
@@ -141,9 +140,8 @@ def test_folder_gzip_and_byte_order_mark(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_google_set_parity_with_gensim(tmp_path: Path) -> None:
-    if not REAL.is_dir():
-        pytest.skip("needs shared/data/analogy")
-    sections = read_analogies(REAL / "questions-words.txt.gz")
+    folder = real("analogy")
+    sections = read_analogies(folder / "questions-words.txt.gz")
     assert len(sections) == 14 and sum(len(section.questions) for section in sections) == 19_544
     asked = sorted({word for section in sections for question in section.questions for word in question})
     rng = np.random.default_rng(0)
@@ -152,14 +150,14 @@ def test_google_set_parity_with_gensim(tmp_path: Path) -> None:
     peer = KeyedVectors(5)
     peer.add_vectors(words, vectors.matrix)
     plain = tmp_path / "questions.txt"
-    plain.write_bytes(gzip.decompress((REAL / "questions-words.txt.gz").read_bytes()))
+    plain.write_bytes(gzip.decompress((folder / "questions-words.txt.gz").read_bytes()))
     for restrict in (len(words), 300):
         theirs, by_section = peer.evaluate_word_analogies(str(plain), restrict_vocab=restrict)
         ours = evaluate_analogies(vectors, plain, restrict_vocabulary=restrict)
         assert ours["overall"]["accuracy"] == pytest.approx(theirs, abs=1e-6)
         assert ours["overall"]["correct"] == len(by_section[-1]["correct"])
         assert ours["overall"]["answered"] == len(by_section[-1]["correct"]) + len(by_section[-1]["incorrect"])
-    assert evaluate_analogies(vectors, REAL)["overall"]["questions"] == 19_544 + 3_218
+    assert evaluate_analogies(vectors, folder)["overall"]["questions"] == 19_544 + 3_218
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import real
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace
 from langladder.embeddings.word_lists import BiasLists
 from langladder.evaluation.bias import analogies, audit, debias_and_audit, explained
 
-REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 LISTS = BiasLists(
     definitional=[["woman", "man"], ["she", "he"]],
     equalise=[["woman", "man"], ["she", "he"]],
@@ -80,11 +80,9 @@ def test_debiasing_takes_the_bias_away(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_male_and_female_terms_are_equally_near_to_science_and_arts_afterwards() -> None:
-    if not REAL.is_dir():
-        pytest.skip("needs shared/data")
-    vectors = WordVectors.read_word2vec(REAL / "weat-wefe" / "weat_w2v____old.txt.gz")
-    lists = BiasLists.read(REAL / "debiaswe")
-    _, found = debias_and_audit(vectors, lists, weat=REAL / "weat-wefe" / "WEAT.json")
+    vectors = WordVectors.read_word2vec(real("weat-wefe/weat_w2v____old.txt.gz"))
+    lists = BiasLists.read(real("debiaswe"))
+    _, found = debias_and_audit(vectors, lists, weat=real("weat-wefe/WEAT.json"))
     before, after = (
         {entry["name"].split()[0]: entry["effect_size"] for entry in found[part]["weat"]}
         for part in ("before", "after")

@@ -4,9 +4,9 @@ import gzip
 import json
 import math
 import re
-from pathlib import Path
 
 import pytest
+from real_data import real
 
 from langladder.errors import InputError
 from langladder.evaluation.bleu import (
@@ -132,9 +132,7 @@ def perl_words(line: str) -> str:
 
 @pytest.mark.real
 def test_parity_wmt17_outputs() -> None:
-    folder = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ref-bleu"
-    if not folder.is_dir():
-        pytest.skip("the WMT17 system outputs are not here")
+    folder = real("ref-bleu")
     systems = dict(json.loads(gzip.decompress((folder / "wmt17_en_de_systems.json.gz").read_bytes())))
     (reference,) = systems.pop("reference")
     lines = (folder / "multi_bleu_perl_scores.tsv").read_text().splitlines()

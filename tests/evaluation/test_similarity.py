@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.similarity import evaluate_similarity, pair_scores, read_similarity, spearman
-
-REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "wordsim"
 
 
 def fan() -> WordVectors:
@@ -70,15 +69,14 @@ def test_the_measure_decides_the_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_real_sets_parity_with_gensim() -> None:
-    if not REAL.is_dir():
-        pytest.skip("needs shared/data/wordsim")
-    files = sorted(REAL.glob("EN-*.txt"))
+    folder = real("wordsim")
+    files = sorted(folder.glob("EN-*.txt"))
     words = sorted({word for file in files for pair in read_similarity(file) for word in pair[:2]})[::2]
     rng = np.random.default_rng(0)
     vectors = WordVectors(words, rng.normal(size=(len(words), 5)).astype(np.float32))
     peer = KeyedVectors(5)
     peer.add_vectors(words, vectors.matrix)
-    figures = evaluate_similarity(vectors, REAL)
+    figures = evaluate_similarity(vectors, folder)
     assert {figure["name"]: figure["pairs"] for figure in figures["sets"]} == {
         "EN-RG-65": 65,
         "EN-SIMLEX-999": 999,

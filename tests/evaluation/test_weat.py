@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.weat import evaluate_weat, read_weat, weat
 
-REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "weat-wefe"
 PUBLISHED = {"1": 1.54, "2": 1.63, "6": 1.89, "7": 0.97, "8": 1.24, "9": 1.30}
 TEXT = """\
 # two targets, two attributes
@@ -72,16 +72,15 @@ def test_what_cannot_be_told_is_null() -> None:
 
 @pytest.mark.real
 def test_published_effect_sizes_golden() -> None:
-    if not REAL.is_dir():
-        pytest.skip("needs shared/data/weat-wefe")
-    vectors = WordVectors.read_word2vec(REAL / "weat_w2v____old.txt.gz")
-    tests = {entry["name"].split()[0]: entry for entry in evaluate_weat(vectors, REAL / "WEAT.json")["tests"]}
+    folder = real("weat-wefe")
+    vectors = WordVectors.read_word2vec(folder / "weat_w2v____old.txt.gz")
+    tests = {entry["name"].split()[0]: entry for entry in evaluate_weat(vectors, folder / "WEAT.json")["tests"]}
     assert len(tests) == 10
     found = {number: round(tests[number]["effect_size"], 2) for number in PUBLISHED}
     assert found == PUBLISHED
     assert tests["6"]["exact"] and tests["6"]["p_value"] == pytest.approx(1 / 12870, abs=1e-6)
     assert all(tests[number]["p_value"] < 0.05 for number in PUBLISHED)
-    with (REAL / "weat_effect_sizes.tsv").open(encoding="utf-8") as file:
+    with (folder / "weat_effect_sizes.tsv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
     for row in rows:
         number = row["test"].split()[0].removeprefix("WEAT")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from real_data import real
 
 from langladder.errors import InputError
 from langladder.models.absolute_discounting import AbsoluteDiscounting
@@ -22,7 +23,6 @@ from langladder.models.witten_bell import WittenBell
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, SPELLINGS, UNK
 
-REFERENCE = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "ref-ngram-arpa"
 TOKENS = [*SPELLINGS, "the", "a b", "back\\slash", "<unk>", "no\u00a0break", " ", "\\x20", "日本", "<s>", "\n"]
 V = len(TOKENS)
 
@@ -74,9 +74,7 @@ class SlowScorer:
 
 
 def reference(name: str) -> Path:
-    if not REFERENCE.is_dir():
-        pytest.skip("needs shared/data/ref-ngram-arpa")
-    return REFERENCE / name
+    return real("ref-ngram-arpa") / name
 
 
 def log10_scores(model: LanguageModel, tokens: list[str], words: list[str]) -> list[float]:

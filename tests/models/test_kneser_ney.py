@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from real_data import real
 
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD, UNK
-
-WIKITEXT = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "wikitext-2"
 
 
 def as_stream(sentences: list[list[int]]) -> TokenStream:
@@ -177,13 +176,12 @@ def test_bad_settings_and_tables_are_refused() -> None:
 @pytest.mark.real
 @pytest.mark.parametrize(("order", "kenlm"), [(3, (247.66, 230.89)), (5, (239.98, 224.81))])
 def test_wikitext2_perplexity_parity_with_kenlm(order: int, kenlm: tuple[float, float]) -> None:
-    if not WIKITEXT.is_dir():
-        pytest.skip("needs shared/data/wikitext-2")
+    folder = real("wikitext-2")
     numbers: dict[str, int] = {}
 
     def encode(split: str) -> np.ndarray:
         ids: list[int] = []
-        with gzip.open(WIKITEXT / f"{split}.txt.gz", "rt", encoding="utf-8") as lines:
+        with gzip.open(folder / f"{split}.txt.gz", "rt", encoding="utf-8") as lines:
             for line in lines:
                 if line.strip():
                     ids += [BOS, *(numbers.setdefault(word, len(numbers) + 4) for word in line.split()), EOS]

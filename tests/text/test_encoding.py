@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from real_data import real
 
 from langladder.text import tables
 from langladder.text.cleaning import CleanConfig, clean_text
@@ -16,7 +17,6 @@ from langladder.text.specials import BOS, EOS
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 
-REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 WORDS = TokenizerConfig(kind="word", vocab_size=None)
 
 
@@ -56,9 +56,7 @@ FILES = {"train": "train.txt.gz", "validation": "valid.txt.gz", "test": "test.tx
 
 
 def wikitext(out: Path, files: dict[str, str]) -> Path:
-    if not REAL.is_dir():
-        pytest.skip("the real corpora are not here")
-    path = str(REAL / "wikitext-2")
+    path = str(real("wikitext-2"))
     read_text(TextSource(path=path, files=files, documents="heading", heading="= [^=].* ="), out)
     return out
 

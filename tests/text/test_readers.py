@@ -7,14 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
+from real_data import real
 
 from langladder.errors import InputError
 from langladder.text import tables
 from langladder.text.hub import HubSource, read_hub
 from langladder.text.readers import read_parallel, read_text
 from langladder.text.sources import ParallelSource, TextSource
-
-REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def read(folder: Path, **settings: object) -> list[tuple[int, str]]:
@@ -237,12 +236,10 @@ def test_bad_pairs_are_named(folder: Path) -> None:
 
 @pytest.mark.real
 def test_real_corpora_are_read_whole(tmp_path: Path) -> None:
-    if not REAL.is_dir():
-        pytest.skip("the real corpora are not here")
     files = {"train": "train.txt.gz", "validation": "valid.txt.gz", "test": "test.txt.gz"}
-    path = str(REAL / "wikitext-2")
+    path = str(real("wikitext-2"))
     source = TextSource(path=path, files=files, documents="heading", heading="= [^=].* =")
     splits = read_text(source, tmp_path / "text")["splits"]
     assert splits["validation"] == {"documents": 60, "lines": 2461} and splits["test"]["lines"] == 2891
-    pairs = read_parallel(ParallelSource(path=str(REAL / "tatoeba-en-fr"), files="fra.txt.gz"), tmp_path / "pairs")
+    pairs = read_parallel(ParallelSource(path=str(real("tatoeba-en-fr")), files="fra.txt.gz"), tmp_path / "pairs")
     assert pairs["splits"]["all"] == {"pairs": 142787, "blank_pairs": 0}

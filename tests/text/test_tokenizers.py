@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from real_data import real
 
 from langladder.errors import InputError
 from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
@@ -20,7 +21,6 @@ from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig, from_merges
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "data" / "ref-tokenizers"
 LINES = [
     "the cat looks at the looking glass and keeps looking",
     "she looks , he looked , they are looking at <unk> and <eos>",
@@ -187,17 +187,15 @@ def test_golden_report() -> None:
 
 @pytest.fixture(scope="module")
 def corpus() -> list[str]:
-    if not REFERENCE.is_dir():
-        pytest.skip("the reference tokenizers are not here")
     return read("corpus.en.gz")
 
 
 def read(name: str) -> list[str]:
-    return gzip.decompress((REFERENCE / name).read_bytes()).decode().split("\n")[:-1]
+    return gzip.decompress((real("ref-tokenizers") / name).read_bytes()).decode().split("\n")[:-1]
 
 
 def reference_merges() -> list[tuple[str, str]]:
-    lines = (REFERENCE / "bpe.ref").read_text().split("\n")[1:]
+    lines = real("ref-tokenizers/bpe.ref").read_text().split("\n")[1:]
     return [(one, two) for one, two in (line.split() for line in lines if line)]
 
 
@@ -258,7 +256,7 @@ def test_parity_with_the_ids_of_gpt2(text: str, ids: list[int], gpt2) -> None:
 
 @pytest.fixture(scope="module")
 def gpt2():
-    if not REFERENCE.is_dir():
-        pytest.skip("the reference tokenizers are not here")
     merges = [(one, two) for one, two in (line.split() for line in read("vocab.bpe.gz")[1:])]
-    return from_merges("bpe_bytes", json.loads(gzip.decompress((REFERENCE / "encoder.json.gz").read_bytes())), merges)
+    return from_merges(
+        "bpe_bytes", json.loads(gzip.decompress(real("ref-tokenizers/encoder.json.gz").read_bytes())), merges
+    )
