@@ -7,6 +7,7 @@ from langladder.artefacts import read_json, write_json
 from langladder.decoding.sampling import SamplingConfig, complete
 from langladder.embeddings.from_models import input_embedding
 from langladder.evaluation.perplexity import score
+from langladder.infinity import from_plain, show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
 from langladder.text.corpus_ids import TokenStream
@@ -44,10 +45,12 @@ def main(job: Any, out: Path) -> None:
         page |= {"scores": scores, "samples": samples, "vectors": word_vectors(model, folder, job)}
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})
-        open_work.run.metrics(scores)
-    floor = scores.get("above_floor_percent")
-    above = "" if floor is None else f", {floor:.1f} % above the entropy floor"
-    print(f"evaluate_lm {name}: test perplexity {scores['perplexity_per_word']:.2f} a word{above}")
+        figures = from_plain(scores)
+        open_work.run.metrics(figures)
+    floor = figures.get("above_floor_percent")
+    above = "" if floor is None else f", {show(floor, '.1f')} % above the entropy floor"
+    perplexity = show(figures["perplexity_per_word"], ".2f")
+    print(f"evaluate_lm {name}: test perplexity {perplexity} a word{above}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import torch
 
 from langladder.artefacts import read_json, write_json
 from langladder.evaluation.perplexity import score
+from langladder.infinity import from_plain, show, to_plain
 from langladder.models.base import CountedLanguageModel, LanguageModel
 from langladder.models.initial_vectors import start_from_vectors
 from langladder.models.neural import NeuralLanguageModel
@@ -65,13 +66,14 @@ def main(job: Any, out: Path) -> None:
         write_curve(out / "curves" / "lm" / f"{job.lm.name}.csv", curve)
 
         sizes = read_json(TOKENS / "sizes.json")["validation"]
-        scores = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
+        scores = from_plain(score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes))
         figures = {"parameters": model.number_of_parameters()}
         figures |= {f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_byte")}
-        write_json(out / "metrics" / "train_lm" / f"{job.lm.name}.json", figures)
+        write_json(out / "metrics" / "train_lm" / f"{job.lm.name}.json", to_plain(figures))
         open_work.run.metrics(figures | cost)
     perplexity = figures["validation_perplexity_per_word"]
-    print(f"train_lm {job.lm.name}: {cost['seconds']:.0f} s, validation perplexity {perplexity:.2f} a word → {folder}")
+    shown = show(perplexity, ".2f")
+    print(f"train_lm {job.lm.name}: {cost['seconds']:.0f} s, validation perplexity {shown} a word → {folder}")
 
 
 if __name__ == "__main__":

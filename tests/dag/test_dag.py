@@ -28,7 +28,7 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    smallest(folder, sequences=["captioner"])
+    smallest(folder, lms=["maximum_likelihood", "kneser_ney", "lstm"], sequences=["captioner"])
     return with_git(folder)
 
 
@@ -54,6 +54,20 @@ def test_repro_makes_everything(project: Path) -> None:
     assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
     assert "lm/lstm.json" in run(project, "dvc", "metrics", "show")
     assert "perplexity" in run(project, sys.executable, "-m", "pipeline.summary").lower()
+
+
+def test_an_infinite_perplexity_is_a_result(project: Path) -> None:
+    """The unsmoothed n-gram rules words of the test text out."""
+    for stage in ("train_lm", "lm"):
+        figures = json.loads((project / "metrics" / stage / "maximum_likelihood.json").read_text())
+        assert [key for key in figures["infinite"] if "perplexity_per_word" in key and figures[key] is None]
+    summary = run(project, sys.executable, "-m", "pipeline.summary")
+    assert "∞" in next(line for line in summary.splitlines() if "Unsmoothed 3-gram" in line)
+    run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/maximum_likelihood").split()[0]
+    from mlflow import MlflowClient
+
+    logged = MlflowClient(f"sqlite:///{project / 'mlflow.db'}").get_run(run_id).data.metrics
+    assert logged["validation_perplexity_per_word"] > 1e300  # what MLflow keeps for infinity
 
 
 def test_nothing_runs_twice(project: Path) -> None:

@@ -1,5 +1,6 @@
 """The scorer: known perplexities, every unit, independence of batching."""
 
+import json
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from langladder.errors import InputError
 from langladder.evaluation.perplexity import score
+from langladder.infinity import from_plain, to_plain
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
@@ -83,6 +85,10 @@ def test_impossible_tokens_are_shown_not_hidden():
     result = score(Uniform(10, impossible=7), TEXT, words=9, bytes=30, log_prob=-5.0)
     assert result["impossible_tokens"] == 1
     assert result["perplexity_per_word"] is result["bits_per_byte"] is result["above_floor_percent"] is None
+    assert {"perplexity_per_word", "above_floor_percent"} <= set(result["infinite"])  # a result, not a gap
+    json.dumps(result, allow_nan=False)
+    assert from_plain(result)["perplexity_per_word"] == math.inf
+    assert to_plain(from_plain(result)) == result
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gpt"])

@@ -1,5 +1,6 @@
 """Every kind of model has a card, made of its folder alone; its loading example runs."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from scipy.sparse import csr_matrix
 from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
+from langladder.infinity import to_plain
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.ctc import CTCRecognizer
 from langladder.models.kneser_ney import KneserNey
@@ -108,3 +110,8 @@ def test_no_card_of_what_is_no_model(tmp_path: Path) -> None:
 def test_every_example_is_python() -> None:
     for kind, example in LOADING.items():
         compile(example.replace("{module}", "m").replace("{class}", "C"), kind, "exec")
+
+
+def test_an_infinite_score_is_shown_as_one(tmp_path: Path) -> None:
+    n_gram(tmp_path)
+    assert "| perplexity a word | ∞ |" in model_card(tmp_path, to_plain({"perplexity_per_word": math.inf}))

@@ -1,13 +1,18 @@
 """The ladder's rows: marks, dashes, and the three forms they take."""
 
 import json
+import math
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
+from langladder.infinity import to_plain
 from langladder.reporting import numbers
 from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.page import best_language_model, build_page
+from langladder.reporting.plots import ladder_plot
 from langladder.reporting.rungs import LanguageModelRung, Meta
 from langladder.reporting.tables import LadderTable, ladder_rows, ladder_summary, to_markdown, to_rich
 
@@ -84,11 +89,37 @@ def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
     assert not any(word in text for word in ("seconds", "samples", "3f2a", "neighbours"))
 
 
+def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
+    """The unsmoothed n-gram: ∞ in every table and plot, never the best, sorted last; null and a word in JSON."""
+    scores = to_plain({"perplexity_per_word": math.inf, "bits_per_byte": math.inf, "above_floor_percent": math.inf})
+    page = {"name": "unsmoothed", "title": "Unsmoothed", "scores": scores | {"impossible_tokens": 3}}
+    with_it = replace(inputs, lms=[LanguageModelRung.model_validate(page), *inputs.lms])
+    table = ladder_rows(with_it)[0]
+    assert [column(table, title)[0] for title in ("perplexity a word", "bits a byte", "above the floor")] == [
+        ("∞", False)
+    ] * 3
+    assert column(table, "perplexity a token")[0] == ("–", False)  # not measured
+    assert "| Unsmoothed | ∞ |" in to_markdown([table])
+    written = json.loads(json.dumps(ladder_summary(with_it), allow_nan=False))["lm"][0]["scores"]
+    assert written["perplexity_per_word"] is None and "perplexity_per_word" in written["infinite"]
+    assert written["impossible_tokens"] == 3
+    assert ">∞<" in (ladder_plot(with_it) or "")
+    html = build_page(with_it)
+    assert 'data-value="Infinity">∞<' in html
+    assert best_language_model(with_it) == best_language_model(inputs)
+    alone = replace(inputs, lms=with_it.lms[:1])
+    assert best_language_model(alone) is None
+    assert ">∞<" in (ladder_plot(alone) or "")
+
+
 @pytest.mark.parametrize(
     ("style", "value", "text"),
     [
         (numbers.perplexity, 99.996, "100.0"),
         (numbers.perplexity, 12345.6, "12,346"),
+        (numbers.perplexity, math.inf, "∞"),
+        (numbers.percent, math.inf, "∞"),
+        (numbers.decimals(3), -math.inf, "−∞"),
         (numbers.significant, 0.012345, "0.01235"),
         (numbers.significant, -0.5, "−0.5"),
         (numbers.compact, 999_600, "1 M"),

@@ -17,6 +17,7 @@ import torch
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
 from langladder.errors import InputError
+from langladder.infinity import to_plain
 from langladder.models.base import LanguageModel, predicted
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import UNK
@@ -42,8 +43,8 @@ def score(
     Returns:
         tokens, words, bytes, nll_nats, perplexity_per_token, perplexity_per_word, bits_per_byte, unknown_rate (share
         of UNK among the predicted tokens); with `log_prob` also floor_perplexity_per_word and above_floor_percent; a
-        note where figures need one. If the model rules a token out (probability 0), `impossible_tokens` counts these
-        and the figures that would be infinite are None.
+        note where figures need one. If the model rules a token out (probability 0), `impossible_tokens` counts these,
+        the figures that are infinite are None, and `infinite` names them (`langladder.infinity`).
 
     Raises:
         InputError: there is nothing to score, or an id outside the model's vocabulary.
@@ -64,29 +65,24 @@ def score(
     if log_prob is not None:
         floor = math.exp(-log_prob / words)
         result["floor_perplexity_per_word"] = floor
-        perplexity = result["perplexity_per_word"]
-        result["above_floor_percent"] = None if perplexity is None else 100 * (perplexity / floor - 1)
+        result["above_floor_percent"] = 100 * (result["perplexity_per_word"] / floor - 1)
     result["unknown_rate"] = unknown / tokens
     if unknown:
         result["note"] = "UNK stands for several words at once: not comparable with models that spell every word"
     if impossible:
         result["impossible_tokens"] = impossible
-    return result
+    return to_plain(result)
 
 
-def _units(nll: float, tokens: int, words: int, n_bytes: int) -> dict[str, float | None]:
-    """The three units of a negative log-likelihood in nats; None for what is infinite."""
+def _units(nll: float, tokens: int, words: int, n_bytes: int) -> dict[str, float]:
+    """The three units of a negative log-likelihood in nats."""
     return {
-        "nll_nats": _finite(nll),
-        "perplexity_per_token": _finite_exp(nll / tokens),
-        "perplexity_per_word": _finite_exp(nll / words),
-        "bits_per_byte": _finite(nll / math.log(2) / n_bytes),
+        "nll_nats": nll,
+        "perplexity_per_token": _exp(nll / tokens),
+        "perplexity_per_word": _exp(nll / words),
+        "bits_per_byte": nll / math.log(2) / n_bytes,
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _finite_exp(exponent: float) -> float | None:
-    return math.exp(exponent) if exponent < math.log(float.fromhex("0x1p1023")) else None
+def _exp(exponent: float) -> float:
+    return math.exp(exponent) if exponent < math.log(float.fromhex("0x1p1023")) else math.inf

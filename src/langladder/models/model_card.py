@@ -11,6 +11,7 @@ from typing import Any
 
 from langladder.artefacts import map_arrays, read_json
 from langladder.errors import InputError
+from langladder.infinity import from_plain, show
 from langladder.models.loading import LOADING
 from langladder.schema import locate
 from langladder.text.tokenizers import Tokenizer
@@ -72,8 +73,9 @@ def model_card(
     model = _vectors(folder, job) if (folder / "words.json").exists() else _network(folder)
     loading = LOADING[kind or model.sort].replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
-    shown = {label: scores[key] for key, label in SCORES.items() if key in scores} if scores else {}
-    shown |= {key: value for key, value in (scores or {}).items() if key.startswith("similarity_")}
+    scores = from_plain(scores or {})
+    shown = {label: scores[key] for key, label in SCORES.items() if key in scores}
+    shown |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
     parts = [
         f"# {job.get('title') or model.kind.__name__}",
         model.summary,
@@ -165,7 +167,7 @@ def _cell(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+    return show(value, ".4g") if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,11 +1,26 @@
-"""How the report writes numbers: as few digits as tell, a dash where nothing was measured."""
+"""How the report writes numbers: as few digits as tell, a dash where nothing was measured, ∞ for what is infinite."""
 
+import math
 from collections.abc import Callable
+from functools import wraps
+
+from langladder.infinity import SIGN
 
 DASH = "–"
 Style = Callable[[float], str]
 
 
+def _or_infinite(style: Style) -> Style:
+    """The style, with ∞ for infinity."""
+
+    @wraps(style)
+    def shown(value: float) -> str:
+        return ("−" if value < 0 else "") + SIGN if math.isinf(value) else style(value)
+
+    return shown
+
+
+@_or_infinite
 def significant(value: float) -> str:
     """Four significant digits below ten thousand, whole numbers with commas above: 0.01234, 42.07, 12,345."""
     if value == 0 or abs(value) >= 9999.5:
@@ -14,6 +29,7 @@ def significant(value: float) -> str:
     return text if "e" in text else text.replace("-", "−")
 
 
+@_or_infinite
 def perplexity(value: float) -> str:
     """Two decimals below a hundred, one below a thousand, none above: 34.10, 230.9, 12,345."""
     return f"{value:,.{2 if value < 99.995 else 1 if value < 999.95 else 0}f}"
@@ -26,7 +42,7 @@ def whole(value: float) -> str:
 
 def decimals(places: int) -> Style:
     """A style with so many digits after the point."""
-    return lambda value: f"{value:,.{places}f}"
+    return _or_infinite(lambda value: f"{value:,.{places}f}")
 
 
 def share(value: float) -> str:
@@ -34,6 +50,7 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+@_or_infinite
 def percent(value: float) -> str:
     """A number that is per cent already: 12.34 → 12.3 %."""
     return f"{value:.1f} %"

@@ -8,6 +8,7 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,8 @@ def write_page(inputs: ReportInputs, path: Path) -> None:
 
 def best_language_model(inputs: ReportInputs) -> str | None:
     """The first sentence of the report: which rung stands highest, and how high."""
-    measured = [(value, rung) for rung in inputs.lms if (value := rung.scores.perplexity_per_word) is not None]
+    scored = [(rung.scores.perplexity_per_word, rung) for rung in inputs.lms]
+    measured = [(value, rung) for value, rung in scored if value is not None and isfinite(value)]
     if not measured:
         return None
     value, rung = min(measured, key=lambda pair: pair[0])

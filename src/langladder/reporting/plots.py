@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import cycle
-from math import ceil
+from math import ceil, isfinite
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,14 +32,16 @@ def ladder_plot(inputs: ReportInputs, *, standalone: bool = False) -> str | None
     floor, values = inputs.floor, [value for _, value in rungs]
     with drawing():
         figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
-        _value_axis(axes, [*values, *([floor] if floor else [])])
+        finite = [value for value in values if isfinite(value)]
+        _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
+        values = [min(value, axes.get_xlim()[1]) for value in values]  # what is infinite stands at the edge
         left = floor if floor else axes.get_xlim()[0]
         axes.hlines(range(len(rungs)), left, values, color=SERIES[0], linewidth=2.2, alpha=0.55)
         axes.plot(values, range(len(rungs)), "o", color=SERIES[0], markersize=8)
-        for height, (rung, value) in enumerate(rungs):
+        for height, ((rung, value), place) in enumerate(zip(rungs, values, strict=True)):
             above = rung.scores.above_floor_percent
-            text = numbers.perplexity(value) + (f"  (+{above:.0f} %)" if above is not None else "")
-            axes.annotate(text, (value, height), (9, 0), textcoords="offset points", va="center")
+            text = numbers.perplexity(value) + (f"  (+{above:.0f} %)" if above is not None and isfinite(above) else "")
+            axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(rungs)), [visible(rung.title) for rung, _ in rungs])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(-0.6, len(rungs) - 0.2)

@@ -7,7 +7,18 @@ Shares stand in 0..1 unless a name says per cent.
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from langladder.infinity import from_plain, to_plain
 
 
 class Part(BaseModel):
@@ -38,7 +49,10 @@ class Sample(Part):
 
 
 class LanguageModelScores(Part):
-    """The scorer's figures; `None` where it could not measure (the floor of a real corpus is unknown)."""
+    """The scorer's figures; `None` where it could not measure (the floor of a real corpus is unknown).
+
+    A figure that the file calls infinite is infinite here, and so is written again (`langladder.infinity`).
+    """
 
     tokens: int | None = None
     words: int | None = None
@@ -50,6 +64,16 @@ class LanguageModelScores(Part):
     floor_perplexity_per_word: float | None = None
     above_floor_percent: float | None = None
     unknown_rate: float | None = None
+    impossible_tokens: int = 0  # tokens of the test text that the model rules out: what makes its figures infinite
+
+    @model_validator(mode="before")
+    @classmethod
+    def _infinite(cls, value: Any) -> Any:
+        return from_plain(value) if isinstance(value, Mapping) else value
+
+    @model_serializer(mode="wrap")
+    def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return to_plain(plain(self))
 
 
 class AnalogyFigure(Part):

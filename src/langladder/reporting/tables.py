@@ -24,6 +24,11 @@ class Cell:
     value: float | None
     best: bool
 
+    @property
+    def sorted_by(self) -> str:
+        """The value as the page's script reads it; nothing where it was not measured."""
+        return "" if self.value is None else str(self.value).replace("inf", "Infinity")
+
 
 @dataclass(frozen=True)
 class Row:
