@@ -14,6 +14,14 @@ from pipeline.support.resolution import resolve
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
 BASE = choices.load_choices()
+# conf group that neither params.yaml nor a ladder chooses → a job that reads it, and where in its settings
+READ_BY = {
+    "cooccurrence": ("cooccur/cooccur", "cooccurrence"),
+    "evaluation": ("evaluate_lm/gpt", "evaluation"),
+    "split": ("clean/text", "clean", "split"),
+    "training": ("train_lm/gpt", "lm", "training"),
+    "words": ("vocab/vocab", "words"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +43,7 @@ def problems(**changes: object) -> str:
 
 
 @pytest.mark.parametrize("file", [file for file in CONF if len(file.parts) == 2], ids=str)
-def test_every_choice_composes_and_checks(file: Path) -> None:
+def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group, name = file.parts[0], file.stem
     if group in choices.LADDERS:
         selection = [f"{group}={name}"]
@@ -46,7 +54,16 @@ def test_every_choice_composes_and_checks(file: Path) -> None:
     elif group in choices.GROUPS:
         resolve(chosen(**{group: name}))
     else:
-        compose("config", [*choices.overrides(BASE, [])])
+        job, *place = READ_BY[group]
+        override = f"{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
+        monkeypatch.setattr(choices, "overrides", _with(choices.overrides, override))
+        values = resolve(chosen(embeddings=["svd"], lms=["gpt"], translators=["attention"]))[job]
+        for key in place:
+            values = values[key]
+        stated = yaml.safe_load((ROOT / "conf" / file).read_text())
+        assert stated.keys() <= values.keys()
+        if group != "training":  # whose values a rung may change
+            assert {key: values[key] for key in stated} == stated
 
 
 @pytest.mark.parametrize("group", choices.LADDERS)

@@ -46,10 +46,16 @@ def test_golden_warmup_and_cosine():
 
 
 def test_golden_clipping():
-    gradient = nn.Parameter(torch.zeros(2))
-    gradient.grad = torch.tensor([3.0, 4.0])
-    nn.utils.clip_grad_norm_([gradient], 1.0)
-    torch.testing.assert_close(gradient.grad, torch.tensor([0.6, 0.8]))
+    """‖(3, 4)‖ = 5 over both parameters together: (0.6, 0.8) at a largest norm of 1, as they are at 5.1."""
+    for largest, expected in ((1.0, [0.6, 0.8]), (5.1, [3.0, 4.0])):
+        module = nn.Module()
+        for name, value in (("a", 3.0), ("b", 4.0)):
+            parameter = nn.Parameter(torch.zeros(1))
+            parameter.grad = torch.tensor([value])
+            module.register_parameter(name, parameter)
+        clip_gradients(module, largest)
+        clipped = torch.cat([parameter.grad for parameter in module.parameters()])
+        torch.testing.assert_close(clipped, torch.tensor(expected))
 
 
 @pytest.mark.parametrize(
