@@ -5,6 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.decoding.beam_search import BeamConfig
+from langladder.evaluation.bleu import bleu_config
 from langladder.evaluation.search_errors import Sentence, by_width
 from langladder.evaluation.translation import evaluate_translator, spread
 from langladder.models.translator import Translator
@@ -16,7 +17,7 @@ from pipeline.support.work import work
 
 TOKENS = Path("data/tokens/parallel/test.arrow")
 TEXT = Path("data/clean/parallel/test.parquet")
-SHOWN = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity_penalty", "sentences")
+SHOWN = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity_penalty", "sentences", "main")
 
 
 @stage
@@ -37,18 +38,21 @@ def main(job: Any, out: Path) -> None:
             coverage=chosen.coverage,
             max_length=chosen.max_length,
         )
-        page = evaluate_translator(model, sentences, tokenizers, beam, n_best=chosen.n_best)
+        bleu = bleu_config(TOKENS.parent, chosen.bleu_tokenize, bootstrap=1000)
+        page = evaluate_translator(model, sentences, tokenizers, beam, n_best=chosen.n_best, bleu=bleu)
         some = spread(sentences, chosen.search_error_sentences)
-        widths = by_width(model, some, tokenizers[1], beam, chosen.search_error_widths)
+        widths = by_width(model, some, tokenizers[1], beam, chosen.search_error_widths, bleu)
         page["search_errors"]["by_width"] = [result.as_dict() for result in widths]
         names = {"name": name, "title": job.translator.title, "parameters": model.number_of_parameters()}
         write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", names | page)
         figures = {key: page["scores"][key] for key in SHOWN}
         figures["search_error_share"] = page["search_errors"]["share"]
+        figures["signature"] = page["scores"]["bleu_signature"]
         write_json(out / "metrics" / "translator" / f"{name}.json", figures)
         open_work.run.metrics({key: value for key, value in figures.items() if value is not None})
         open_work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in widths})
-    print(f"evaluate_translator {name}: BLEU {figures['bleu']:.2f} on {figures['sentences']:,} sentences")
+    shown = " ".join(f"{title} {figures[key]:.2f}" for key, title in (("bleu", "BLEU"), ("chrf", "chrF")))
+    print(f"evaluate_translator {name}: {shown} on {figures['sentences']:,} sentences ({figures['signature']})")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pipeline.support.stage import stage
 
 @stage
 def main(job: Any, out: Path) -> None:
-    data = Data()
+    data = Data(bleu_tokenize=job.bleu_tokenize)
     measure("experiment", job, data, {"text": data.text, "parallel": data.parallel}, out)
 
 

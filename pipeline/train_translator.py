@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from langladder.artefacts import write_json
+from langladder.evaluation.bleu import bleu_config
 from langladder.schema import locate
 from langladder.tasks.translation import train_translator
 from langladder.text.corpus_ids import PairStream
@@ -34,6 +35,7 @@ def main(job: Any, out: Path) -> None:
             seed=job.seed,
             work=open_work.checkpoints,
             target_tokenizer=tokenizers[1],
+            bleu_tokenize=bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize,
             logger=open_work.run.lightning_logger(),
         )
         folder = out / "models" / "translator" / name

@@ -22,13 +22,13 @@ KEYS: dict[str, list[str]] = {
     "cooccur": ["cooccurrence"],
     "embed": ["seed", "embedding"],
     "train_lm": ["seed", "lm"],
-    "train_translator": ["seed", "translator"],
+    "train_translator": ["seed", "translator", "bleu_tokenize"],
     "train_sequence": ["seed", "sequence"],
     "evaluate_embedding": ["embedding", "evaluation", "paths"],
     "evaluate_lm": ["lm", "evaluation", "paths"],
     "evaluate_translator": ["translator", "evaluation"],
     "evaluate_sequence": ["seed", "sequence", "beam"],
-    "experiment": ["seed", "experiment"],
+    "experiment": ["seed", "experiment", "bleu_tokenize"],
     "probe": ["seed", "probe", "lms", "agreement"],
     "report": ["seed"],
 }
@@ -63,8 +63,10 @@ def job_values(
                     OmegaConf.update(config, override.key_or_group, override.value())
     everything = _plain(config)
     everything |= {"lms": chosen.lms, "agreement": everything["paths"]["agreement"]}
-    everything["beam"] = everything["evaluation"]["beam"]
+    everything |= {key: everything["evaluation"][key] for key in ("beam", "bleu_tokenize")}
     values = {key: everything[key] for key in KEYS[stage]}
+    if stage == "train_translator" and values["translator"]["training"].get("early_stopping") != "bleu":
+        values["bleu_tokenize"] = None  # not read: another choice must not train anew
     if "clean" in values:
         values["clean"] = everything["clean"][values["side"]]
     if "corpus" in values and values["side"] == "parallel":

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.decoding.scores import LengthForm
 from langladder.embeddings.postprocess import PostprocessConfig
 from langladder.errors import InputError
+from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.schema import Config, locate
 from langladder.text.clean_pairs import CleanPairsConfig
 from langladder.text.cleaning import CleanConfig
@@ -49,9 +50,19 @@ class Evaluation(Config):
     n_best: int = Field(ge=1)
     search_error_widths: list[Annotated[int, Field(ge=1)]]
     search_error_sentences: int = Field(ge=1)
+    bleu_tokenize: BleuChoice
     max_length: int = Field(ge=1)
     restrict_vocabulary: int | None = Field(ge=1)
     neighbours: int = Field(ge=1)
+
+    @field_validator("bleu_tokenize")
+    @classmethod
+    def _is_installed(cls, tokenizer: BleuChoice) -> BleuChoice:
+        try:
+            check(tokenizer)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return tokenizer
 
 
 FIELDS: dict[str, Any] = {
@@ -66,6 +77,7 @@ FIELDS: dict[str, Any] = {
     "lms": list[str],
     "agreement": str,
     "beam": Annotated[int, Field(ge=1)],
+    "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing
     "code": str,
 }
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch import nn
 
 from langladder.data.language_modelling import StreamBatches
 from langladder.errors import InputError
-from langladder.evaluation.bleu import corpus_bleu
+from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.models.translator import Translator
 from langladder.reporting.inputs import read_curve
@@ -217,6 +218,15 @@ def test_golden_bleu_of_the_sample(pairs: PairStream, tokenizer: Tokenizer) -> N
         answers = [[_Found(tokenizer.encode(text).tolist())] for text in texts]
         patch.setattr("langladder.tasks.translation.translate", lambda *_: answers)
         assert sample.bleu(model) == corpus_bleu(texts, [[reference] for reference in sample.references])
+        patch.setattr(Tokenizer, "decode", lambda *_: "猫在桌子下睡觉。")
+        one = replace(sample, sources=sample.sources[:1], references=["猫在桌子上睡觉。"])
+        patch.setattr("langladder.tasks.translation.translate", lambda *_: answers[:1])
+        config = BleuConfig(tokenize="zh", bootstrap=0)
+        assert one.bleu(model) == 0  # a word, and the wrong one
+        assert replace(one, bleu_tokenize="zh").bleu(model) == corpus_bleu(
+            ["猫在桌子下睡觉。"], [one.references], config
+        )
+        assert replace(one, bleu_tokenize="zh").bleu(model) > 50
 
 
 class _Found:

@@ -7,7 +7,8 @@ P_n is the clipped n-gram precision: each n-gram of a translation counts at most
 length), both summed over the corpus. `clipping`, `clipped_precision` and `brevity_penalty` are these definitions, for
 reading and for looking at single sentences; the figures come from sacreBLEU (Post 2018), whose signature says all that
 was chosen. TER is the least number of words to insert, delete, replace or move to reach the reference, in per cent of
-its words (Snover et al. 2006); chrF is the F-score of character n-grams (Popović 2015).
+its words (Snover et al. 2006); chrF is the F-score of character n-grams (Popović 2015). Where a script does not
+part its words by spaces, BLEU and TER count what sacreBLEU's tokenizer cuts (`bleu_tokenizers`), mostly characters.
 
 The interval is the 95 % bootstrap interval over sentences (Koehn 2004), with sacreBLEU's seed.
 """
@@ -16,6 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,14 +27,18 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from langladder.errors import InputError
+from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose
 from langladder.schema import Config
+from langladder.text.scripts import read_writing
 
 
 class BleuConfig(Config):
     """How translations are scored."""
 
-    tokenize: Literal["13a", "intl", "zh", "char", "none"] = "13a"
+    tokenize: BleuTokenizer = "13a"
     """sacreBLEU's tokenizer: 13a for most languages, zh for Chinese, none for text that is tokenised already."""
+    spaced: bool = True
+    """Whether the language parts its words by spaces; if not, TER counts the tokens of `tokenize` in words' stead."""
     lowercase: bool = False
     bootstrap: int = Field(default=1000, ge=0)
     """Resamples for the interval; 0 = no interval."""
@@ -49,7 +55,8 @@ class TranslationScore:
         chrf: chrF2.
         ter: edits per hundred words of the reference; lower is better.
         exact_match: share of translations equal to one of their references.
-        signature, chrf_signature, ter_signature: sacreBLEU's.
+        signature, chrf_signature, ter_signature: sacreBLEU's; `pretok` in TER's: what cut its words beforehand.
+        main: the figure to go by, `bleu`; `chrf` where the language does not part its words by spaces.
     """
 
     sentences: int
@@ -66,6 +73,19 @@ class TranslationScore:
     signature: str
     chrf_signature: str
     ter_signature: str
+    main: Literal["bleu", "chrf"]
+
+
+def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0) -> BleuConfig:
+    """How translations of the sentence pairs in `tokens`, a folder of `text.encoding.encode_pairs`, are scored.
+
+    Raises:
+        InputError: the tokens do not say how their target is written, or the tokenizer's package is missing.
+    """
+    target = read_writing(tokens)["target"]
+    tokenize = choose(choice, target)
+    check(tokenize)
+    return BleuConfig(tokenize=tokenize, spaced=target == "spaced", bootstrap=bootstrap)
 
 
 def score_translations(
@@ -87,8 +107,7 @@ def score_translations(
     low, high = _interval(list(hypotheses), streams, config)
     chrf_metric = CHRF(lowercase=config.lowercase)
     chrf = chrf_metric.corpus_score(list(hypotheses), streams)
-    ter_metric = TER(case_sensitive=not config.lowercase)
-    ter = ter_metric.corpus_score(list(hypotheses), streams)
+    ter, ter_signature = _ter(list(hypotheses), streams, metric, config)
     matches = sum(hypothesis in group for hypothesis, group in zip(hypotheses, references, strict=True))
     return TranslationScore(
         sentences=len(hypotheses),
@@ -100,11 +119,12 @@ def score_translations(
         hypothesis_length=bleu.sys_len,
         reference_length=bleu.ref_len,
         chrf=chrf.score,
-        ter=ter.score,
+        ter=ter,
         exact_match=matches / len(hypotheses),
         signature=str(metric.get_signature()),
         chrf_signature=str(chrf_metric.get_signature()),
-        ter_signature=str(ter_metric.get_signature()),
+        ter_signature=ter_signature,
+        main="bleu" if config.spaced else "chrf",
     )
 
 
@@ -127,7 +147,22 @@ def _streams(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> 
 
 def _bleu(config: BleuConfig) -> BLEU:
     """`force` only silences the guess that a text with spaces before its full stops was not detokenised."""
-    return BLEU(tokenize=config.tokenize, lowercase=config.lowercase, force=True)
+    check(config.tokenize)
+    try:
+        return BLEU(tokenize=config.tokenize, lowercase=config.lowercase, force=True)
+    except (OSError, RuntimeError) as error:  # flores200 fetches its SentencePiece model the first time
+        raise InputError(f"bleu_tokenize: {config.tokenize!r} cannot be loaded ({error}); set another") from error
+
+
+def _ter(hypotheses: list[str], streams: list[list[str]], bleu: BLEU, config: BleuConfig) -> tuple[float, str]:
+    """TER and its signature. sacreBLEU's TER takes what stands between spaces for a word, so they are put there."""
+    metric, cut = TER(case_sensitive=not config.lowercase), ""
+    if not config.spaced:
+        hypotheses = [bleu.tokenizer(line) for line in hypotheses]
+        streams = [[bleu.tokenizer(line) for line in stream] for stream in streams]
+        cut = f"|pretok:{bleu.tokenizer.signature()}"
+    score = metric.corpus_score(hypotheses, streams)
+    return float(score.score), f"{metric.get_signature()}{cut}"
 
 
 def _interval(hypotheses: list[str], streams: list[list[str]], config: BleuConfig) -> tuple[float | None, float | None]:

@@ -139,14 +139,17 @@ def by_width(
     tokenizer: Tokenizer,
     config: BeamConfig,
     widths: Sequence[int],
+    bleu_config: BleuConfig | None = None,
 ) -> list[WidthResult]:
     """Search with each width in turn, all else as in `config` but for groups and n-best, which are 1.
 
     Args:
         tokenizer: of the target.
+        bleu_config: what BLEU counts as a word; None: as for most languages.
     """
     log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
     references = [[sentence.reference] for sentence in sentences]
+    scoring = (bleu_config or BleuConfig()).model_copy(update={"bootstrap": 0})
     results = []
     for width in widths:
         settings = BeamConfig.model_validate(config.model_dump() | {"width": width, "groups": 1, "n_best": 1})
@@ -155,7 +158,7 @@ def by_width(
         seconds = time.perf_counter() - start
         outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in found]
         errors = find_search_errors(outputs, found, sentences, log_probs, settings)
-        bleu = corpus_bleu(outputs, references, BleuConfig(bootstrap=0))
+        bleu = corpus_bleu(outputs, references, scoring)
         mean = float(np.mean([hypothesis.score for hypothesis in found]))
         results.append(WidthResult(width, bleu, mean, errors, seconds))
     return results

@@ -25,11 +25,13 @@ def evaluate_translator(
     config: BeamConfig,
     *,
     n_best: int = 1,
+    bleu: BleuConfig | None = None,
 ) -> dict[str, Any]:
     """Translate test sentences by beam search and score them.
 
     Args:
         tokenizers: of the source and of the target.
+        bleu: what BLEU counts as a word, see `bleu.bleu_config`; None: as for most languages.
         n_best: translations that are shown of each example, at most the beam's width.
 
     Returns:
@@ -39,7 +41,8 @@ def evaluate_translator(
     found = [hypotheses[0] for hypotheses in translate(model, [sentence.source for sentence in sentences], config)]
     outputs = [tokenizers[1].decode(hypothesis.tokens) for hypothesis in found]
     references = [[sentence.reference] for sentence in sentences]
-    scores = asdict(score_translations(outputs, references))
+    bleu = bleu or BleuConfig()
+    scores = asdict(score_translations(outputs, references, bleu))
     scores |= {"bleu_signature": scores.pop("signature")}
     log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
     words = np.array([len(split_words(sentence.text, "auto")) for sentence in sentences])
@@ -49,7 +52,7 @@ def evaluate_translator(
     return {
         "scores": scores,
         "search_errors": find_search_errors(outputs, found, sentences, log_probs, config).as_dict(),
-        "by_length": bleu_by_length(words, outputs, references),
+        "by_length": bleu_by_length(words, outputs, references, bleu),
         "examples": [_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
         "outputs": outputs,
     }
@@ -94,17 +97,20 @@ def _examples(words: np.ndarray) -> list[int]:
     return [int(order[int(place)]) for place in np.linspace(0.1, 0.95, min(EXAMPLES, len(order))) * (len(order) - 1)]
 
 
-def bleu_by_length(words: np.ndarray, outputs: list[str], references: list[list[str]]) -> list[dict[str, Any]]:
+def bleu_by_length(
+    words: np.ndarray, outputs: list[str], references: list[list[str]], config: BleuConfig | None = None
+) -> list[dict[str, Any]]:
     """BLEU of each of `BUCKETS` that has sentences, as {"length", "sentences", "bleu"}.
 
     Args:
         words: (N,) words of each source.
     """
+    config = (config or BleuConfig()).model_copy(update={"bootstrap": 0})
     rows = []
     for low, high in BUCKETS:
         inside = np.flatnonzero((words >= low) & (words <= (high or words.max())))
         if len(inside):
-            bleu = corpus_bleu([outputs[i] for i in inside], [references[i] for i in inside], BleuConfig(bootstrap=0))
+            bleu = corpus_bleu([outputs[i] for i in inside], [references[i] for i in inside], config)
             label = f"{low}–{high}" if high else f"{low}+"
             rows.append({"length": label, "sentences": len(inside), "bleu": round(bleu, 2)})
     return rows

@@ -9,6 +9,7 @@ sentences greedily: as many of each range of lengths as there are, up to a limit
 """
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,7 +55,7 @@ class AttentionByLength(Experiment):
             lr = config.fixed_lr if name == FIXED else config.lr
             kind, settings = small_translator(name, config)
             model, _ = fit(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
-            found[name] = bleu_by_length(words, judge.translations(model), judge.references)
+            found[name] = bleu_by_length(words, judge.translations(model), judge.references, judge.bleu)
             progress(
                 f"{TITLES[name]}: BLEU " + ", ".join(f"{row['bleu']} of {row['length']} words" for row in found[name])
             )
@@ -78,7 +79,7 @@ def by_length(judge: Judge, count: int) -> tuple[Judge, np.ndarray]:
             f"or give more pairs (there are {len(words)} to test on)"
         )
     chosen = np.concatenate(kept)
-    return Judge([judge.sentences[i] for i in chosen], judge.tokenizer), words[chosen]
+    return replace(judge, sentences=[judge.sentences[i] for i in chosen]), words[chosen]
 
 
 def findings(found: dict[Network, list[dict[str, Any]]]) -> Findings:

@@ -46,9 +46,8 @@ class BeamWidth(Experiment):
         config = self.config
         judge = Judge.open(data, config.fewer(config.test_sentences))
         model, _ = fit(*small_translator(config.network, config), data, config, seed=seed)
-        results = by_width(
-            model, judge.sentences, judge.tokenizer, BeamConfig(alpha=config.alpha), sorted(config.widths)
-        )
+        beam, widths = BeamConfig(alpha=config.alpha), sorted(config.widths)
+        results = by_width(model, judge.sentences, judge.tokenizer, beam, widths, judge.bleu)
         for result in results:
             progress(f"width {result.width}: BLEU {result.bleu:.2f}, {result.errors.search} search errors")
         return findings(results)

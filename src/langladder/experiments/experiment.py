@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from langladder import schema
+from langladder.evaluation.bleu_tokenizers import BleuChoice
 from langladder.experiments.findings import Findings
 from langladder.text.corpus_ids import PairStream, TokenStream
 from langladder.text.tokenizers import Tokenizer
@@ -30,6 +31,7 @@ class Data:
         agreement: sentence pairs, JSON lines {"good", "bad", "clauses"}.
         models: name → folder of the trained models that a probe looks into.
         titles: name → what a reader is shown for it; a model without a title is shown by its name.
+        bleu_tokenize: what BLEU of translations counts as a word.
     """
 
     text: Path = Path("data/tokens/text")
@@ -37,6 +39,7 @@ class Data:
     agreement: Path = Path("data/raw/text/truth/agreement.jsonl")
     models: Mapping[str, Path] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
+    bleu_tokenize: BleuChoice = "auto"
 
     def stream(self, split: Split) -> TokenStream:
         """One split of the monolingual text."""

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from langladder import schema
 from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.bleu import BleuConfig, score_translations
+from langladder.evaluation.bleu import score_translations
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import Network, TranslationConfig, fit, small_translator
@@ -49,7 +49,7 @@ class LengthNormalisation(Experiment):
         model, _ = fit(*small_translator(config.network, config), data, config, seed=seed)
         for alpha in sorted(config.alphas):
             outputs = judge.translations(model, BeamConfig(width=config.beam, alpha=alpha))
-            score = score_translations(outputs, judge.references, BleuConfig(bootstrap=0))
+            score = score_translations(outputs, judge.references, judge.bleu)
             found[alpha] = Normalised(score.bleu, score.hypothesis_length / score.reference_length)
             progress(f"α = {alpha}: BLEU {score.bleu:.2f}, length ratio {found[alpha].ratio:.3f}")
         return findings(found)

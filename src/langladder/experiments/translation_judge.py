@@ -1,12 +1,12 @@
 """What a translator is worth on test pairs: BLEU and exactness of its translations, loss of the references."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Self
 
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
-from langladder.evaluation.bleu import BleuConfig, corpus_bleu
+from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu
 from langladder.evaluation.search_errors import Sentence, reference_log_probs
 from langladder.evaluation.translation import spread
 from langladder.experiments.experiment import Data
@@ -38,6 +38,7 @@ class Judge:
 
     sentences: list[Sentence]
     tokenizer: Tokenizer  # of the target
+    bleu: BleuConfig = field(default_factory=lambda: BleuConfig(bootstrap=0))
 
     @classmethod
     def open(cls, data: Data, count: int | None = None) -> Self:
@@ -48,7 +49,8 @@ class Judge:
             Sentence(one, two, source.decode(one), target.decode(two))
             for one, two in map(pairs.pair, range(len(pairs)))
         ]
-        return cls(rows if count is None else spread(rows, count), target)
+        bleu = bleu_config(data.parallel, data.bleu_tokenize)
+        return cls(rows if count is None else spread(rows, count), target, bleu)
 
     @property
     def references(self) -> list[list[str]]:
@@ -67,4 +69,4 @@ class Judge:
         pairs = [(sentence.source, sentence.target) for sentence in self.sentences]
         tokens = sum(len(target) - 1 for _, target in pairs)
         loss = -float(reference_log_probs(model, pairs).sum()) / tokens
-        return Score(corpus_bleu(outputs, references, BleuConfig(bootstrap=0)), exact, loss)
+        return Score(corpus_bleu(outputs, references, self.bleu), exact, loss)

@@ -150,6 +150,13 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
 )
 
 
+def translator_columns(rungs: Sequence[TranslatorRung]) -> tuple[Column[TranslatorRung], ...]:
+    """The translator columns; chrF first where it is the figure to go by, for BLEU then counts characters or so."""
+    if not any(rung.scores.main == "chrf" for rung in rungs):
+        return TRANSLATOR_COLUMNS
+    return tuple(sorted(TRANSLATOR_COLUMNS, key=lambda column: column.title != "chrF"))
+
+
 def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingRung], ...]:
     """The word-vector columns: one a similarity set, in the order in which the rungs first name them."""
     sets = dict.fromkeys(scored.name for rung in rungs for scored in rung.scores.similarity)

@@ -5,7 +5,7 @@ Shares stand in 0..1 unless a name says per cent.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import (
     AliasChoices,
@@ -175,7 +175,12 @@ class LanguageModelRung(Rung):
 
 
 class TranslatorScores(Part):
-    """Corpus BLEU with its 95 % interval and signature, chrF, TER, and the share equal to the reference (0..1)."""
+    """Corpus BLEU with its 95 % interval and signature, chrF, TER, and the share equal to the reference (0..1).
+
+    `main`: the figure to go by: chrF where the target language does not part its words by spaces.
+    """
+
+    main: Literal["bleu", "chrf"] = "bleu"
 
     bleu: float | None = None
     bleu_signature: str | None = Field(None, validation_alias=AliasChoices("bleu_signature", "signature"))

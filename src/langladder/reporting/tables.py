@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from langladder.reporting import numbers
-from langladder.reporting.columns import LM_COLUMNS, TRANSLATOR_COLUMNS, Column, R, embedding_columns
+from langladder.reporting.columns import LM_COLUMNS, Column, R, embedding_columns, translator_columns
 from langladder.reporting.inputs import ReportInputs, Task
 
 
@@ -54,7 +54,7 @@ def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
     tables = (
         _table("lm", "Language models", LM_COLUMNS, inputs.lms, inputs),
         _table("embedding", "Word vectors", embedding_columns(inputs.embeddings), inputs.embeddings, inputs),
-        _table("translator", "Translators", TRANSLATOR_COLUMNS, inputs.translators, inputs),
+        _table("translator", "Translators", translator_columns(inputs.translators), inputs.translators, inputs),
     )
     return [table for table in tables if table.rows]
 

@@ -73,18 +73,20 @@ class BleuSample:
     sources: list[np.ndarray]
     references: list[str]
     tokenizer: Tokenizer
+    bleu_tokenize: str = "13a"  # sacreBLEU's name for what BLEU counts as a word
 
     @classmethod
-    def spread(cls, pairs: PairStream, count: int, tokenizer: Tokenizer) -> "BleuSample":
+    def spread(cls, pairs: PairStream, count: int, tokenizer: Tokenizer, bleu_tokenize: str = "13a") -> "BleuSample":
         """`count` pairs, evenly spread over all (all, if there are fewer)."""
         rows = [pairs.pair(int(row)) for row in np.linspace(0, len(pairs) - 1, min(count, len(pairs))).round()]
-        return cls([source for source, _ in rows], [tokenizer.decode(target) for _, target in rows], tokenizer)
+        references = [tokenizer.decode(target) for _, target in rows]
+        return cls([source for source, _ in rows], references, tokenizer, bleu_tokenize)
 
     def bleu(self, model: Translator) -> float:
         """sacreBLEU's BLEU, 0 to 100, of greedy translations."""
         found = translate(model, self.sources, BeamConfig(width=1))
         texts = [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
-        return float(BLEU(force=True).corpus_score(texts, [self.references]).score)
+        return float(BLEU(tokenize=self.bleu_tokenize, force=True).corpus_score(texts, [self.references]).score)
 
 
 @torch.no_grad()
@@ -116,12 +118,14 @@ def train_translator(
     seed: int,
     work: Path,
     target_tokenizer: Tokenizer | None = None,
+    bleu_tokenize: str = "13a",
     logger: Any = None,
 ) -> TrainingResult:
     """Train `model` on sentence pairs; it ends with its best validation weights, in evaluation mode.
 
     Args:
-        target_tokenizer: turns ids to text, for early_stopping=bleu; not used otherwise.
+        target_tokenizer, bleu_tokenize: turns ids to text, and what sacreBLEU counts as its words, for
+            early_stopping=bleu; not used otherwise.
         seed: of the batches' order and of dropout.
         work: folder of the checkpoints; an interrupted run goes on from there.
 
@@ -135,7 +139,7 @@ def train_translator(
                 "training.early_stopping=bleu: BLEU is taken on validation pairs, read by the target's tokenizer; "
                 "give both, or set it to validation_loss"
             )
-        sample = BleuSample.spread(validation, config.bleu_pairs, target_tokenizer)
+        sample = BleuSample.spread(validation, config.bleu_pairs, target_tokenizer, bleu_tokenize)
     batches = TranslationBatches(
         train, validation, batch_tokens=config.batch_tokens, max_length=config.max_length, seed=seed
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from langladder.text.corpus_ids import PairStream, TokenStream
+from langladder.text.scripts import write_writing, writing
 from langladder.text.specials import BOS, EOS
 from langladder.text.tables import PAIRS, TEXT, present_splits, read_batches, read_column
 from langladder.text.tokenizers import Tokenizer
@@ -79,11 +80,14 @@ def _documents(path: Path, tokenizer: Tokenizer, counts: dict[str, int]) -> Iter
 def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path) -> dict[str, Any]:
     """Write `source.json`, `target.json` (equal where one tokenizer is shared) and one `PairStream` a split.
 
+    Beside them stands, for whoever scores translations, how each side of the training text is written (`scripts`).
+
     Returns:
         Pairs and tokens (EOS included, BOS not) of each side and split.
     """
     source.save(out_folder / "source.json")
     target.save(out_folder / "target.json")
+    write_writing(out_folder, {side: writing(training_sides(clean_folder, [side])) for side in PAIRS.names})
     report = {}
     for split in present_splits(clean_folder):
         counts = {"pairs": 0, "source_tokens": 0, "target_tokens": 0}
