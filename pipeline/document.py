@@ -11,7 +11,7 @@ import yaml
 
 from langladder.artefacts import write_text
 from langladder.reporting.plots import ladder_plot
-from langladder.reporting.tables import ladder_rows, to_markdown
+from langladder.reporting.tables import brief, ladder_rows, to_markdown
 from pipeline import ROOT
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     inputs = gather()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = fill(readme, "stages", stage_table())
-    readme = fill(readme, "ladder", to_markdown(ladder_rows(inputs)))
+    readme = fill(readme, "ladder", to_markdown(brief(ladder_rows(inputs))))
     write_text(ROOT / "README.md", readme)
     if picture := ladder_plot(inputs, standalone=True):
         write_text(ROOT / "docs" / "ladder.svg", picture)

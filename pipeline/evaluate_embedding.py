@@ -7,6 +7,7 @@ from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.files import read_vectors
 from langladder.evaluation.word_vectors import evaluate_word_vectors
+from langladder.schema import locate
 from pipeline.support.stage import stage
 from pipeline.support.work import work
 
@@ -44,7 +45,7 @@ def main(job: Any, out: Path) -> None:
     with work("embedding", "evaluate_embedding", job, inputs) as open_work:
         page = page_of(read_vectors(model), job)
         figures = figures_of(page)
-        names = {"name": name, "title": job.embedding.title}
+        names = {"name": name, "title": job.embedding.title, "family": locate(job.embedding.target).family}
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)
         write_json(out / "metrics" / "embedding" / f"{name}.json", figures)
         open_work.run.metrics(figures)

@@ -18,6 +18,7 @@ from pipeline.support.stage import stage
 from pipeline.support.work import work
 
 TOKENS = Path("data/tokens/text")
+INSIDE = "inside language models"  # the family of these vectors
 
 
 def word_vectors(model: LanguageModel, folder: Path, job: Any) -> dict[str, Any] | None:
@@ -25,7 +26,7 @@ def word_vectors(model: LanguageModel, folder: Path, job: Any) -> dict[str, Any]
     if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
         return None
     vectors = input_embedding(folder, Vocabulary.load(Path("data/words/vocabulary.json")))
-    names = {"name": f"{job.lm.name}_input", "title": f"{job.lm.title}, input embedding"}
+    names = {"name": f"{job.lm.name}_input", "title": f"{job.lm.title}, input embedding", "family": INSIDE}
     return names | page_of(vectors, job)
 
 
@@ -41,7 +42,7 @@ def main(job: Any, out: Path) -> None:
         sampling = SamplingConfig(temperature=job.evaluation.temperature, max_tokens=job.evaluation.sample_tokens)
         prompts = job.evaluation.prompts
         samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in prompts]
-        page = {"name": name, "title": job.lm.title, "parameters": model.number_of_parameters()}
+        page = {"name": name, "title": job.lm.title, "family": model.family, "parameters": model.number_of_parameters()}
         page |= {"scores": scores, "samples": samples, "vectors": word_vectors(model, folder, job)}
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})

@@ -5,21 +5,26 @@ from rich.console import Console
 from langladder.errors import InputError
 from pipeline.support.gather import gather
 
+WIDTH = 100  # characters, where the output is no terminal
+NEXT = """Look next:
+  reports/index.html   the whole report, every column
+  make compare         these figures beside those of the last commit
+  make ui              every run with its settings and curves, side by side
+  models/              the models, to take away"""
+
 
 def main() -> None:
     from langladder.reporting.tables import ladder_rows, to_rich
 
-    console = Console(width=None if Console().is_terminal else 140)
+    console = Console() if Console().is_terminal else Console(width=WIDTH)
     try:
         inputs = gather()
     except InputError as error:
         console.print(f"[red]{error}[/red]\nRun `dvc repro` first.")
         raise SystemExit(2) from error
-    for table in to_rich(ladder_rows(inputs)):
-        console.print(table)
-    console.print(
-        "Look next:  reports/index.html (the whole report) · `make ui` (every run, side by side) · models/ (take away)"
-    )
+    for table in to_rich(ladder_rows(inputs), console.width):
+        console.print(table, "", sep="\n")
+    console.print(NEXT, highlight=False)
 
 
 if __name__ == "__main__":

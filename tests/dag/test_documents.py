@@ -52,3 +52,10 @@ def test_the_contracts_named_are_the_abstract_methods() -> None:
 @pytest.mark.parametrize("stage", yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
 def test_a_stage_is_a_module(stage: str) -> None:
     assert (ROOT / "pipeline" / f"{stage}.py").is_file()
+
+
+@pytest.mark.parametrize("group", ["embedding", "lm", "translator"])
+def test_every_rung_belongs_to_a_family(group: str) -> None:
+    for file in sorted((ROOT / "conf" / group).glob("*.yaml")):
+        target = yaml.safe_load(file.read_text(encoding="utf-8"))["_target_"]
+        assert locate(target).family, f"{target} (of {file.name}) says no family, under which the report shows it"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
+from many_rungs import many_rungs
 from rich.console import Console
 
 from langladder.infinity import to_plain
@@ -14,12 +15,19 @@ from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import best_language_model, build_page
 from langladder.reporting.plots import ladder_plot
 from langladder.reporting.rungs import LanguageModelRung, Meta
-from langladder.reporting.tables import LadderTable, ladder_rows, ladder_summary, to_markdown, to_rich
+from langladder.reporting.tables import LadderTable, brief, ladder_rows, ladder_summary, to_markdown, to_rich
 
 
 def column(table: LadderTable, title: str) -> list[tuple[str, bool]]:
-    place = [name for name, _, _ in table.columns].index(title)
+    place = [heading.title for heading in table.columns].index(title)
     return [(row.cells[place].text, row.cells[place].best) for row in table.rows]
+
+
+def printed(inputs: ReportInputs, width: int) -> str:
+    console = Console(file=StringIO(), width=width)
+    for table in to_rich(ladder_rows(inputs), width):
+        console.print(table)
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
 def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
@@ -46,7 +54,7 @@ def test_what_looks_equal_is_marked_alike() -> None:
 
 
 def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> None:
-    titles = [title for title, _, _ in ladder_rows(inputs)[1].columns]
+    titles = [heading.title for heading in ladder_rows(inputs)[1].columns]
     assert "semantic" in titles
     assert "syntactic" not in titles
     assert "ρ ws353" in titles
@@ -73,11 +81,57 @@ def test_markdown_escapes_bars() -> None:
 
 
 def test_the_terminal_shows_the_same(inputs: ReportInputs) -> None:
-    console = Console(file=StringIO(), width=160)
-    for table in to_rich(ladder_rows(inputs)):
-        console.print(table)
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = printed(inputs, 160)
     assert all(text in shown for text in ("Kneser–Ney 3-gram", "34.10", "91.2", "68.8 %"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_full_ladder_fits_a_terminal(width: int) -> None:
+    inputs = many_rungs()
+    tables = brief(ladder_rows(inputs))
+    lines = printed(inputs, width).splitlines()
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for table in tables:  # no figure is cut or wrapped: each that has its column stands whole
+        kept = [i for i, column in enumerate(table.columns) if all(word in text for word in column.title.split())]
+        assert len(kept) >= (len(table.columns) if width == 100 else 2), table.title
+        assert all(row.cells[i].text in text for row in table.rows for i in kept[:2])
+        assert all(f" {row.cells[len(kept) - 1].text}" in text for row in table.rows if width == 100)
+    assert "…" not in text
+
+
+def test_the_readme_has_the_telling_columns_only() -> None:
+    tables = ladder_rows(many_rungs())
+    lines = [line for line in to_markdown(brief(tables)).splitlines() if line.startswith("|")]
+    assert max(len(line) - line.index("|", 1) for line in lines) <= 90  # beside the name of the rung
+    assert any(len(line) > 120 for line in to_markdown(tables).splitlines())
+    assert all(heading.brief for table in brief(tables) for heading in table.columns)
+
+
+def test_a_column_without_any_value_is_left_out(inputs: ReportInputs) -> None:
+    own_text = [
+        LanguageModelRung.model_validate({"name": name, "scores": {"perplexity_per_word": 20.0, "bits_per_byte": 1.0}})
+        for name in ("a", "b")
+    ]
+    (table,) = ladder_rows(ReportInputs(Meta(), own_text, [], []))
+    assert [heading.title for heading in table.columns] == ["perplexity a word", "bits a byte"]
+    assert "floor" not in to_markdown([table]) + printed(ReportInputs(Meta(), own_text, [], []), 100)
+    assert "above the floor" in to_markdown(ladder_rows(inputs))
+
+
+def test_an_infinite_perplexity_is_a_result() -> None:
+    table = ladder_rows(many_rungs())[0]
+    assert table.rows[0].cells[0].text == "∞"
+    assert table.rows[0].cells[0].value == math.inf
+    assert not table.rows[0].cells[0].best
+    assert column(table, "above the floor")[0] == ("∞", False)
+
+
+def test_families_stand_together_in_the_order_of_their_first_rungs() -> None:
+    table = ladder_rows(many_rungs())[1]
+    families = table.families()
+    assert [name for name, _ in families] == ["without text", "counts", "prediction", "inside language models"]
+    assert sorted(row.name for _, rows in families for row in rows) == sorted(row.name for row in table.rows)
 
 
 def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
@@ -129,6 +183,9 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
         (numbers.seconds, 7500, "2 h 05 min"),
         (numbers.memory, 812_000_000, "812 MB"),
         (numbers.memory, 1_340_000_000, "1.3 GB"),
+        (numbers.percent, 999.96, "1,000 %"),
+        (numbers.perplexity, math.inf, "∞"),
+        (numbers.decimals(3), -math.inf, "−∞"),
     ],
 )
 def test_numbers_golden(style: numbers.Style, value: float, text: str) -> None:

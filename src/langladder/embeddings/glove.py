@@ -124,6 +124,7 @@ def cost(parameters: Parameters, pairs: Pairs) -> float:
 class GloVe(EmbeddingMethod):
     """Dense vectors (V, D)."""
 
+    family = "fitted to counts"
     Config = GloVeConfig
 
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:

@@ -45,6 +45,7 @@ class LexiconConfig(Config):
 class LexiconVectors(EmbeddingMethod):
     """Sparse rows, one column a synonym set in use."""
 
+    family = "without text"
     Config: ClassVar[type[Config]] = LexiconConfig
 
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:

@@ -81,8 +81,10 @@ class EmbeddingMethod(ABC):
 
     Attributes:
         Config: schema of the rung's `model` part.
+        family: rungs of one family stand together in the report.
     """
 
+    family: ClassVar[str] = ""
     Config: ClassVar[type[Config]]
 
     def __init__(self, config: Any) -> None:

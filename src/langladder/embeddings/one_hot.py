@@ -23,6 +23,7 @@ class OneHotConfig(Config):
 class OneHot(EmbeddingMethod):
     """The identity matrix, (V, V)."""
 
+    family = "without text"
     Config: ClassVar[type[Config]] = OneHotConfig
 
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:  # noqa: ARG002

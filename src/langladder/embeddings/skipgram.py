@@ -55,6 +55,7 @@ class SkipGramConfig(Config):
 class SkipGram(nn.Module):
     """The two vector tables and the loss."""
 
+    family = "prediction"
     Config: ClassVar[type[Config]] = SkipGramConfig
 
     def __init__(self, config: SkipGramConfig, vocab_size: int) -> None:

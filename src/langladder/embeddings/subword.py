@@ -94,6 +94,7 @@ class Parts:
 class Subword(EmbeddingMethod):
     """The training loop around the kernel."""
 
+    family = "prediction"
     Config: ClassVar[type[Config]] = SubwordConfig
 
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:

@@ -53,6 +53,7 @@ class SVDConfig(Config):
 class SVD(EmbeddingMethod):
     """Dense vectors (V, dim) by truncated SVD."""
 
+    family = "counts"
     Config = SVDConfig
 
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:

@@ -28,6 +28,7 @@ class TermDocumentConfig(Config):
 class TermDocument(EmbeddingMethod):
     """Rows of the term–document matrix, (V, D) sparse."""
 
+    family = "counts"
     Config = TermDocumentConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:

@@ -54,6 +54,7 @@ class Word2VecConfig(Word2VecSettings):
 class Word2Vec(EmbeddingMethod):
     """Skip-gram or CBOW; see the module."""
 
+    family = "prediction"
     Config: ClassVar[type[Config]] = Word2VecConfig
 
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:

@@ -39,6 +39,8 @@ from langladder.text.specials import PAD
 class AttentionSeq2Seq(Translator):
     """Bidirectional GRU encoder, additive attention, GRU decoder."""
 
+    family = "recurrent with attention"
+
     class Config(schema.Config):
         """Sizes and regularisation."""
 

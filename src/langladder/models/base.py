@@ -24,6 +24,7 @@ from langladder.text.specials import BOS, PAD
 class LanguageModel(ABC):
     """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
 
+    family: ClassVar[str] = ""  # rungs of one family stand together in the report
     Config: ClassVar[type[schema.Config]] = schema.Config
     config: schema.Config
     vocab_size: int

@@ -18,6 +18,8 @@ from langladder.reporting.rungs import (
     TranslatorScores,
 )
 
+BRIEF_SETS = 2  # similarity sets, of however many there are
+
 R = TypeVar("R", LanguageModelRung, EmbeddingRung, TranslatorRung)
 
 
@@ -30,6 +32,7 @@ class Column(Generic[R]):
     read: Callable[[R, Timing], float | None]
     show: numbers.Style
     better: Literal["lower", "higher"] | None
+    brief: bool = False  # one of the few that the terminal and the README show
 
 
 def cost_columns(unit: str) -> tuple[Column[Any], ...]:
@@ -41,8 +44,11 @@ def cost_columns(unit: str) -> tuple[Column[Any], ...]:
             lambda _, cost: cost.tokens_per_second,
             numbers.compact,
             "higher",
+            brief=True,
         ),
-        Column("time", "wall-clock time of training", lambda _, cost: cost.seconds, numbers.seconds, "lower"),
+        Column(
+            "time", "wall-clock time of training", lambda _, cost: cost.seconds, numbers.seconds, "lower", brief=True
+        ),
         Column(
             "memory",
             "peak memory of the training process",
@@ -61,6 +67,7 @@ LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
         lambda rung, _: rung.scores.perplexity_per_word,
         numbers.perplexity,
         "lower",
+        brief=True,
     ),
     Column(
         "perplexity a token",
@@ -75,6 +82,7 @@ LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
         lambda rung, _: rung.scores.bits_per_byte,
         numbers.decimals(3),
         "lower",
+        brief=True,
     ),
     Column(
         "above the floor",
@@ -83,6 +91,7 @@ LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
         lambda rung, _: rung.scores.above_floor_percent,
         numbers.percent,
         "lower",
+        brief=True,
     ),
     Column(
         "parameters",
@@ -90,6 +99,7 @@ LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
         lambda rung, _: rung.parameters,
         numbers.compact,
         "lower",
+        brief=True,
     ),
     *cost_columns("tokens"),
 )
@@ -108,6 +118,7 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
         lambda rung, _: rung.scores.bleu,
         numbers.decimals(1),
         "higher",
+        brief=True,
     ),
     Column(
         "BLEU ±",
@@ -115,6 +126,7 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
         lambda rung, _: _half_interval(rung.scores),
         numbers.decimals(1),
         None,
+        brief=True,
     ),
     Column(
         "chrF",
@@ -122,6 +134,7 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
         lambda rung, _: rung.scores.chrf,
         numbers.decimals(1),
         "higher",
+        brief=True,
     ),
     Column(
         "TER",
@@ -136,6 +149,7 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
         lambda rung, _: rung.scores.exact_match,
         numbers.share,
         "higher",
+        brief=True,
     ),
     Column(
         "search errors",
@@ -145,7 +159,7 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
         numbers.share,
         None,
     ),
-    Column("parameters", "weights of the model", lambda rung, _: rung.parameters, numbers.compact, "lower"),
+    Column("parameters", "weights of the model", lambda rung, _: rung.parameters, numbers.compact, "lower", brief=True),
     *cost_columns("tokens"),
 )
 
@@ -168,6 +182,7 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
             lambda rung, _: rung.scores.analogy.accuracy if rung.scores.analogy else None,
             numbers.share,
             "higher",
+            brief=True,
         ),
         Column(
             "±",
@@ -175,6 +190,7 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
             lambda rung, _: _half_width(rung.scores.analogy),
             numbers.share,
             None,
+            brief=True,
         ),
         Column(
             "3CosMul",
@@ -191,7 +207,7 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
             "higher",
         ),
         *(_half_column(half) for half in ("semantic", "syntactic") if any(_half(rung, half) for rung in rungs)),
-        *(_similarity_column(name) for name in sets),
+        *(_similarity_column(name, brief=place < BRIEF_SETS) for place, name in enumerate(sets)),
         *_cluster_columns(rungs),
         Column("dimension", "numbers a word", lambda rung, _: rung.dimension, numbers.whole, None),
         Column(
@@ -241,12 +257,12 @@ def _half_column(name: str) -> Column[EmbeddingRung]:
         figure = _half(rung, name)
         return figure.accuracy if figure else None
 
-    return Column(name, f"analogies, the {name} questions only", read, numbers.share, "higher")
+    return Column(name, f"analogies, the {name} questions only", read, numbers.share, "higher", brief=True)
 
 
-def _similarity_column(name: str) -> Column[EmbeddingRung]:
+def _similarity_column(name: str, *, brief: bool) -> Column[EmbeddingRung]:
     def read(rung: EmbeddingRung, _: Timing) -> float | None:
         return next((scored.spearman for scored in rung.scores.similarity if scored.name == name), None)
 
     explanation = f"Spearman's rank correlation of cosines with the judgements of {name}, −1 to 1"
-    return Column(f"ρ {name}", explanation, read, numbers.decimals(3), "higher")
+    return Column(f"ρ {name}", explanation, read, numbers.decimals(3), "higher", brief)

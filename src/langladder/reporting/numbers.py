@@ -35,6 +35,7 @@ def perplexity(value: float) -> str:
     return f"{value:,.{2 if value < 99.995 else 1 if value < 999.95 else 0}f}"
 
 
+@_or_infinite
 def whole(value: float) -> str:
     """12,345."""
     return f"{value:,.0f}"
@@ -45,6 +46,7 @@ def decimals(places: int) -> Style:
     return _or_infinite(lambda value: f"{value:,.{places}f}")
 
 
+@_or_infinite
 def share(value: float) -> str:
     """A share in 0..1 as per cent: 0.6123 → 61.2 %."""
     return f"{100 * value:.1f} %"
@@ -52,10 +54,11 @@ def share(value: float) -> str:
 
 @_or_infinite
 def percent(value: float) -> str:
-    """A number that is per cent already: 12.34 → 12.3 %."""
-    return f"{value:.1f} %"
+    """A number that is per cent already: 12.34 → 12.3 %, 4567.8 → 4,568 %."""
+    return f"{value:,.{1 if abs(value) < 999.95 else 0}f} %"
 
 
+@_or_infinite
 def seconds(value: float) -> str:
     """0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
     if value < 9.95:
@@ -68,11 +71,13 @@ def seconds(value: float) -> str:
     return f"{total // 3600} h {total % 3600 // 60:02d} min"
 
 
+@_or_infinite
 def memory(value: float) -> str:
     """Bytes as MB or GB (powers of ten)."""
     return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:,.0f} MB"
 
 
+@_or_infinite
 def compact(value: float) -> str:
     """A large count in three digits: 1.23 M, 45.6 k, 789."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

@@ -28,10 +28,11 @@ class Part(BaseModel):
 
 
 class Rung(Part):
-    """What every rung has: its file's name and a title for people (the name, where it has none)."""
+    """What every rung has: its file's name, a title for people (the name, where it has none), its class's family."""
 
     name: str
     title: str
+    family: str = ""
 
     @model_validator(mode="before")
     @classmethod

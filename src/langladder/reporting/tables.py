@@ -1,19 +1,28 @@
 """The ladder as tables: the same rows for the page, for Markdown and for the terminal.
 
 The best of a column is marked where at least two rungs were measured and they differ *as shown*: two equal-looking
-numbers are both best.
+numbers are both best. A column in which nothing was measured is left out. Page and `reports/ladder.md` show every
+column; the terminal and the README, which are narrower, the telling ones.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Any, Literal
 
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from langladder.reporting import numbers
 from langladder.reporting.columns import LM_COLUMNS, Column, R, embedding_columns, translator_columns
 from langladder.reporting.inputs import ReportInputs, Task
+
+NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
+HEADING_WIDTH = 9  # of a heading that takes several lines
+TITLES: dict[Task, str] = {"lm": "Language models", "embedding": "Word vectors", "translator": "Translators"}
 
 
 @dataclass(frozen=True)
@@ -31,41 +40,67 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """What stands over a column: its title, one sentence that explains it, which end is better."""
+
+    title: str
+    explanation: str
+    better: Literal["lower", "higher"] | None
+    brief: bool
+
+
+@dataclass(frozen=True)
 class Row:
     """A rung and its cells, one a column."""
 
     name: str
     title: str
     cells: list[Cell]
+    family: str = ""
 
 
 @dataclass(frozen=True)
 class LadderTable:
-    """All rungs of one task in the order of the ladder; `columns` are (title, explanation, better)."""
+    """All rungs of one task in the order of the ladder."""
 
     task: Task
     title: str
-    columns: list[tuple[str, str, str | None]]
+    columns: list[Heading]
     rows: list[Row]
+
+    def families(self) -> list[tuple[str, list[Row]]]:
+        """The rows by family, the family whose first rung stands lowest on the ladder first."""
+        names = dict.fromkeys(row.family for row in self.rows)
+        return [(name, [row for row in self.rows if row.family == name]) for name in names]
 
 
 def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
     """The ladder: a table a task that has rungs (language models, word vectors, translators)."""
     tables = (
-        _table("lm", "Language models", LM_COLUMNS, inputs.lms, inputs),
-        _table("embedding", "Word vectors", embedding_columns(inputs.embeddings), inputs.embeddings, inputs),
-        _table("translator", "Translators", translator_columns(inputs.translators), inputs.translators, inputs),
+        _table("lm", LM_COLUMNS, inputs.lms, inputs),
+        _table("embedding", embedding_columns(inputs.embeddings), inputs.embeddings, inputs),
+        _table("translator", translator_columns(inputs.translators), inputs.translators, inputs),
     )
     return [table for table in tables if table.rows]
 
 
-def _table(task: Task, title: str, columns: Iterable[Column[R]], rungs: list[R], inputs: ReportInputs) -> LadderTable:
-    columns = list(columns)
-    cells = [
-        _cells(column, [column.read(rung, inputs.timing(task, rung.name)) for rung in rungs]) for column in columns
-    ]
-    rows = [Row(rung.name, rung.title, [column[i] for column in cells]) for i, rung in enumerate(rungs)]
-    return LadderTable(task, title, [(c.title, c.explanation, c.better) for c in columns], rows)
+def brief(tables: Sequence[LadderTable]) -> list[LadderTable]:
+    """The tables with their telling columns only."""
+    return [_only(table, [i for i, column in enumerate(table.columns) if column.brief]) for table in tables]
+
+
+def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
+    rows = [replace(row, cells=[row.cells[i] for i in kept]) for row in table.rows]
+    return replace(table, columns=[table.columns[i] for i in kept], rows=rows)
+
+
+def _table(task: Task, columns: Iterable[Column[R]], rungs: list[R], inputs: ReportInputs) -> LadderTable:
+    read = [(column, [column.read(rung, inputs.timing(task, rung.name)) for rung in rungs]) for column in columns]
+    measured = [(column, values) for column, values in read if any(value is not None for value in values)]
+    cells = [_cells(column, values) for column, values in measured]
+    rows = [Row(rung.name, rung.title, [column[i] for column in cells], rung.family) for i, rung in enumerate(rungs)]
+    headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
+    return LadderTable(task, TITLES[task], headings, rows)
 
 
 def _cells(column: Column[R], values: list[float | None]) -> list[Cell]:
@@ -83,7 +118,7 @@ def to_markdown(tables: Sequence[LadderTable]) -> str:
 
 
 def _markdown(table: LadderTable) -> str:
-    head = ["rung", *(title for title, _, _ in table.columns)]
+    head = ["rung", *(column.title for column in table.columns)]
     lines = [head, ["---", *("---:" for _ in table.columns)]]
     lines += [
         [row.title, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)] for row in table.rows
@@ -91,20 +126,53 @@ def _markdown(table: LadderTable) -> str:
     return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
 
 
-def to_rich(tables: Sequence[LadderTable]) -> list[RichTable]:
-    """The tables for the terminal (print each with `rich.console.Console`), best values bold and green."""
-    return [_rich(table) for table in tables]
+def to_rich(tables: Sequence[LadderTable], width: int) -> list[RichTable]:
+    """The telling columns for a terminal so many characters wide, best values bold and green.
+
+    Where they do not fit, columns are left out from the right; long names of rungs take several lines.
+    """
+    drawn = []
+    for table in brief(tables):
+        while not fits(_rich(table), width) and len(table.columns) > 1:
+            table = _only(table, range(len(table.columns) - 1))
+        drawn.append(_rich(table))
+    return drawn
+
+
+def fits(table: RichTable, width: int) -> bool:
+    """Whether a table can be shown in so many characters without cutting a number."""
+    console = Console(width=10_000)
+    return table.__rich_measure__(console, console.options).minimum <= width
+
+
+def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[Text]]]) -> RichTable:
+    """A table of rungs for the terminal: names and headings take several lines where they must, numbers never."""
+    drawn = RichTable(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    longest = max([len("rung"), *(cell_len(name) for name, _ in rows)])
+    drawn.add_column("rung", min_width=min(NAME_WIDTH, longest), overflow="fold")
+    for place, heading in enumerate(headings):
+        widest = max([*map(len, heading.split()), *(cells[place].cell_len for _, cells in rows)])
+        lines = wrap(heading, max(widest, HEADING_WIDTH))
+        drawn.add_column("\n".join(lines), justify="right", min_width=max([widest, *map(len, lines)]))
+    for name, cells in rows:
+        drawn.add_row(Text(name), *cells)
+    return drawn
 
 
 def _rich(table: LadderTable) -> RichTable:
-    drawn = RichTable(title=table.title, title_justify="left")
-    drawn.add_column("rung")
-    for title, _, _ in table.columns:
-        drawn.add_column(title, justify="right")
-    for row in table.rows:
-        cells = (Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells)
-        drawn.add_row(Text(row.title), *cells)
-    return drawn
+    rows = [
+        (row.title, [Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells])
+        for row in table.rows
+    ]
+    return narrow_table(table.title, [column.title for column in table.columns], rows)
 
 
 def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""The full ladder as the report sees it: every rung of conf/, with figures drawn from a seed instead of trained."""
+
+import math
+import random
+from typing import Any
+
+import yaml
+from conftest import embedding, language_model, translator
+
+from langladder.reporting.inputs import CurvePoint, ReportInputs
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Timing, TranslatorRung
+from pipeline import ROOT
+
+FAMILIES = {
+    "lm": ["n-grams", "feed-forward", "recurrent", "convolutional", "Transformer"],
+    "embedding": ["without text", "counts", "prediction"],
+    "translator": ["recurrent", "recurrent with attention", "Transformer"],
+}
+WORDS = ["king", "国王", "المدينة", "a_rather_long_word_that_nobody_breaks", "Donaudampfschifffahrt", "queen", "paris"]
+
+
+def listed(group: str) -> list[tuple[str, str, str]]:
+    """(name, title, family) of every rung that conf/ has."""
+    files = sorted((ROOT / "conf" / group).glob("*.yaml"))
+    rungs = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
+    names = FAMILIES[group]
+    return [(rung["name"], rung["title"], names[i * len(names) // len(rungs)]) for i, rung in enumerate(rungs)]
+
+
+def vectors(name: str, title: str, family: str, chance: random.Random) -> dict[str, Any]:
+    value = embedding(name)
+    scores = value["scores"]
+    right = chance.randrange(5, 80)
+    scores["analogy"]["overall"] |= {"correct": right, "accuracy": right / 80}
+    scores["analogy"]["semantic"]["correct"] = chance.randrange(50)
+    scores["analogy"]["syntactic"] = {"correct": chance.randrange(30), "answered": 30, "total": 50}
+    scores["analogy"]["interval"] = (right / 80 - 0.03, right / 80 + 0.03)
+    scores["similarity"]["sets"] = [{"name": name, "spearman": chance.random()} for name in ("wordsim353", "simlex999")]
+    scores["clusters"] = {"purity": chance.random(), "outliers": {"accuracy": chance.random()}}
+    near = [[chance.choice(WORDS), chance.random()] for _ in range(8)]
+    value["neighbours"] = [{"word": word, "nearest": near} for word in WORDS]
+    return value | {"title": title, "family": family, "bytes_per_word": 400}
+
+
+def models(chance: random.Random) -> list[dict[str, Any]]:
+    found = []
+    for name, title, family in listed("lm"):
+        value = language_model(name, title, chance.uniform(33, 400), chance.randrange(10**5, 10**8))
+        value["family"] = family
+        value["samples"] = [
+            {"prompt": prompt, "text": f"{prompt} {' '.join(chance.choices(WORDS, k=25))}"} for prompt in ("the", "王")
+        ]
+        if family in ("recurrent", "Transformer"):
+            value["vectors"] = vectors(f"{name}_input", f"{title}, input embedding", "inside language models", chance)
+        found.append(value)
+    scores = found[0]["scores"]  # as of a model that rules tokens out
+    infinite = ["perplexity_per_word", "perplexity_per_token", "bits_per_byte", "above_floor_percent"]
+    scores |= dict.fromkeys(infinite) | {"infinite": infinite, "impossible_tokens": 3}
+    return found
+
+
+def curve(best: float, every: int) -> list[CurvePoint]:
+    points = []
+    for step in range(100, 2001, 100):
+        loss = math.log(best) + 4 * math.exp(-step / 400)
+        points.append(CurvePoint(step, loss, loss + 0.05 if step % every == 0 else None))
+    return points
+
+
+def many_rungs(seed: int = 1) -> ReportInputs:
+    """Every language model, every way to word vectors and every translator of conf/."""
+    chance = random.Random(seed)
+    lms = [LanguageModelRung.model_validate(value) for value in models(chance)]
+    embeddings = [EmbeddingRung.model_validate(vectors(*rung, chance)) for rung in listed("embedding")]
+    embeddings += [rung.vectors for rung in lms if rung.vectors is not None]
+    translators = []
+    for name, title, family in listed("translator"):
+        value = translator(name)
+        value["scores"]["bleu"] = chance.uniform(20, 95)
+        translators.append(TranslatorRung.model_validate(value | {"title": title, "family": family}))
+    curves = {("lm", rung.name): curve(chance.uniform(10, 300), 200) for rung in lms if rung.family != "n-grams"}
+    curves |= {("translator", rung.name): curve(chance.uniform(2, 9), 500) for rung in translators}
+    cost = {"seconds": 3599, "tokens_per_second": 123_456.0, "peak_memory_bytes": 812_000_000}
+    rungs = [("lm", rung.name) for rung in lms] + [("embedding", rung.name) for rung in embeddings]
+    timings = {key: Timing.model_validate(cost | {"run": "3f2a" * 8}) for key in rungs}
+    meta = Meta(size="small", seed=1, corpus="text", parallel="microworld", tokenizer="bpe")
+    return ReportInputs(meta, lms, embeddings, translators, curves=curves, timings=timings)
