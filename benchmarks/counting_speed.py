@@ -18,10 +18,11 @@ from typing import Any
 
 import click
 import numpy as np
+from public import data
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import coo_matrix, csr_matrix
-from wiki_words import FILE, word_ids
+from wiki_words import word_ids
 
 from langladder.artefacts import write_text
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
@@ -90,14 +91,14 @@ def compare(ids: np.ndarray, offsets: np.ndarray, size: int, window: int, repeat
 
 
 @click.command()
-@click.option("--text", type=click.Path(path_type=Path), default=FILE, help="A text, plain or .gz.")
+@data
 @click.option("--min-count", default=5, show_default=True)
 @click.option("--window", "windows", multiple=True, default=(2, 5, 10), show_default=True, type=int)
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the rows here too.")
-def main(text: Path, min_count: int, windows: tuple[int, ...], repeats: int, json_path: Path | None) -> None:
+def main(data: Path, min_count: int, windows: tuple[int, ...], repeats: int, json_path: Path | None) -> None:
     """Measure and print."""
-    ids, offsets, words = word_ids(text, min_count)
+    ids, offsets, words = word_ids(data, min_count)
     count_cooccurrence(ids[:100], np.array([0, 100]), len(words), threads=1)  # compiles
     rows = [row for window in windows for row in compare(ids, offsets, len(words), window, repeats)]
     table = Table(title=f"Counting {len(ids):,} words, {len(words):,} different; counts identical")

@@ -16,10 +16,11 @@ from typing import Any
 import click
 import numpy as np
 from counting_speed import QUOTED
+from public import data
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_matrix
-from wiki_words import FILE, word_ids
+from wiki_words import word_ids
 
 from langladder.artefacts import write_text
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
@@ -51,7 +52,7 @@ def train(
 
 
 @click.command()
-@click.option("--text", type=click.Path(path_type=Path), default=FILE, help="A text, plain or .gz.")
+@data
 @click.option("--min-count", default=5, show_default=True)
 @click.option("--max-words", type=int, help="Only the most frequent words: a shorter run.")
 @click.option("--dim", default=100, show_default=True)
@@ -59,10 +60,10 @@ def train(
 @click.option("--seeds", default=3, show_default=True, help="Medians of so many runs.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the rows here too.")
 def main(
-    text: Path, min_count: int, max_words: int | None, dim: int, epochs: int, seeds: int, json_path: Path | None
+    data: Path, min_count: int, max_words: int | None, dim: int, epochs: int, seeds: int, json_path: Path | None
 ) -> None:
     """Measure and print."""
-    ids, offsets, words = word_ids(text, min_count)
+    ids, offsets, words = word_ids(data, min_count)
     size = min(len(words), max_words or len(words))
     kept = np.concatenate([[0], np.cumsum(ids < size)])
     config = CooccurrenceConfig(window=10, weighting="inverse_distance")

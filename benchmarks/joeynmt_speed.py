@@ -24,8 +24,9 @@ import click
 import torch
 import yaml
 from measure import Clocked, machine, markdown, speed_row, threads
-from pairs import ADAM, SIZES, cells, corpus, folder, parts, settings, train
+from pairs import ADAM, SIZES, cells, corpus, parts, settings, train
 from plain_translation import validation_loss
+from public import data
 
 from langladder.data.translation import TranslationBatches
 from langladder.models.transformer import Transformer
@@ -123,18 +124,18 @@ def run_joeynmt(work: Path, threads: int) -> tuple[float, float]:
 
 
 @click.command()
-@folder
+@data
 @click.option("--steps", type=click.IntRange(min=WARMUP), default=40, show_default=True)
 @cells
 @parts
 @threads
-def main(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
+def main(data: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against JoeyNMT 2.3."""
     if not find_spec("joeynmt"):
         raise click.ClickException("joeynmt is not installed here; benchmarks/joeynmt_speed.py says how")
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    pairs, held, tokenizer = corpus(folder)
+    pairs, held, tokenizer = corpus(data)
     V = tokenizer.vocab_size
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)

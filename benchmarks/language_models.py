@@ -9,7 +9,6 @@ always runs first, before this process is told to keep freed memory: that is par
 medians over steps, and a step is all that lies between two batches.
 """
 
-import gzip
 import math
 import subprocess
 import sys
@@ -21,12 +20,13 @@ from statistics import mean
 import click
 import numpy as np
 import torch
-from measure import DATA, Clocked, machine, markdown, product_speed, speed_row, threads, verdict
+from measure import Clocked, machine, markdown, product_speed, speed_row, threads, verdict
 from ngram_quality import main as ngram_quality
 from ngram_speed import main as ngram_speed
 from plain_language_models import PlainGPT, PlainLSTM, train_plain_gpt, train_plain_lstm
+from public import Missing, data, find, read
 from softmax_speed import main as softmax
-from wikitext import read_text, word_ids
+from wikitext import split_text, word_ids
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.models.gpt import GPT
@@ -62,14 +62,13 @@ NANOGPT = {
 CHARACTERS = {"context": 64, "width": 128, "layers": 4, "heads": 4}
 
 
-def words(folder: Path) -> tuple[TokenStream, int]:
+def words(data: Path) -> tuple[TokenStream, int]:
     """The training words of WikiText-2 as one document, and the vocabulary's size; random ones without the corpus."""
-    path = folder / "train.txt.gz"
-    if path.is_file():
-        ids, types = word_ids(read_text(path))
+    try:
+        ids, types = word_ids(split_text(data, "train"))
         ids = ids[ids != BOS]  # as in the example: one text of words and line ends
         size = len(types) + len(NAMES)
-    else:
+    except Missing:
         size, share = 33_278, 1 / np.arange(1, 33_278 - 3)
         ids = (np.random.default_rng(0).choice(size - 4, size=500_000, p=share / share.sum()) + 4).astype(np.int32)
     return document(ids), size
@@ -118,7 +117,7 @@ main.add_command(softmax, "softmax")
 
 
 @main.command()
-@click.option("--folder", type=click.Path(path_type=Path), default=DATA / "wikitext-2", help="holds train.txt.gz")
+@data
 @click.option("--width", default=200, show_default=True)
 @click.option("--layers", default=2, show_default=True)
 @click.option("--batch", default=20, show_default=True, help="parallel streams")
@@ -128,11 +127,11 @@ main.add_command(softmax, "softmax")
 @click.option("--output", type=click.Choice(["softmax", "adaptive"]), default="softmax", show_default=True, help="ours")
 @threads
 def lstm(
-    folder: Path, width: int, layers: int, batch: int, bptt: int, steps: int, lr: float, output: str, threads: int
+    data: Path, width: int, layers: int, batch: int, bptt: int, steps: int, lr: float, output: str, threads: int
 ) -> None:
     """LSTM over words, against pytorch/examples' word_language_model, which has a full softmax."""
     torch.set_num_threads(threads)
-    stream, V = words(folder)
+    stream, V = words(data)
     sizes = {"batch_size": batch, "sequence_length": bptt}
     training = settings(steps, **sizes, **SGD, lr=lr)
     torch.manual_seed(1)
@@ -173,9 +172,9 @@ def lstm(
     )
 
 
-def characters(folder: Path) -> tuple[np.ndarray, np.ndarray, int]:
+def characters(data: Path) -> tuple[np.ndarray, np.ndarray, int]:
     """Tiny Shakespeare as character ids: the first nine tenths, the last tenth, the vocabulary's size."""
-    text = gzip.decompress((folder / "input.txt.gz").read_bytes()).decode()
+    text = read(find(data, "tinyshakespeare/input.txt")).decode()
     number = {character: place for place, character in enumerate(sorted(set(text)), start=len(NAMES))}
     ids = np.array([number[character] for character in text], dtype=np.int32)
     cut = int(0.9 * len(ids))  # as nanoGPT's prepare.py
@@ -192,13 +191,13 @@ def windows_loss(loss: object, ids: np.ndarray, T: int) -> float:
 
 
 @main.command()
-@click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tinyshakespeare", help="holds input.txt.gz")
+@data
 @click.option("--steps", default=2000, show_default=True)
 @threads
-def gpt(folder: Path, steps: int, threads: int) -> None:
+def gpt(data: Path, steps: int, threads: int) -> None:
     """GPT over characters at nanoGPT's setting for a CPU, against its loop."""
     torch.set_num_threads(threads)
-    known, unseen, V = characters(folder)
+    known, unseen, V = characters(data)
     sizes = {"batch_size": 12, "sequence_length": 64}
     training = settings(steps, **sizes, **(NANOGPT | {"warmup_steps": min(100, steps)}), log_every=100)
     torch.manual_seed(1)
@@ -243,14 +242,14 @@ def gpt(folder: Path, steps: int, threads: int) -> None:
 @main.command()
 @click.option("--steps", default=60, show_default=True, help="in each of the rounds; GPT makes five times as many")
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--folder", type=click.Path(path_type=Path), default=DATA, help="holds wikitext-2, tinyshakespeare")
+@data
 @threads
-def lightning(steps: int, rounds: int, folder: Path, threads: int) -> None:
+def lightning(steps: int, rounds: int, data: Path, threads: int) -> None:
     """Training under Lightning against a bare loop of the same model."""
     torch.set_num_threads(threads)
     keep_freed_memory()
-    stream, V = words(folder / "wikitext-2")
-    known, _, C = characters(folder / "tinyshakespeare")
+    stream, V = words(data)
+    known, _, C = characters(data)
     few = document(known[:50])
     lstm_sizes, gpt_sizes = {"batch_size": 20, "sequence_length": 35}, {"batch_size": 12, "sequence_length": 64}
     config = RecurrentLM.Config(width=200, embedding_dim=200, layers=2, tie_weights=False)
@@ -267,11 +266,11 @@ def lightning(steps: int, rounds: int, folder: Path, threads: int) -> None:
         ),
     }
     rows = []
-    for name, (make, read, training) in kinds.items():
+    for name, (make, batches_of, training) in kinds.items():
         spans: list[list[float]] = [[], []]
         for _ in range(rounds):
             for side, loop in enumerate((train_bare, train)):
-                clock: Clocked[LanguageBatch] = Clocked(read())
+                clock: Clocked[LanguageBatch] = Clocked(batches_of())
                 loop(make(), clock, training)
                 spans[side].append(1 / clock.seconds_a_token())
         bare, ours = (sorted(figures)[rounds // 2] for figures in spans)

@@ -4,7 +4,6 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import click
@@ -14,8 +13,6 @@ from rich.console import Console
 from langladder.data.batches import StepBatches
 
 threads = click.option("--threads", default=2, show_default=True)
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-"""Where the corpora lie, beside the repository; not part of it."""
 
 Batch = TypeVar("Batch")
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import click
 import numpy as np
+from public import data
 from rich.console import Console
 from rich.table import Table
-from wikitext import FOLDER, read_text, stream, word_ids
+from wikitext import split_text, stream, word_ids
 
 from langladder.evaluation.perplexity import score
 from langladder.models.absolute_discounting import AbsoluteDiscounting
@@ -53,14 +54,14 @@ def perplexity(model: NgramModel, ids: np.ndarray) -> str:
 
 
 @click.command()
-@click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="holds train, valid, test .txt.gz")
+@data
 @click.option("--order", type=click.IntRange(1, 6), multiple=True, default=(3, 5), show_default=True)
 @click.option("--method", type=click.Choice(list(METHODS)), multiple=True, default=tuple(METHODS), help="default: all")
-def main(folder: Path, order: tuple[int, ...], method: tuple[str, ...]) -> None:
+def main(data: Path, order: tuple[int, ...], method: tuple[str, ...]) -> None:
     """Print the table."""
-    train, known = word_ids(read_text(folder / "train.txt.gz"))
-    valid, known = word_ids(read_text(folder / "valid.txt.gz"), known)
-    test, known = word_ids(read_text(folder / "test.txt.gz"), known)
+    train, known = word_ids(split_text(data, "train"))
+    valid, known = word_ids(split_text(data, "valid"), known)
+    test, known = word_ids(split_text(data, "test"), known)
     vocab_size = len(NAMES) + len(known)
     table = Table("method", "order", "valid", "test", "n-grams", "fit, s", title="WikiText-2, perplexity a word")
     for n in order:

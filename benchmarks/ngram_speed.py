@@ -17,9 +17,10 @@ from typing import NamedTuple
 import click
 import numpy as np
 import torch
+from public import data
 from rich.console import Console
 from rich.table import Table
-from wikitext import FOLDER, read_text, stream, word_ids
+from wikitext import split_text, stream, word_ids
 
 from langladder.counts.ngrams import count_ngrams
 from langladder.models.arpa import write_arpa
@@ -49,7 +50,7 @@ def timed(work: Callable[[], object], repeats: int) -> Seconds:
 
 def build(path: Path, order: int) -> tuple[KneserNey, list[str]]:
     """Raw text file → fitted model: reading, numbering the words, counting, discounting."""
-    ids, words = word_ids(read_text(path))
+    ids, words = word_ids(path.read_bytes())
     model = KneserNey(KneserNeyConfig(order=order), len(NAMES) + len(words))
     model.fit(stream(ids))
     return model, words
@@ -77,25 +78,25 @@ def nltk_speed(ids: np.ndarray, order: int, tokens: int, repeats: int) -> tuple[
 
 
 @click.command()
-@click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="holds train, test .txt.gz")
+@data
 @click.option("--order", type=click.IntRange(1, 6), default=5, show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="medians are of so many runs")
 @click.option("--nltk-lines", type=click.IntRange(1), default=500, show_default=True, help="lines NLTK is fitted on")
 @click.option("--nltk-tokens", type=click.IntRange(1), default=50, show_default=True, help="tokens NLTK scores")
-def main(folder: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: int) -> None:
+def main(data: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: int) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as scratch:
         raw = Path(scratch) / "train.txt"  # lmplz reads plain text
-        raw.write_bytes(read_text(folder / "train.txt.gz"))
+        raw.write_bytes(split_text(data, "train"))
         model, words = build(raw, order)  # compiles
-        ids, _ = word_ids(read_text(raw))
-        reading = timed(lambda: word_ids(read_text(raw)), repeats)
+        ids, _ = word_ids(raw.read_bytes())
+        reading = timed(lambda: word_ids(raw.read_bytes()), repeats)
         counting = timed(lambda: count_ngrams(ids, order, model.vocab_size), repeats)
         building = timed(lambda: build(raw, order), repeats)
         tokens = [*NAMES, *words]
         arpa = timed(lambda: write_arpa(Path(scratch) / "model.arpa", model, tokens), repeats)
 
-    test, _ = word_ids(read_text(folder / "test.txt.gz"), words)
+    test, _ = word_ids(split_text(data, "test"), words)
     row = torch.from_numpy(test.astype(np.int64))[None]  # (1, T)
     model.log_probs(row)
     scoring = timed(lambda: model.log_probs(row), repeats)

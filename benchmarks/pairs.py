@@ -1,12 +1,11 @@
 """What the benchmarks of translators share: Tatoeba's pairs as ids, training under a clock, its settings."""
 
-import gzip
 import tempfile
 from pathlib import Path
 
 import click
 import numpy as np
-from measure import DATA
+from public import Missing, find, read
 
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.data.batches import StepBatches
@@ -25,26 +24,25 @@ SIZES = {"width": 256, "heads": 8, "layers": 3, "expansion": 2}
 """Of the Transformer that is measured: 3 + 3 layers, 256/512, 8 heads."""
 ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
 
-folder = click.option("--folder", type=click.Path(path_type=Path), default=DATA / "tatoeba-en-fr", show_default=True)
 cells = click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
 parts = click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
 
 
-def text(path: Path) -> list[tuple[str, str]]:
-    """Sentence pairs in random order."""
-    if (path / "fra.txt.gz").is_file():
-        lines = gzip.decompress((path / "fra.txt.gz").read_bytes()).decode().splitlines()
+def text(data: Path) -> list[tuple[str, str]]:
+    """Sentence pairs in random order; microworld's where the corpus is not there."""
+    try:
+        lines = read(find(data, "tatoeba-en-fr/fra.txt")).decode().splitlines()
         pairs = [(source, target) for source, target, *_ in (line.split("\t") for line in lines)]
-    else:
+    except Missing:
         table = generate_parallel(MicroworldConfig(size="small"))["train"]
         pairs = list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
     order = np.random.default_rng(1).permutation(len(pairs))
     return [pairs[place] for place in order]
 
 
-def corpus(path: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, Tokenizer]:
+def corpus(data: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, Tokenizer]:
     """Training pairs, held-out pairs, and their common tokenizer."""
-    pairs = text(path)[:60_000]
+    pairs = text(data)[:60_000]
     learnt = [side for pair in pairs[:20_000] for side in pair]
     tokenizer = train_tokenizer(learnt, TokenizerConfig(kind="bpe_bytes", vocab_size=vocabulary))
     sources, targets = (tokenizer.encode_lines(side) for side in zip(*pairs, strict=True))

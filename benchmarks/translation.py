@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from joeynmt_speed import main as joeynmt
 from measure import Clocked, machine, markdown, speed_row, threads, verdict
-from pairs import SIZES, cells, corpus, folder, parts, settings, train
+from pairs import SIZES, cells, corpus, parts, settings, train
 from plain_translation import (
     PlainRNN,
     PlainTransformer,
@@ -37,6 +37,7 @@ from plain_translation import (
     train_plain,
     validation_loss,
 )
+from public import data
 
 from langladder.data.translation import TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig
@@ -95,38 +96,38 @@ main.add_command(joeynmt, "joeynmt")
 
 
 @main.command()
-@folder
+@data
 @click.option("--steps", default=50, show_default=True)
 @cells
 @parts
 @threads
-def transformer(folder: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
+def transformer(data: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against torch.nn.Transformer in a bare loop."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    V = corpus(folder)[2].vocab_size
+    V = corpus(data)[2].vocab_size
     plain = PlainTransformer(vocab_size=V, width=256, heads=8, layers=3, inner=512, dropout=0.1)
     model = Transformer(Transformer.Config(**SIZES, dropout=0.1), V, V)
     training = settings(
         steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens // parts, accumulate=parts
     )
-    compare(f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}", model, plain, folder, training, 3)
+    compare(f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}", model, plain, data, training, 3)
 
 
 @main.command()
-@folder
+@data
 @click.option("--steps", default=30, show_default=True)
 @click.option("--batch-tokens", default=2048, show_default=True, help="cells of a batch: pairs × longest side")
 @threads
-def attention(folder: Path, steps: int, batch_tokens: int, threads: int) -> None:
+def attention(data: Path, steps: int, batch_tokens: int, threads: int) -> None:
     """Attention seq2seq (GRU 256, additive attention) against a decoder that loops over whole steps."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    V = corpus(folder)[2].vocab_size
+    V = corpus(data)[2].vocab_size
     plain = PlainRNN(vocab_size=V, embedding=256, width=256, attention=256)
     config = AttentionSeq2Seq.Config(width=256, embedding_dim=256, attention_width=256, dropout=0.0)
     training = settings(steps, lr=2e-3, warmup_steps=min(10, steps), batch_tokens=batch_tokens)
-    compare(f"Attention seq2seq, GRU 256, V = {V:,}", AttentionSeq2Seq(config, V, V), plain, folder, training, 3)
+    compare(f"Attention seq2seq, GRU 256, V = {V:,}", AttentionSeq2Seq(config, V, V), plain, data, training, 3)
 
 
 def marian_generate(
@@ -150,16 +151,16 @@ def marian_generate(
 
 
 @main.command()
-@folder
+@data
 @click.option("--steps", default=250, show_default=True, help="of training before; an untrained model never ends")
 @click.option("--sentences", default=192, show_default=True)
 @click.option("--rows", default=32, show_default=True, help="sentences a batch of the plain search")
 @threads
-def beam(folder: Path, steps: int, sentences: int, rows: int, threads: int) -> None:
+def beam(data: Path, steps: int, sentences: int, rows: int, threads: int) -> None:
     """Beam search of width 5 against Hugging Face's `generate`, and against a plain form of its search."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    pairs, held, tokenizer = corpus(folder)
+    pairs, held, tokenizer = corpus(data)
     V = tokenizer.vocab_size
     model = Transformer(Transformer.Config(**SIZES, dropout=0.0), V, V)
     training = settings(steps, lr=1e-3, warmup_steps=min(50, steps), batch_tokens=2048)

@@ -1,28 +1,23 @@
 """WikiText-2 as one stream of word ids, as KenLM's lmplz reads it: words between white space, a line a sentence."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from public import find, read
 
-from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, NAMES
 
-FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "wikitext-2"
 
-
-def read_text(path: Path) -> bytes:
-    """A text file, decompressed where it ends in .gz.
+def split_text(data: Path, split: str) -> bytes:
+    """The split `train`, `valid` or `test`.
 
     Raises:
-        InputError: the file is missing.
+        Missing: the folder of public sets does not hold it.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; name the folder of WikiText-2 with --folder")
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return read(find(data, f"wikitext-2/{split}.txt"))
 
 
 def word_ids(text: bytes, known: list[str] | None = None) -> tuple[np.ndarray, list[str]]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from public import data, find
 from rich.console import Console
 from rich.table import Table
-from wiki_words import FILE
-from word2vec_speed import DATA, read_corpus
+from word2vec_speed import read_corpus
 
 from langladder.embeddings.svd import SVD
 from langladder.embeddings.word2vec import Word2Vec
@@ -31,21 +31,21 @@ def method(kind: str, window: int) -> Word2Vec | SVD:
 
 
 @click.command()
-@click.option("--text", type=click.Path(path_type=Path), default=FILE, help="A text, plain or .gz.")
+@data
 @click.option("--words", type=int, help="Only so many words of it: a shorter run.")
 @click.option("--windows", default="2,5,10", show_default=True)
-def main(text: Path, words: int | None, windows: str) -> None:
+def main(data: Path, words: int | None, windows: str) -> None:
     """Measure and print."""
-    corpus = read_corpus(text, words)
+    corpus = read_corpus(data, words)
     table = Table(title=f"{len(corpus.stream.ids):,} words, one seed")
     for column in ("method", "window", "semantic %", "syntactic %", "similar ρ", "related ρ", "SimLex ρ"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for kind in ("skip-gram", "SVD of PPMI"):
         for window in map(int, windows.split(",")):
             vectors = method(kind, window).fit(corpus, seed=1, progress=lambda _: None).vectors
-            found = evaluate_analogies(vectors, DATA / "analogy" / "questions-words.txt.gz", restrict_vocabulary=30_000)
+            found = evaluate_analogies(vectors, find(data, "analogy/questions-words.txt"), restrict_vocabulary=30_000)
             sets: dict[str, Any] = {
-                part["name"]: part["spearman"] for part in evaluate_similarity(vectors, DATA / "wordsim")["sets"]
+                part["name"]: part["spearman"] for part in evaluate_similarity(vectors, find(data, "wordsim"))["sets"]
             }
             analogies = [f"{100 * (found[part]['accuracy'] or 0):.1f}" for part in ("semantic", "syntactic")]
             names = ("EN-WS-353-SIM", "EN-WS-353-REL", "EN-SIMLEX-999")

@@ -19,9 +19,10 @@ from typing import Any
 import click
 import numpy as np
 from gensim.models import Word2Vec as Gensim
+from public import data, find
 from rich.console import Console
 from rich.table import Table
-from wiki_words import FILE, word_ids
+from wiki_words import word_ids
 
 from langladder.artefacts import write_text
 from langladder.embeddings.base import WordVectors
@@ -32,7 +33,6 @@ from langladder.evaluation.similarity import evaluate_similarity
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 
-DATA = FILE.parents[1]
 # What is compared: gensim's settings, and ours as in conf/embedding (gensim's default learning rates suit its updates).
 METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "skipgram": ({"sg": 1, "negative": 5}, {"architecture": "skipgram", "lr": 0.05}),
@@ -42,9 +42,9 @@ METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def read_corpus(text: Path, words: int | None) -> WordCorpus:
+def read_corpus(data: Path, words: int | None) -> WordCorpus:
     """The text, or its lines up to so many words; words that occur 5 times or more in that part."""
-    ids, offsets, names = word_ids(text, 5)
+    ids, offsets, names = word_ids(data, 5)
     offsets = offsets if words is None else offsets[offsets <= words]
     ids = ids[: offsets[-1]]
     counts = np.bincount(ids, minlength=len(names))
@@ -99,7 +99,7 @@ def main() -> None:
 def shared_options(command: Any) -> Any:
     """Options of both commands."""
     for option in (
-        click.option("--text", type=click.Path(path_type=Path), default=FILE, help="A text, plain or .gz."),
+        data,
         click.option("--words", type=int, help="Only so many words of it: a shorter run."),
         click.option("--methods", default="skipgram,cbow,skipgram_hs", show_default=True, help=", ".join(METHODS)),
         click.option("--threads", default=2, show_default=True),
@@ -112,9 +112,9 @@ def shared_options(command: Any) -> Any:
 @main.command()
 @shared_options
 @click.option("--repeats", default=3, show_default=True)
-def speed(text: Path, words: int | None, methods: str, threads: int, json_path: Path | None, repeats: int) -> None:
+def speed(data: Path, words: int | None, methods: str, threads: int, json_path: Path | None, repeats: int) -> None:
     """One epoch each, in turn; medians of words a second and their ratio."""
-    corpus = read_corpus(text, words)
+    corpus = read_corpus(data, words)
     lines, total = as_lists(corpus), len(corpus.stream.ids)
     for method in methods.split(","):  # compile, or load what was compiled before
         small = WordCorpus(TokenStream(corpus.stream.ids[:2000], np.array([0, 2000])), corpus.vocabulary)
@@ -159,10 +159,10 @@ def speed(text: Path, words: int | None, methods: str, threads: int, json_path: 
         write_text(json_path, json.dumps(rows, indent=2) + "\n")
 
 
-def scores(vectors: WordVectors) -> dict[str, float]:
+def scores(vectors: WordVectors, data: Path) -> dict[str, float]:
     """Google analogies among the 30,000 most frequent words, per cent; Spearman's ρ of the similarity sets."""
-    analogies = evaluate_analogies(vectors, DATA / "analogy" / "questions-words.txt.gz", restrict_vocabulary=30_000)
-    sets = {found["name"]: found["spearman"] for found in evaluate_similarity(vectors, DATA / "wordsim")["sets"]}
+    analogies = evaluate_analogies(vectors, find(data, "analogy/questions-words.txt"), restrict_vocabulary=30_000)
+    sets = {found["name"]: found["spearman"] for found in evaluate_similarity(vectors, find(data, "wordsim"))["sets"]}
     accuracy = analogies["overall"]["accuracy"]
     return {
         "analogies": 100 * (accuracy or 0.0),
@@ -205,7 +205,7 @@ def print_quality(rows: list[dict[str, Any]], title: str) -> None:
 @click.option("--sides", default="gensim,langladder", show_default=True, help="Measure one side only.")
 @click.option("--gensim-lr", type=float, help="gensim's first learning rate; its own default is 0.025.")
 def quality(
-    text: Path,
+    data: Path,
     words: int | None,
     methods: str,
     threads: int,
@@ -216,7 +216,7 @@ def quality(
     gensim_lr: float | None,
 ) -> None:
     """Scores of both sides over seeds: mean ± standard deviation, with what training took; v, and v + u."""
-    corpus = read_corpus(text, words)
+    corpus = read_corpus(data, words)
     lines, total = as_lists(corpus), len(corpus.stream.ids)
     rows: list[dict[str, Any]] = []
     for method in methods.split(","):
@@ -233,7 +233,8 @@ def quality(
                 vectors, took = clocked(lambda o=settings, s=seed: fit_ours(corpus, o, epochs, threads, s))
                 found.append(("langladder", kind, took, vectors))
             for side, kind, took, vectors in found:
-                rows.append({"method": method, "side": side, "vectors": kind, "seed": seed, **took, **scores(vectors)})
+                row = {"method": method, "side": side, "vectors": kind, "seed": seed, **took}
+                rows.append(row | scores(vectors, data))
                 Console(width=200).print(rows[-1])
     print_quality(rows, f"{total:,} words, {epochs} epochs, {seeds} seeds, {threads} threads; input: v, sum: v + u")
     if json_path:
