@@ -48,6 +48,12 @@ def main(job: Any, out: Path) -> None:
     write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
     lines = sum(split.get("lines", split.get("pairs", 0)) for split in facts["splits"].values())
     print(f"corpus {job.side}: {lines:,} lines → {folder}")
+    for pair in facts.get("aligned", []):
+        print(f"corpus {job.side}: read as source → target: {pair}")
+    if others := facts.get("skipped"):
+        said = ", ".join(f"{one['file']} ({one['why']})" for one in others)
+        more = facts["skipped_files"] - len(others)
+        print(f"corpus {job.side}: not read: {said}{f' and {more:,} more' if more else ''}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 
 from langladder.errors import InputError
+from langladder.evaluation import bleu_tokenizers
 from langladder.schema import locate
 from pipeline import ROOT
 from pipeline.support import choices, jobs, schemas
@@ -126,6 +127,21 @@ def test_all_problems_are_said_at_once() -> None:
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "tokenizer.vocab_size=3"))
     assert "vocab_size" in problems()
+
+
+def test_a_bleu_tokenizer_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "evaluation.bleu_tokenize=ja-mecab"))
+    monkeypatch.setattr(bleu_tokenizers, "find_spec", lambda _: None)
+    message = problems(translators=["attention"])
+    for part in ("evaluation.bleu_tokenize", "ja-mecab", "pip install 'sacrebleu[ja]'", "conf/evaluation"):
+        assert part in message
+    monkeypatch.setattr(bleu_tokenizers, "find_spec", lambda _: True)
+    jobs_of = resolve(chosen(translators=["attention"]))
+    assert jobs_of["evaluate_translator/attention"]["evaluation"]["bleu_tokenize"] == "ja-mecab"
+    assert jobs_of["train_translator/attention"]["bleu_tokenize"] is None  # nothing to score: nothing to train anew
+    by_bleu = {"attention": {"training": {"early_stopping": "bleu"}}}
+    jobs_of = resolve(chosen(translators=["attention"], translator=by_bleu))
+    assert jobs_of["train_translator/attention"]["bleu_tokenize"] == "ja-mecab"
 
 
 def _with(original, extra):

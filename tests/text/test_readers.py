@@ -110,6 +110,47 @@ def test_same_files_same_bytes(folder: Path) -> None:
     assert (folder.parent / "raw" / "all.parquet").read_bytes() == first
 
 
+# ---- which files are read
+
+
+def test_a_bare_glob_takes_known_endings_and_names_the_rest(folder: Path) -> None:
+    (folder / "README.md").write_text("Put your text here.\n")
+    (folder / "deep").mkdir()
+    (folder / "a.txt").write_text("one\n")
+    (folder / "deep" / "b.txt.gz").write_bytes(gzip.compress(b"two\n"))
+    (folder / "c.jsonl").write_text('{"text": "three"}\n')
+    tables.write_table(folder / "d.parquet", pa.table({"text": ["four"]}))
+    (folder / "E.TXT").write_text("five\n")
+    for name in ("scan.pdf", "noending", ".hidden.txt", "deep/readme.txt", ".gitignore"):
+        (folder / name).write_bytes(b"%PDF\x00")
+    source = TextSource(path=str(folder), files="**/*")
+    report = read_text(source, folder.parent / "raw")
+    table = tables.read_table(folder.parent / "raw" / "all.parquet", tables.TEXT)
+    assert sorted(table["text"].to_pylist()) == ["five", "four", "one", "three", "two"]
+    assert report["files"] == 5 and report["skipped_files"] == 5
+    assert {one["file"]: one["why"] for one in report["skipped"]} == {
+        ".hidden.txt": "hidden",
+        "README.md": "a README",
+        "deep/readme.txt": "a README",
+        "noending": "it has no ending",
+        "scan.pdf": "its ending, .pdf, is not known",
+    }
+
+
+def test_a_named_glob_takes_what_it_names(folder: Path) -> None:
+    (folder / "wiki.tokens").write_text("one\n")
+    (folder / "other.txt").write_text("two\n")
+    report = read_text(TextSource(path=str(folder), files="*.tokens"), folder.parent / "raw")
+    assert report["skipped"] == [{"file": "other.txt", "why": "`files` does not name it"}]
+    assert read(folder, files="*.tokens") == [(0, "one")]
+
+
+def test_a_folder_without_text_says_what_is_there(folder: Path) -> None:
+    (folder / "README.md").write_text("Put your text here.\n")
+    (folder / "book.epub").write_bytes(b"PK")
+    refuses(folder, r"matches no file .*README.md \(a README\), book.epub \(its ending.*Known endings are .txt")
+
+
 # ---- bad inputs
 
 
@@ -213,6 +254,53 @@ def test_parallel_layouts_agree(folder: Path) -> None:
     assert read_pairs(folder, files="b.en", target_files="b.fr", layout="two_files") == pairs
     assert read_pairs(folder, files="c*", layout="fields", fields=["en", "fr"]) == pairs
     assert read_pairs(folder, files="a.tsv", swap=True) == [(two, one) for one, two in pairs]
+
+
+def test_pairs_are_laid_out_as_their_names_say(folder: Path) -> None:
+    (folder / "README.md").write_text("Put your pairs here.\n")
+    (folder / "a.tsv").write_text("one\tun\n")
+    (folder / "b.en").write_text("two\n")
+    (folder / "b.fr").write_text("deux\n")
+    (folder / "c.en.txt.gz").write_bytes(gzip.compress(b"three\n"))
+    (folder / "c.fr.txt.gz").write_bytes(gzip.compress(b"trois\n"))
+    (folder / "d.jsonl").write_text('{"source": "four", "target": "quatre"}\n')
+    (folder / "e.txt").write_text("five\tcinq\n")
+    (folder / "lone.de").write_text("allein\n")
+    (folder / "doc.pdf").write_bytes(b"%PDF\x00")
+    auto = {"layout": "auto", "files": "**/*"}
+    expected = [("one", "un"), ("two", "deux"), ("three", "trois"), ("four", "quatre"), ("five", "cinq")]
+    assert read_pairs(folder, **auto) == expected
+    assert read_pairs(folder, **auto, swap=True)[1] == ("deux", "two")
+    assert read_pairs(folder, **auto, languages=["fr", "en"])[:3] == [
+        ("one", "un"),
+        ("deux", "two"),
+        ("trois", "three"),
+    ]
+    source = ParallelSource.model_validate({"path": str(folder), **auto})
+    report = read_parallel(source, folder.parent / "raw")
+    assert report["aligned"] == ["b.en → b.fr", "c.en.txt.gz → c.fr.txt.gz"] and report["files"] == 7
+    assert {one["file"]: one["why"] for one in report["skipped"]} == {
+        "README.md": "a README",
+        "doc.pdf": "its ending, .pdf, is not known",
+        "lone.de": "no file of the same name in another language",
+    }
+
+
+def test_three_languages_must_be_chosen_from(folder: Path) -> None:
+    for language in ("de", "en", "zh-CN"):
+        (folder / f"x.{language}").write_text(f"{language}\n")
+    with pytest.raises(InputError, match=r"3 languages \(de, en, zh-CN\).*languages: \[source, target\]"):
+        read_pairs(folder, layout="auto")
+    assert read_pairs(folder, layout="auto", languages=["zh-CN", "en"]) == [("zh-CN", "en")]
+    with pytest.raises(InputError, match=r"no sentence pairs in x\.de.*x\.en, x\.fr"):
+        read_pairs(folder, layout="auto", languages=["fr", "en"])
+
+
+def test_one_file_of_pairs_needs_no_ending(folder: Path) -> None:
+    (folder / "pairs.dat").write_text("go\tva\n")
+    out = folder.parent / "raw"
+    read_parallel(ParallelSource(path=str(folder / "pairs.dat"), layout="auto"), out)
+    assert tables.read_table(out / "all.parquet", tables.PAIRS)["target"].to_pylist() == ["va"]
 
 
 def test_parallel_files_of_different_length_give_both_counts(folder: Path) -> None:

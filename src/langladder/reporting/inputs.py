@@ -127,9 +127,19 @@ def load_report(
         curves=curves,
         timings={key: _check(Timing, value or {}, f"timings {key}") for key, value in timings.items()},
         dag=[_check(Stage, stage, "dag") for stage in dag],
-        data={side: _read(root / "metrics" / "clean" / f"{side}.json", f"clean@{side}") for side in SIDES},
+        data={side: _files_read(root, side) | _clean_report(root, side) for side in SIDES},
         tokenizers={side: _read(root / "metrics" / "tokenize" / f"{side}.json", f"tokenize@{side}") for side in SIDES},
     )
+
+
+def _clean_report(root: Path, side: str) -> dict[str, Any]:
+    return dict(_read(root / "metrics" / "clean" / f"{side}.json", f"clean@{side}"))
+
+
+def _files_read(root: Path, side: str) -> dict[str, Any]:
+    """How many files were read and which were not, of a corpus in files; {} of others."""
+    path = root / "metrics" / "corpus" / f"{side}.json"
+    return {key: value for key, value in read_json(path).items() if key != "splits"} if path.is_file() else {}
 
 
 def read_curve(path: Path) -> list[CurvePoint]:

@@ -11,7 +11,7 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -34,6 +34,12 @@ class FileFacts:
     files: int = 0
     crlf_lines: int = 0
     byte_order_marks: int = 0
+    read: set[Path] = field(default_factory=set)
+
+    def begin(self, path: Path) -> None:
+        """Note that a file is read."""
+        self.files += 1
+        self.read.add(path)
 
     def report(self) -> dict[str, int]:
         """Counts for the data report."""
@@ -46,7 +52,7 @@ def read_lines(path: Path, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) ->
     Raises:
         InputError: the file is missing, empty, binary, not UTF-8, a broken gzip, or has a line over `max_bytes`.
     """
-    facts.files += 1
+    facts.begin(path)
     with open_bytes(path) as file:
         number = 0
         try:

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 
 from langladder.artefacts import atomic
 from langladder.errors import InputError
+from langladder.text.chosen_files import skipped
 from langladder.text.lines import FileFacts, open_bytes, read_lines
+from langladder.text.pair_files import aligned_report, laid_out
 from langladder.text.sources import Documents, FileSource, ParallelSource, TextSource, files_of, format_of
 from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TEXT, write_batches
 
@@ -45,7 +47,8 @@ def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
                 yield Record(str(file), text[0])
 
     splits = {split: records(files) for split, files in files_of(source, source.files).items()}
-    return {"splits": write_raw_text(splits, source, source.path, out_folder), **facts.report()}
+    report = {"splits": write_raw_text(splits, source, source.path, out_folder), **facts.report()}
+    return report | skipped(Path(source.path), facts.read, source.endings)
 
 
 def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
@@ -56,7 +59,8 @@ def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
     """
     facts = FileFacts()
     splits = {split: _pairs(files, split, source, facts) for split, files in files_of(source, source.files).items()}
-    return {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder), **facts.report()}
+    report = {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder), **facts.report()}
+    return report | aligned_report(facts.read, source) | skipped(Path(source.path), facts.read, source.endings)
 
 
 def write_raw_text(
@@ -169,7 +173,7 @@ def text_field(row: Any, field: str, where: str) -> str:
 
 
 def _parquet_values(file: Path, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
-    facts.files += 1
+    facts.begin(file)
     with open_bytes(file) as handle:
         try:
             table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
@@ -193,21 +197,34 @@ def _pairs(files: list[Path], split: str, source: ParallelSource, facts: FileFac
         for one, two in zip(files, targets, strict=True):
             yield from _two_files(one, two, source, facts)
         return
-    for file in files:
-        fields = source.fields if source.layout == "fields" else []
-        if source.layout == "fields" and format_of(file, source.format) == "txt":
-            raise InputError(f"{file}: layout 'fields' reads jsonl or parquet, not text; set layout or format")
-        for number, values in enumerate(_values(file, source, fields, facts), start=1):
-            if source.layout == "fields":
-                yield values[0], values[1]
-            elif values[0].strip():
-                yield _columns(file, number, values[0], source.columns)
+    if source.layout != "auto":
+        yield from (pair for file in files for pair in _one_file(file, source.layout, source, facts))
+        return
+    for one, two in laid_out(files, source):
+        if two is not None:
+            yield from _two_files(one, two, source, facts)
+        else:
+            yield from _one_file(one, "columns" if format_of(one, source.format) == "txt" else "fields", source, facts)
+
+
+def _one_file(file: Path, layout: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
+    fields = source.fields if layout == "fields" else []
+    if layout == "fields" and format_of(file, source.format) == "txt":
+        raise InputError(f"{file}: layout 'fields' reads jsonl or parquet, not text; set layout or format")
+    for number, values in enumerate(_values(file, source, fields, facts), start=1):
+        if layout == "fields":
+            yield values[0], values[1]
+        elif values[0].strip():
+            yield _columns(file, number, values[0], source.columns)
 
 
 def _columns(file: Path, number: int, line: str, columns: list[int]) -> tuple[str, str]:
     cells = line.split("\t")
     if max(columns) >= len(cells):
-        raise InputError(f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} are wanted")
+        raise InputError(
+            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} are wanted; a pair a line, "
+            "source TAB target (conf/parallel)"
+        )
     return cells[columns[0]], cells[columns[1]]
 
 

@@ -2,12 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.chosen_files import PAIR_ENDINGS, TEXT_ENDINGS, matching, nothing_in
 from langladder.text.lines import MAX_LINE_BYTES
 from langladder.text.tables import SPLITS
 
@@ -18,8 +19,11 @@ DocumentRule = Literal["line", "blank_line", "file", "record", "heading"]
 class FileSource(Config):
     """Files of text, with the corpus' own splits or without."""
 
+    endings: ClassVar[tuple[str, ...]] = TEXT_ENDINGS
+
     path: str  # a file, or the folder that the globs of `files` start from
     # One glob for everything (`clean` then cuts the splits), or {train: glob, validation: glob, test: glob}.
+    # One that ends in a bare * takes files whose ending is known; hidden files and READMEs are never taken.
     files: str | dict[str, str] = "*"
     format: FileFormat = "auto"  # by the name's ending: .jsonl, .parquet, else text; each also .gz
     max_line_bytes: int = Field(default=MAX_LINE_BYTES, ge=1)
@@ -62,9 +66,13 @@ class TextSource(FileSource, Documents):
 class ParallelSource(FileSource):
     """A parallel corpus in files, one pair a line."""
 
+    endings: ClassVar[tuple[str, ...]] = PAIR_ENDINGS
+
     # columns: tab-separated columns of one file; two_files: line i of one file translates line i of another;
-    # fields: two fields of a jsonl row or two columns of a parquet file.
-    layout: Literal["columns", "two_files", "fields"] = "columns"
+    # fields: two fields of a jsonl row or two columns of a parquet file; auto: by the names, see `pair_files`.
+    layout: Literal["auto", "columns", "two_files", "fields"] = "columns"
+    # for auto: endings of the aligned files, source and target; null: the two that there are, in the alphabet's order
+    languages: list[str] | None = Field(default=None, min_length=2, max_length=2)
     columns: list[int] = Field(default=[0, 1], min_length=2, max_length=2)
     fields: list[str] = Field(default=["source", "target"], min_length=2, max_length=2)
     target_files: str | dict[str, str] | None = None  # for two_files: globs of the target side, keys as in `files`
@@ -79,6 +87,8 @@ class ParallelSource(FileSource):
                 f"layout: {self.layout!r} with target_files: {self.target_files!r}; give target_files exactly when "
                 "layout is 'two_files'"
             )
+        if self.languages is not None and (self.layout != "auto" or self.languages[0] == self.languages[1]):
+            raise ValueError(f"languages: {self.languages} with layout: {self.layout!r}; two endings, and layout: auto")
         if self.target_files is not None:
             check_splits("target_files", self.target_files)
             if _keys(self.files) != _keys(self.target_files):
@@ -107,9 +117,9 @@ def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[
         return {"all": [root]}
     found: dict[str, list[Path]] = {}
     for split, pattern in (globs if isinstance(globs, dict) else {"all": globs}).items():
-        found[split] = sorted(file for file in root.glob(pattern) if file.is_file() and not file.name.startswith("."))
+        found[split] = matching(root, pattern, source.endings)
         if not found[split]:
-            raise InputError(f"files: {pattern!r} matches no file in {source.path!r}")
+            raise InputError(f"files: {pattern!r} {nothing_in(root, source.endings)}")
     owner: dict[Path, str] = {}
     for split, files in found.items():
         for file in files:
