@@ -200,11 +200,12 @@ def _pairs(files: list[Path], split: str, source: ParallelSource, facts: FileFac
     if source.layout != "auto":
         yield from (pair for file in files for pair in _one_file(file, source.layout, source, facts))
         return
-    for one, two in laid_out(files, source):
-        if two is not None:
-            yield from _two_files(one, two, source, facts)
+    for file, other in laid_out(files, source):
+        if other is not None:
+            yield from _two_files(file, other, source, facts)
         else:
-            yield from _one_file(one, "columns" if format_of(one, source.format) == "txt" else "fields", source, facts)
+            layout = "columns" if format_of(file, source.format) == "txt" else "fields"
+            yield from _one_file(file, layout, source, facts)
 
 
 def _one_file(file: Path, layout: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
