@@ -84,6 +84,10 @@ sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seed
 docs: $(VENV)/ready ## write the generated tables and pictures of README and docs/ from the last run
 	@python -m pipeline.document
 
+.PHONY: data
+data: $(VENV)/ready ## fetch the public sets with open licences into input/ (needs a network; LANGLADDER_DATA=… elsewhere)
+	@python benchmarks/fetch.py
+
 .PHONY: lock
 lock: ## resolve pyproject.toml afresh and write the lock files
 	@scripts/lock
