@@ -18,6 +18,8 @@ def main(job: Any, out: Path) -> None:
     unit = "lines" if job.side == "text" else "pairs"
     kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
     print(f"clean {job.side}: {kept} {unit} → {folder}")
+    for warning in report.get("warnings", []):
+        print(f"clean {job.side}: warning: {warning}")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,25 @@ def test_same_input_same_bytes_and_seed_matters(tmp_path: Path) -> None:
     assert contents[0] == contents[1] != contents[2]
 
 
+def test_a_dozen_books_are_cut_by_words_and_what_is_off_is_said(tmp_path: Path) -> None:
+    """Books of 30 to 3,000 words, a line of ten words after the other."""
+    lengths = [3, 5, 8, 13, 21, 34, 55, 89, 144, 200, 250, 300]
+    books = [
+        (number, f"book {number} line {line} " + "word " * 6) for number, n in enumerate(lengths) for line in range(n)
+    ]
+    raw = write_raw(tmp_path / "raw", all=books)
+    report = clean_text(raw, tmp_path / "words", CleanConfig(), seed=1)
+    words = {split: counts["words"] for split, counts in report["splits"].items()}
+    assert report["cut_by"] == "words" and "warnings" not in report
+    assert 0.03 < words["test"] / sum(words.values()) < 0.08 and 0.03 < words["validation"] / sum(words.values()) < 0.08
+    by_documents = CleanConfig.model_validate({"split": {"by": "documents"}})
+    report = clean_text(raw, tmp_path / "documents", by_documents, seed=1)
+    (warning,) = report["warnings"]
+    counts = report["splits"]["test"]
+    assert report["cut_by"] == "documents"
+    assert f"test {counts['words']:,} words in {counts['documents']} documents" in warning
+
+
 def test_own_splits_stay_and_missing_ones_are_cut_from_train(tmp_path: Path) -> None:
     folder, report = clean(tmp_path, {"train": corpus(60), "test": [(0, "a held out line")]})
     assert lines_of(folder, "test") == [(0, "a held out line")]

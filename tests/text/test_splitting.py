@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from langladder.errors import InputError
-from langladder.text.splitting import TEST, TRAIN, VALIDATION, SplitConfig, assign, place
+from langladder.text.splitting import TEST, TRAIN, VALIDATION, SplitConfig, assign, cut, place
 
 CONFIG = SplitConfig(validation=0.1, test=0.2)
 
@@ -47,10 +47,82 @@ def test_equal_documents_share_a_split_and_none_is_empty(numbers: list[int], see
 
 
 def test_one_document_corpus_is_refused() -> None:
-    with pytest.raises(InputError, match="has 1 different document"):
+    with pytest.raises(InputError, match="has 1 different documents"):
         assign(places(["all of it"]), CONFIG)
 
 
 def test_shares_must_leave_training_text() -> None:
     with pytest.raises(ValidationError, match="below 1"):
         SplitConfig(validation=0.5, test=0.5)
+
+
+# ---- by words: few documents, unequal ones
+
+
+def novels(number: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Places and lengths: 10,000 to 600,000 words each."""
+    lengths = np.exp(np.random.default_rng(seed).uniform(np.log(10_000), np.log(600_000), number)).astype(np.int64)
+    return places([f"novel {one}" for one in range(number)], seed), lengths
+
+
+def share(splits: np.ndarray, words: np.ndarray, split: int) -> float:
+    return float(words[splits == split].sum() / words.sum())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sixty_novels_are_balanced_by_words(seed: int) -> None:
+    where, words = novels(60, seed)
+    found = cut(where, words, SplitConfig())
+    for split in (VALIDATION, TEST):
+        assert 0.05 / 1.5 <= share(found.splits, words, split) <= 0.05 * 1.5
+    assert not found.warnings
+    again = cut(where[::-1].copy(), words[::-1].copy(), SplitConfig())  # the order of the files is nothing
+    assert np.array_equal(again.splits[::-1], found.splits)
+
+
+def test_what_the_cut_by_documents_made_of_novels() -> None:
+    """Its splits differ by a factor of ten, and it says so, with words and documents."""
+    where, words = novels(60, seed=5)
+    found = cut(where, words, SplitConfig(by="documents"))
+    assert found.by == "documents" and np.array_equal(found.splits, assign(where, SplitConfig()))
+    (warning,) = found.warnings
+    for split, name in ((VALIDATION, "validation"), (TEST, "test")):
+        mine = found.splits == split
+        assert f"{name} {words[mine].sum():,} words in {mine.sum()} documents" in warning
+    assert "of 5.0% asked" in warning and "conf/split/hash.yaml" in warning
+
+
+def test_many_small_documents_are_cut_as_ever() -> None:
+    where = places([f"document {number}" for number in range(3000)])
+    words = np.random.default_rng(0).integers(1, 40, 3000)
+    found = cut(where, words, SplitConfig())
+    assert found == (found.splits, "documents", []) and np.array_equal(found.splits, assign(where, SplitConfig()))
+
+
+def test_most_documents_keep_their_split_when_others_come() -> None:
+    where, words = novels(200)
+    config = SplitConfig(by="words")
+    before, after = (cut(where[:count], words[:count], config).splits for count in (195, 200))
+    held_out = before != TRAIN
+    assert (
+        held_out.sum() > 10 and (before == after[:195])[held_out].mean() > 0.6 and (before == after[:195]).mean() > 0.95
+    )
+
+
+def test_documents_larger_than_a_split_leave_it_the_smallest() -> None:
+    words = np.array([900, 800, 1000, 700, 5000])
+    found = cut(places(list("abcde")), words, SplitConfig(validation=0.01, test=0.01))
+    assert found.by == "words" and words[found.splits == TEST].tolist() == [700]
+    assert words[found.splits == VALIDATION].tolist() == [800] and len(found.warnings) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 500)), min_size=3, max_size=40), st.integers(0, 100))
+def test_copies_share_a_split_and_none_is_empty_by_words(documents: list[tuple[int, int]], seed: int) -> None:
+    texts = [str(number) for number, _ in documents]
+    sizes = dict(documents)
+    words = np.array([sizes[number] for number, _ in documents])
+    if len(set(texts)) < 3:
+        return
+    splits = cut(places(texts, seed), words, SplitConfig(by="words")).splits
+    assert set(splits) == {TRAIN, VALIDATION, TEST}
+    assert len(set(zip(texts, splits.tolist(), strict=True))) == len(set(texts))

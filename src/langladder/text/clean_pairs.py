@@ -19,8 +19,9 @@ from langladder.artefacts import atomic
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text import leakage
+from langladder.text.cleaning import cut_report
 from langladder.text.drops import Book, LimitsConfig, outside
-from langladder.text.splitting import SplitConfig, assign, place
+from langladder.text.splitting import Cut, SplitConfig, cut, place
 from langladder.text.statistics import TextStatistics
 from langladder.text.steps import StepsConfig, build_steps
 from langladder.text.tables import PAIRS, SPLITS, present_splits, read_batches, write_batches
@@ -54,6 +55,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     seen: set[Pair] = set()
     splits: dict[str, list[Pair]] = {split: [] for split in SPLITS}
     own = [name for name in names if name not in ("train", "all")]
+    cuts: list[Cut] = []
     # Held-out pairs first: of two equal pairs, the one in the training text goes.
     for name in sorted(names, key=("test", "validation", "train", "all").index):
         pairs = list(_clean(raw_folder / f"{name}.parquet", config, book, seen))
@@ -62,12 +64,19 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
         if name in own or set(own) == {"validation", "test"}:
             splits[name] = pairs
             continue
-        places = np.array([place([source], seed) for source, _ in pairs])
-        for split, pair in zip(assign(places, config.split, own), pairs, strict=True):
+        cuts.append(_cut(pairs, config.split, own, seed))
+        for split, pair in zip(cuts[-1].splits, pairs, strict=True):
             splits[SPLITS[split]].append(pair)
     if config.held_out_never_in_train and not config.iid:
         splits["train"] = _without_held_out(splits, book)
-    return _write(out_folder, splits, names, book, config)
+    return _write(out_folder, splits, names, book, config) | cut_report(cuts)
+
+
+def _cut(pairs: list[Pair], config: SplitConfig, own: list[str], seed: int) -> Cut:
+    """Cut by the source sentence, a document of its own."""
+    places = np.array([place([source], seed) for source, _ in pairs])
+    words = np.array([len(split_words(source, "auto")) for source, _ in pairs], dtype=np.int64)
+    return cut(places, words, config, own, "source sentences")
 
 
 def _clean(path: Path, config: CleanPairsConfig, book: Book, seen: set[Pair]) -> Iterator[Pair]:

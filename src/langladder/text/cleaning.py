@@ -21,10 +21,11 @@ from langladder.schema import Config
 from langladder.text import leakage
 from langladder.text.drops import Book, LimitsConfig, outside
 from langladder.text.duplicates import DuplicatesConfig, Seen
-from langladder.text.splitting import SplitConfig, assign, place
+from langladder.text.splitting import Cut, SplitConfig, cut, place
 from langladder.text.statistics import TextStatistics
 from langladder.text.steps import StepsConfig, build_steps
 from langladder.text.tables import SPLITS, TEXT, present_splits, read_batches, read_column, write_batches
+from langladder.text.words import split_words
 
 ROWS = 16_384
 
@@ -65,7 +66,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     book, seen = Book(), Seen(config.duplicates)
     with atomic(out_folder) as folder:
         folder.mkdir()
-        places: dict[str, list[float]] = {}
+        places: dict[str, list[tuple[float, int]]] = {}
         # Held-out text first: of two equal documents, the one in the training text goes.
         for name in sorted(names, key=("test", "validation", "train", "all").index):
             places[name] = []
@@ -74,14 +75,24 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
             if not places[name]:
                 reasons = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
                 raise InputError(f"{raw_folder}/{name}.parquet: cleaning leaves nothing ({reasons}); relax `clean`")
-        for name in names:
-            own = [other for other in names if other not in ("train", "all")]
-            _route(folder, name, np.array(places[name]), config.split, own)
+        own = [name for name in names if name not in ("train", "all")]
+        cuts = [found for name in names if (found := _route(folder, name, places[name], config.split, own))]
         counts = {split: _count(folder / f"{split}.parquet") for split in SPLITS}
         held_out = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
         overlap = leakage.measure(folder / "train.parquet", held_out, config.leakage_words)
-    cut = [split for split in SPLITS if split not in names]
-    return {"splits": counts, "cut_by_hash": cut, "cleaning": book.report(), "leakage": overlap}
+    return {
+        "splits": counts,
+        "cut_by_hash": [split for split in SPLITS if split not in names],
+        **cut_report(cuts),
+        "cleaning": book.report(),
+        "leakage": overlap,
+    }
+
+
+def cut_report(cuts: list[Cut]) -> dict[str, Any]:
+    """How splits were cut, for the data report; {} where the corpus brings all of them."""
+    warnings = [line for found in cuts for line in found.warnings]
+    return ({"cut_by": cuts[-1].by} if cuts else {}) | ({"warnings": warnings} if warnings else {})
 
 
 def _clean(path: Path, config: CleanConfig, book: Book, seen: Seen) -> Iterator[Document]:
@@ -114,14 +125,15 @@ def _columns(batch: pa.RecordBatch) -> list[list[Any]]:
     return [column.to_pylist() for column in batch.columns]
 
 
-def _tables(documents: Iterator[Document], places: list[float], seed: int) -> Iterator[pa.Table]:
-    """Tables of about ROWS lines; notes each document's place."""
+def _tables(documents: Iterator[Document], places: list[tuple[float, int]], seed: int) -> Iterator[pa.Table]:
+    """Tables of about ROWS lines; notes each document's place and number of words."""
     columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
     for document in documents:
         columns[0].extend([len(places)] * len(document.lines))
         columns[1].extend(document.lines)
         columns[2].extend(document.log_probs)
-        places.append(place(document.lines, seed))
+        words = sum(len(split_words(line, "auto")) for line in document.lines)
+        places.append((place(document.lines, seed), words))
         if len(columns[0]) >= ROWS:
             yield pa.table(list(columns), schema=TEXT)
             columns = ([], [], [])
@@ -129,19 +141,30 @@ def _tables(documents: Iterator[Document], places: list[float], seed: int) -> It
         yield pa.table(list(columns), schema=TEXT)
 
 
-def _route(folder: Path, name: str, places: np.ndarray, config: SplitConfig, own: list[str]) -> None:
-    """Turn one cleaned table into the splits that it is, or that are cut from it, and remove it."""
+def _route(
+    folder: Path, name: str, documents: list[tuple[float, int]], config: SplitConfig, own: list[str]
+) -> Cut | None:
+    """Turn one cleaned table into the splits that it is, or that are cut from it, and remove it.
+
+    Args:
+        documents: place and number of words of each.
+
+    Returns:
+        How it was cut, None where it was not.
+    """
     cleaned = folder / f"{name}.cleaned"
     wanted = [name] if name in own else [split for split in SPLITS if split not in own]
     if len(wanted) == 1:
         cleaned.replace(folder / f"{wanted[0]}.parquet")
-        return
-    splits = assign(places, config, own)  # (D,)
+        return None
+    places, words = np.array(documents).T  # (D,) float64 each: words are far below 2^53
+    found = cut(places, words.astype(np.int64), config, own)
     for split in wanted:
-        mine = splits == SPLITS.index(split)
+        mine = found.splits == SPLITS.index(split)
         numbers = np.cumsum(mine) - 1  # documents of each split are numbered from 0
         write_batches(folder / f"{split}.parquet", TEXT, _selected(cleaned, mine, numbers))
     cleaned.unlink()
+    return found
 
 
 def _selected(path: Path, mine: np.ndarray, numbers: np.ndarray) -> Iterator[pa.Table]:
