@@ -76,6 +76,10 @@ format: setup ## let ruff mend what it can
 ui: $(VENV)/ready ## MLflow UI on http://127.0.0.1:5000 (PORT=… for another port)
 	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri "$$(python -m pipeline.runs uri)" --port $(or $(PORT),5000) --workers 1
 
+.PHONY: compare
+compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, branches, experiments or folders)
+	@python -m pipeline.compare $(or $(A),HEAD) $(or $(B),.) $(ARGS)
+
 .PHONY: sweep
 sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seeds, compared in MLflow
 	@python -m pipeline.train_lm -m lm=lstm,gpt seed=1,2 $(ARGS)

@@ -83,6 +83,18 @@ def test_nothing_tracked_depends_on_the_moment_or_the_machine(project: Path) -> 
         assert str(project) not in file.read_text()
 
 
+def test_a_commit_without_the_lock_file_has_nothing_to_compare(project: Path) -> None:
+    output = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", check=False)
+    assert "HEAD: neither a folder nor a commit" in output and "git add dvc.lock" in output
+    assert "Traceback" not in output
+    output = run(project, sys.executable, "-m", "pipeline.compare", "nonsense", ".", check=False)
+    assert "nonsense: neither" in output and "Traceback" not in output
+    run(project, "git", "add", "dvc.lock")
+    run(project, "git", "commit", "-qm", "first ladder")
+    output = run(project, sys.executable, "-m", "pipeline.compare")
+    assert "LSTM" in output and "+" not in output and " = " in output
+
+
 def test_an_edit_runs_only_what_it_touches(project: Path) -> None:
     edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
     assert ran(run(project, "dvc", "repro")) == {
@@ -103,6 +115,18 @@ def test_a_new_rung_runs_alone(project: Path) -> None:
         "probe@agreement",
         "report",
     }
+
+
+def test_two_commits_side_by_side(project: Path) -> None:
+    """The last commit has no GPT, and an LSTM of another width."""
+    lines = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
+    assert max(map(len, lines)) <= 100
+    (gpt,) = (line.split() for line in lines if line.startswith("GPT "))
+    assert gpt[1] == "–" and float(gpt[2].replace(",", "")) > 1
+    (lstm,) = (line.split() for line in lines if line.startswith("LSTM "))
+    assert lstm[3][0] in "+−"
+    summary = run(project, sys.executable, "-m", "pipeline.summary").splitlines()
+    assert max(map(len, summary)) <= 100
 
 
 def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:

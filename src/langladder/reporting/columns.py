@@ -171,6 +171,13 @@ def translator_columns(rungs: Sequence[TranslatorRung]) -> tuple[Column[Translat
     return tuple(sorted(TRANSLATOR_COLUMNS, key=lambda column: column.title != "chrF"))
 
 
+def columns_of(task: str, rungs: Sequence[Any]) -> tuple[Column[Any], ...]:
+    """The columns of a task's table; `rungs` are its rungs."""
+    if task == "lm":
+        return LM_COLUMNS
+    return embedding_columns(rungs) if task == "embedding" else translator_columns(rungs)
+
+
 def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingRung], ...]:
     """The word-vector columns: one a similarity set, in the order in which the rungs first name them."""
     sets = dict.fromkeys(scored.name for rung in rungs for scored in rung.scores.similarity)

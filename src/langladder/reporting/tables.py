@@ -5,7 +5,7 @@ numbers are both best. A column in which nothing was measured is left out. Page 
 column; the terminal and the README, which are narrower, the telling ones.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
@@ -17,8 +17,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from langladder.reporting import numbers
-from langladder.reporting.columns import LM_COLUMNS, Column, R, embedding_columns, translator_columns
+from langladder.reporting.columns import Column, columns_of
 from langladder.reporting.inputs import ReportInputs, Task
+from langladder.reporting.rungs import Rung
 
 NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
 HEADING_WIDTH = 9  # of a heading that takes several lines
@@ -76,12 +77,7 @@ class LadderTable:
 
 def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
     """The ladder: a table a task that has rungs (language models, word vectors, translators)."""
-    tables = (
-        _table("lm", LM_COLUMNS, inputs.lms, inputs),
-        _table("embedding", embedding_columns(inputs.embeddings), inputs.embeddings, inputs),
-        _table("translator", translator_columns(inputs.translators), inputs.translators, inputs),
-    )
-    return [table for table in tables if table.rows]
+    return [_table(task, inputs.rungs(task), inputs) for task in TITLES if inputs.rungs(task)]
 
 
 def brief(tables: Sequence[LadderTable]) -> list[LadderTable]:
@@ -94,7 +90,8 @@ def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
     return replace(table, columns=[table.columns[i] for i in kept], rows=rows)
 
 
-def _table(task: Task, columns: Iterable[Column[R]], rungs: list[R], inputs: ReportInputs) -> LadderTable:
+def _table(task: Task, rungs: Sequence[Rung], inputs: ReportInputs) -> LadderTable:
+    columns = columns_of(task, rungs)
     read = [(column, [column.read(rung, inputs.timing(task, rung.name)) for rung in rungs]) for column in columns]
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
@@ -103,7 +100,7 @@ def _table(task: Task, columns: Iterable[Column[R]], rungs: list[R], inputs: Rep
     return LadderTable(task, TITLES[task], headings, rows)
 
 
-def _cells(column: Column[R], values: list[float | None]) -> list[Cell]:
+def _cells(column: Column[Any], values: list[float | None]) -> list[Cell]:
     texts = [numbers.DASH if value is None else column.show(value) for value in values]
     measured = [(value, text) for value, text in zip(values, texts, strict=True) if value is not None]
     best = None

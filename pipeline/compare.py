@@ -1,0 +1,85 @@
+"""Two runs of the ladder side by side, narrow and chosen: rungs, their telling figures, the differences.
+
+python -m pipeline.compare                     the last commit (A) and the working tree (B)
+python -m pipeline.compare HEAD~1              a commit, branch, tag or experiment, and the working tree
+python -m pipeline.compare main my-text        two of them
+python -m pipeline.compare ../other .          two folders, each a checkout that `dvc repro` ran in
+python -m pipeline.compare --ladder lm --columns "perplexity a token"
+
+A commit tells its figures if its dvc.lock is committed: `git add dvc.lock` and `git commit` after `dvc repro`.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from langladder.artefacts import read_json
+from langladder.errors import InputError
+from langladder.reporting.comparison import TELLING, compare, differing, drawn, read_summary
+from langladder.reporting.inputs import ReportInputs
+from pipeline import ROOT
+from pipeline.summary import WIDTH
+
+LADDER = Path("reports/ladder.json")
+
+
+def load(place: str) -> ReportInputs:
+    """What a folder or a revision of this repository says of its ladder.
+
+    Raises:
+        InputError: neither has one (names what to do).
+    """
+    folder = ROOT / place
+    if (folder / LADDER).is_file():
+        return read_summary(read_json(folder / LADDER), f"{place}/{LADDER}")
+    if folder.is_dir():
+        raise InputError(f"{place}/{LADDER}: no such file; run `dvc repro` there first")
+    return read_summary(json.loads(_of_revision(place)), f"{place}: {LADDER}")
+
+
+def _of_revision(revision: str) -> str:
+    from dvc import api
+    from dvc.exceptions import DvcException
+    from dvc.scm import SCMError  # of git: no repository, no such revision
+
+    try:
+        return str(api.read(str(LADDER), repo=str(ROOT), rev=revision))
+    except (DvcException, SCMError, OSError) as error:
+        raise InputError(
+            f"{revision}: neither a folder nor a commit with a {LADDER} ({str(error) or type(error).__name__}). A "
+            "commit has one if dvc.lock is committed after `dvc repro` (git add dvc.lock; git commit) and DVC's cache "
+            "holds the file (else: dvc pull)"
+        ) from error
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("a", nargs="?", default="HEAD", help="a commit or a folder (default: HEAD)")
+    parser.add_argument("b", nargs="?", default=".", help="the same (default: the working tree)")
+    parser.add_argument("--ladder", choices=list(TELLING), action="append", help="only this one; may be repeated")
+    parser.add_argument("--columns", default="", help="titles of the measures, with commas")
+    chosen: Any = parser.parse_args(arguments)
+    console = Console() if Console().is_terminal else Console(width=WIDTH)
+    columns = [title.strip() for title in chosen.columns.split(",") if title.strip()]
+    try:
+        a, b = load(chosen.a), load(chosen.b)
+        tables = compare(a, b, chosen.ladder or list(TELLING), columns)
+    except InputError as error:
+        print(f"compare: {error}", file=sys.stderr)
+        sys.exit(2)
+    for letter, place, run in (("A", chosen.a, a), ("B", chosen.b, b)):
+        name = "the working tree" if place == "." else place
+        choice = ", ".join(f"{key}={value}" for key, value in run.meta if value is not None)
+        console.print(f"{letter}: {name} ({choice})", highlight=False)
+    for key, (before, after) in differing(a.meta, b.meta).items():
+        console.print(f"They differ in {key}: {before} → {after}", style="yellow", highlight=False)
+    for table in tables:
+        console.print("", drawn(table, console.width), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

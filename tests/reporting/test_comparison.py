@@ -1,0 +1,95 @@
+"""Two ladders side by side: which rungs, which figures, which difference, and that it fits a terminal."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from many_rungs import many_rungs
+from rich.console import Console
+
+from langladder.errors import InputError
+from langladder.reporting.comparison import Compared, compare, differing, drawn, read_summary
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.rungs import LanguageModelRung, Meta
+from langladder.reporting.tables import ladder_summary
+
+
+def reread(inputs: ReportInputs) -> ReportInputs:
+    """As it comes back from reports/ladder.json."""
+    return read_summary(json.loads(json.dumps(ladder_summary(inputs), allow_nan=False)), "ladder.json")
+
+
+def of(**scores: float | None) -> ReportInputs:
+    values = [{"name": name, "title": name.upper(), "scores": {"perplexity_per_word": v}} for name, v in scores.items()]
+    rungs = [LanguageModelRung.model_validate(value) for value in values]
+    return ReportInputs(Meta(), rungs, [], [])
+
+
+def shown(a: ReportInputs, b: ReportInputs, width: int) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    for table in compare(a, b):
+        console.print(drawn(table, width))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_written_ladder_says_what_was_measured() -> None:
+    inputs = many_rungs()
+    again = reread(inputs)
+    assert ladder_summary(again) == ladder_summary(inputs)
+    assert [rung.scores for rung in again.lms] == [rung.scores for rung in inputs.lms]
+    assert [rung.scores for rung in again.translators] == [rung.scores for rung in inputs.translators]
+    assert [rung.scores for rung in again.embeddings] == [rung.scores for rung in inputs.embeddings]
+
+
+def test_figures_stand_beside_each_other_with_their_difference() -> None:
+    (found,) = compare(of(a=20.0, b=30.0, c=float("inf")), of(a=18.5, b=31.25, c=float("inf")))
+    assert found.measures == ["perplexity a word"]
+    assert found.rows == [
+        ("A", [Compared("20.00", "18.50", "−1.50", True)]),
+        ("B", [Compared("30.00", "31.25", "+1.25", False)]),
+        ("C", [Compared("∞", "∞", "=", None)]),
+    ]
+
+
+def test_a_rung_that_only_one_has_keeps_its_place() -> None:
+    (found,) = compare(of(first=40.0, a=20.0, gone=21.0, b=30.0), of(new=50.0, a=20.0, b=30.0))
+    assert [title for title, _ in found.rows] == ["FIRST", "NEW", "A", "GONE", "B"]
+    assert found.rows[3][1] == [Compared("21.00", "–", "", None)]
+    assert found.rows[1][1] == [Compared("–", "50.00", "", None)]
+
+
+def test_measures_can_be_named() -> None:
+    a, b = reread(many_rungs(1)), reread(many_rungs(2))
+    (found,) = compare(a, b, ["lm"], ["perplexity a token"])
+    assert found.measures == ["perplexity a token"]
+    assert [one.measures for one in compare(a, b, ["embedding"])] == [["analogies", "ρ wordsim353", "dimension"]]
+    with pytest.raises(InputError, match="no such measure; there are perplexity a word, perplexity a token"):
+        compare(a, b, ["lm"], ["beauty"])
+
+
+@pytest.mark.parametrize("width", [64, 80, 100])
+def test_two_full_ladders_fit_a_terminal(width: int) -> None:
+    lines = shown(reread(many_rungs(1)), reread(many_rungs(2)), width)
+    assert max(map(len, lines)) <= width
+    assert sum("LSTM" in line for line in lines) > 9
+    assert not any("…" in line for line in lines)
+
+
+def test_what_was_chosen_otherwise_is_named() -> None:
+    a = Meta(size="small", corpus="microworld", seed=1)
+    assert differing(a, a.model_copy(update={"corpus": "text"})) == {"corpus": ("microworld", "text")}
+
+
+@pytest.mark.parametrize("value", [{}, [], {"chosen": {}, "lm": [{"name": 3}], "embedding": [], "translator": []}])
+def test_another_file_is_refused(value: object) -> None:
+    with pytest.raises(InputError, match=r"HEAD: not a reports/ladder\.json"):
+        read_summary(value, "HEAD")
+
+
+def test_tasks_that_neither_has_are_left_out() -> None:
+    inputs = many_rungs()
+    assert [one.title for one in compare(replace(inputs, translators=[]), replace(inputs, translators=[]))] == [
+        "Language models",
+        "Word vectors",
+    ]
