@@ -5,11 +5,14 @@ Every writer makes a temporary sibling and renames it, so a reader sees the old 
 
 import errno
 import json
+import math
+import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,17 +66,53 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON.
+    """Read JSON: UTF-8, each key once, no NaN, no character that is only half of one (a lone surrogate).
 
     Raises:
-        InputError: the file is missing or is not JSON (names file, line and column).
+        InputError: the file is missing or is not such JSON (names file, and line and column where they are known).
     """
+    regular_file(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
+        text = Path(path).read_text(encoding="utf-8")
+        value = json.loads(text, object_pairs_hook=_each_key_once, parse_constant=_no_number)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}:{error.colno}: not JSON ({error.msg})") from error
+    except UnicodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason})") from error  # type: ignore[attr-defined]
+    except RecursionError as error:
+        raise InputError(f"{path}: lists or objects stand too deep inside each other") from error
+    except ValueError as error:  # a key that stands twice, NaN, an integer of thousands of digits
+        raise InputError(f"{path}: not JSON ({error})") from error
+    return value
+
+
+def regular_file(path: Path) -> None:
+    """Raise InputError unless `path` is a file: missing, a folder, or a device (/dev/zero has no end) is none."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:  # not allowed, a ring of links, a name that is too long or holds a NUL
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path}: {'a folder' if stat.S_ISDIR(mode) else 'a device or pipe'}, where a file is needed")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path}: cannot be read (permission denied)")
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in found if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -84,21 +123,38 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read a safetensors file.
+class ArrayFacts(NamedTuple):
+    """What the head of a safetensors file says of an array: its type by safetensors' name (F32), and its shape."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def read_array_facts(path: Path) -> dict[str, ArrayFacts]:
+    """Types and shapes of the arrays of a safetensors file, by name; the arrays themselves are not read.
+
+    The file is as long as its arrays together, so what is made to these shapes takes no more memory than it has bytes.
 
     Raises:
         InputError: the file is missing or is not safetensors.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    with _arrays(path) as file:
+        return _facts(file)
 
-    try:
-        arrays: dict[str, np.ndarray] = load_file(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except SafetensorError as error:
-        raise InputError(f"{path}: not a safetensors file ({error})") from error
+
+def _facts(file: Any) -> dict[str, ArrayFacts]:
+    parts = {name: file.get_slice(name) for name in file.offset_keys()}  # as they lie in the file, end to end
+    return {name: ArrayFacts(str(part.get_dtype()), tuple(part.get_shape())) for name, part in parts.items()}
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read a safetensors file.
+
+    Raises:
+        InputError: the file is missing, is not safetensors, or has an array of a type that NumPy lacks.
+    """
+    with _arrays(path) as file:
+        arrays: dict[str, np.ndarray] = file.get_tensors()
     return arrays
 
 
@@ -108,28 +164,34 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
     Writing to them changes the copy in memory only.
 
     Raises:
-        InputError: the file is missing or is not safetensors.
+        InputError: the file is missing, is not safetensors, or has an array of a type that is not mapped.
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:  # checks the header, names, lengths
-            names = list(file.keys())
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except SafetensorError as error:
-        raise InputError(f"{path}: not a safetensors file ({error})") from error
-    data = np.memmap(path, dtype=np.uint8, mode="c")
-    length = int(data[:8].view(np.uint64)[0])  # format: 8 bytes of header length, the header as JSON, the arrays
-    header = json.loads(bytes(data[8 : 8 + length]))
-    arrays = {}
-    for name in names:
-        first, last = (8 + length + offset for offset in header[name]["data_offsets"])
-        dtype = _SAFETENSORS_DTYPES.get(header[name]["dtype"])
-        if dtype is None:
-            raise InputError(f"{path}: {name} is {header[name]['dtype']}; mapped are {', '.join(_SAFETENSORS_DTYPES)}")
-        arrays[name] = np.asarray(data[first:last]).view(dtype).reshape(header[name]["shape"])
+    with _arrays(path) as file:  # checks the header, names, lengths
+        data = np.memmap(path, dtype=np.uint8, mode="c")
+        first = 8 + int(data[:8].view(np.uint64)[0])  # format: 8 bytes of header length, the header as JSON, the arrays
+        arrays = {}
+        for name, (dtype, shape) in _facts(file).items():
+            if dtype not in _MAPPED:
+                raise InputError(f"{path}: {name} is {dtype}; mapped are {', '.join(_MAPPED)}")
+            last = first + math.prod(shape) * np.dtype(_MAPPED[dtype]).itemsize
+            arrays[name] = np.asarray(data[first:last]).view(_MAPPED[dtype]).reshape(shape)
+            first = last
     return arrays
 
 
-_SAFETENSORS_DTYPES = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "U8": np.uint8}
+@contextmanager
+def _arrays(path: Path) -> Iterator[Any]:
+    """A safetensors file, open for reading; its head is checked."""
+    from safetensors import SafetensorError, safe_open
+
+    regular_file(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            yield file
+    except InputError:
+        raise
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{path}: not a safetensors file that can be read ({error})") from error
+
+
+_MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "U8": np.uint8}

@@ -1,21 +1,27 @@
 """Typed settings: unknown keys, wrong types and values out of range are errors, all reported at once."""
 
 import importlib
-from typing import Any, ClassVar, Protocol
+import re
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from langladder.errors import InputError
 
+ROOMS = ("embeddings", "experiments", "models", "tasks")
+"""The packages whose classes a file may name."""
+
+_TARGET = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
+
 
 class Config(BaseModel):
-    """Base of every settings class: frozen, no unknown keys, no silent conversion between types.
+    """Base of every settings class: frozen, no unknown keys, no silent conversion between types, no NaN or infinity.
 
     Subclasses state ranges with `Field(ge=1)`, choices with `Literal[...]`, and impossible combinations in a
     `model_validator(mode="after")` that raises `ValueError` naming both keys, both values and what is allowed.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Rung(Protocol):
@@ -27,12 +33,51 @@ class Rung(Protocol):
 def locate(target: str) -> Any:
     """Class named by a dotted path inside this package, e.g. `langladder.models.gpt.GPT`.
 
-    Only `langladder.*` is looked up, so a config file can name no other code.
+    A file may name nothing but classes of `ROOMS`, whose modules only define things: nothing else is imported, so no
+    file runs code that it should not.
+
+    Raises:
+        InputError: another path, or no such class.
     """
+    allowed = f"allowed: langladder.<{'|'.join(ROOMS)}>.<module>.<Class>"
+    if not isinstance(target, str) or not _TARGET.fullmatch(target):
+        raise InputError(f"_target_: {str(target)[:200]!r} is not a class of langladder that can be named ({allowed})")
     module_name, _, class_name = target.rpartition(".")
-    if not module_name.startswith("langladder."):
-        raise InputError(f"_target_: {target!r} is not a class of langladder (allowed: langladder.<module>.<Class>)")
     try:
-        return getattr(importlib.import_module(module_name), class_name)
+        found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"_target_: {target!r} does not exist ({error})") from error
+    if not isinstance(found, type) or not found.__module__.startswith(tuple(f"langladder.{room}." for room in ROOMS)):
+        raise InputError(f"_target_: {target!r} is not a class of langladder ({allowed})")
+    return found
+
+
+C = TypeVar("C", bound=Config)
+
+
+def checked(kind: type[C], value: Any, where: str) -> C:
+    """Settings out of a file.
+
+    Raises:
+        InputError: they are not as `kind` has them; one line with all keys, `where` first.
+    """
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise InputError(f"{where}: {'; '.join(map(_told, error.errors(include_url=False)))}") from error
+
+
+def _told(problem: Any) -> str:
+    key = ".".join(map(str, problem["loc"]))
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself
+        return f"{key}: {message}" if key else message
+    return f"{key[:60]}: {_short(problem['input'])} is not allowed ({message})"
+
+
+def _short(value: Any) -> str:
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, deep lists
+        text = f"a very large {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:60]}…"

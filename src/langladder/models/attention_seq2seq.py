@@ -44,13 +44,13 @@ class AttentionSeq2Seq(Translator):
     class Config(schema.Config):
         """Sizes and regularisation."""
 
-        width: int = Field(default=256, ge=1)
+        width: int = Field(default=256, ge=1, le=8192)
         """H: of the decoder state, and of each direction of the encoder."""
-        embedding_dim: int = Field(default=256, ge=1)
+        embedding_dim: int = Field(default=256, ge=1, le=8192)
         """E: of the word embeddings and of the readout."""
         score: Literal["additive", "general", "concat"] = "additive"
         """How well a source position fits the state; those that need equal widths are not to be had (H and 2H)."""
-        attention_width: int = Field(default=128, ge=1)
+        attention_width: int = Field(default=128, ge=1, le=8192)
         """A: the hidden layer of the scores additive and concat."""
         layers: int = Field(default=1, ge=1, le=8)
         """Bidirectional layers of the encoder; the decoder has one, as in the paper."""

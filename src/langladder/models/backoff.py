@@ -5,7 +5,8 @@
 
 Interpolated models fit the same form: p(h w) then already contains the lower orders' share. It is the form of ARPA
 files too. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS. A saved model
-is mapped into memory, not read: only what is looked up is loaded.
+is mapped into memory: it is seen through once, so that no number leads out of the tables, and only what is looked up
+stays in memory.
 
 Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
 """
@@ -49,20 +50,13 @@ class BackoffLanguageModel(CountedLanguageModel):
         return self._tables
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Put back what `arrays` gave. Raises ValueError when names, types or lengths do not fit."""
+        """Put back what `arrays` gave. Raises ValueError when names, types, lengths or numbers do not fit."""
         if set(arrays) != set(DTYPES):
             raise ValueError(f"arrays {sorted(arrays)}; expected {sorted(DTYPES)}")
         for name, dtype in DTYPES.items():
             if arrays[name].dtype != dtype or arrays[name].ndim != 1:
                 raise ValueError(f"{name}: {arrays[name].dtype}, {arrays[name].ndim} axes; expected {dtype}, 1")
-        levels, lower = arrays["levels"], len(arrays["log_backoffs"])
-        if levels[1] != self.vocab_size:
-            raise ValueError(f"{levels[1]} single words, but the vocabulary has {self.vocab_size}")
-        total = len(arrays["words"])
-        if levels[-1] != total or levels[-2] != lower or len(arrays["starts"]) != lower + 1:
-            raise ValueError(f"{total} n-grams, {lower} of them below the highest order, contradict {levels.tolist()}")
-        if len(arrays["log_probs"]) != total:
-            raise ValueError(f"{len(arrays['log_probs'])} probabilities for {total} n-grams")
+        _check_tables(self.vocab_size, **arrays)
         self._tables = dict(arrays)
 
     @property
@@ -109,6 +103,33 @@ class BackoffLanguageModel(CountedLanguageModel):
         for word in ngram[1:]:
             found = int(extension(tables["words"], tables["starts"], found, word)) if found >= 0 else -1
         return found
+
+
+def _check_tables(
+    vocab_size: int,
+    levels: np.ndarray,
+    words: np.ndarray,
+    starts: np.ndarray,
+    log_probs: np.ndarray,
+    log_backoffs: np.ndarray,
+) -> None:
+    """Raise ValueError unless the tables are a trie: compiled look-ups trust every number in them."""
+    if len(levels) < 2 or levels[0] != 0 or (np.diff(levels) < 0).any() or levels[-1] != len(words):
+        raise ValueError(f"{len(words)} n-grams contradict {levels[:8].tolist()}")
+    if levels[1] != vocab_size:
+        raise ValueError(f"{levels[1]} single words, but the vocabulary has {vocab_size}")
+    total, lower = len(words), int(levels[-2])
+    if len(log_backoffs) != lower or len(starts) != lower + 1:
+        raise ValueError(f"{total} n-grams, {lower} of them below the highest order, contradict {levels.tolist()}")
+    if len(log_probs) != total:
+        raise ValueError(f"{len(log_probs)} probabilities for {total} n-grams")
+    if (starts[levels[:-1]] != levels[1:]).any() or (starts[1:] < starts[:-1]).any():
+        raise ValueError("starts: the extensions of the n-grams do not lie one after the other, order by order")
+    if words.min() < 0 or words.max() >= vocab_size:
+        raise ValueError(f"words: ids {words.min()} … {words.max()}; the vocabulary has 0 … {vocab_size - 1}")
+    for name, values in (("log_probs", log_probs), ("log_backoffs", log_backoffs)):
+        if len(values) and not values.max() < np.inf:  # NaN is not below it either; −∞ is the logarithm of 0
+            raise ValueError(f"{name}: a number is not the logarithm of one")
 
 
 @njit()

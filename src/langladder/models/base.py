@@ -16,7 +16,7 @@ import torch
 
 from langladder import artefacts, schema
 from langladder.errors import InputError
-from langladder.models.saving import ARRAYS, read_description, write_model
+from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 
@@ -83,12 +83,18 @@ class LanguageModel(ABC):
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
         saved = read_description(folder, cls, ["vocab_size"], "language model")
-        model: Self = saved.kind(saved.config, *saved.sizes)
-        arrays = model._read_arrays(Path(folder) / ARRAYS)
+        model: Self = saved.kind._filled(saved, Path(folder))
+        return model
+
+    @classmethod
+    def _filled(cls, saved: Saved, folder: Path) -> Self:
+        """The model of this class that `folder` holds."""
+        model = cls(saved.config, *saved.sizes)
+        arrays = cls._read_arrays(folder / ARRAYS)
         try:
             model.set_arrays(arrays)
         except ValueError as error:
-            raise InputError(f"{folder}: the arrays do not fit the configuration ({error})") from error
+            raise InputError(f"{folder / ARRAYS}: the arrays do not fit config.json ({error})") from error
         return model
 
 

@@ -51,7 +51,7 @@ class ConvolutionalConfig(schema.Config):
     kernel: int = Field(default=3, ge=1, le=63)
     """k, odd: an encoder position sees (k − 1)/2 neighbours on either side a block."""
     positions: Positions = "learned"
-    max_length: int = Field(default=512, ge=2)
+    max_length: int = Field(default=512, ge=2, le=65_536)
     """Rows of a learned table of positions."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     tied: bool = True

@@ -19,10 +19,10 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from langladder import artefacts, schema
-from langladder.errors import InputError
-from langladder.models.saving import ARRAYS, read_description, write_model
+from langladder import schema
+from langladder.models.saving import read_description, write_model
 from langladder.models.seq2seq import begin_by_remembering
+from langladder.models.weights import load_network, own_tensors
 from langladder.nn.dropout import Dropout
 
 BLANK = 0
@@ -91,7 +91,7 @@ class CTCRecognizer(nn.Module):
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically."""
         sizes = dict(zip(SIZES, (self.dimensions, self.labels), strict=True))
-        arrays = {name: parameter.detach().cpu().numpy() for name, parameter in self.named_parameters()}
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
         write_model(folder, self, self.config, sizes, arrays)
 
     @classmethod
@@ -102,10 +102,5 @@ class CTCRecognizer(nn.Module):
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
         saved = read_description(folder, cls, SIZES, "recogniser")
-        model: Self = saved.kind(saved.config, *saved.sizes)
-        arrays = artefacts.read_arrays(Path(folder) / ARRAYS)
-        try:
-            model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-        except RuntimeError as error:
-            raise InputError(f"{folder}: the arrays do not fit the configuration ({error})") from error
+        model: Self = load_network(saved, folder)
         return model.eval()

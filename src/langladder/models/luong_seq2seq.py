@@ -46,7 +46,7 @@ class LuongConfig(schema.Config):
     """L, of encoder and decoder alike."""
     bidirectional: bool = True
     score: Score = "general"
-    attention_width: int = Field(default=128, ge=1)
+    attention_width: int = Field(default=128, ge=1, le=8192)
     """A: the hidden layer of the scores additive and concat."""
     window: int | None = Field(default=None, ge=1)
     """D of local attention; null = global."""

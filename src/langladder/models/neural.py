@@ -12,7 +12,8 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C con
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from torch import nn
 from langladder import schema
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel, check_tokens, kept_rows, predicted
+from langladder.models.saving import Saved
+from langladder.models.weights import load_network, own_tensors
 from langladder.nn.output import OutputLayer
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
@@ -153,11 +156,11 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Parameters and persistent buffers; a shared (tied) one appears once, under its first name."""
-        return {name: tensor.detach().cpu().numpy() for name, tensor in self._own_tensors().items()}
+        return {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy the arrays into the network. Raises ValueError when names or shapes differ."""
-        own = self._own_tensors()
+        own = own_tensors(self)
         if own.keys() != arrays.keys():
             raise ValueError(f"names differ: {sorted(own.keys() ^ arrays.keys())}")
         for name, tensor in own.items():
@@ -166,18 +169,14 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
         # not strict, because a shared tensor is named once here and twice in the network
         self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()}, strict=False)
 
+    @classmethod
+    def _filled(cls, saved: Saved, folder: Path) -> Self:
+        network: Self = load_network(saved, folder)
+        return network
+
     def number_of_parameters(self) -> int:
         """Parameters, shared ones counted once; without buffers such as word counts, which nothing learns."""
         return sum(parameter.numel() for parameter in self.parameters())
-
-    def _own_tensors(self) -> dict[str, torch.Tensor]:
-        seen: set[int] = set()
-        own = {}
-        for name, tensor in self.state_dict(keep_vars=True).items():
-            if id(tensor) not in seen:
-                seen.add(id(tensor))
-                own[name] = tensor
-        return own
 
 
 def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ classes of this package are ever built from it.
 """
 
 from collections.abc import Mapping, Sequence
+from inspect import isabstract
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from langladder import artefacts, schema
 from langladder.errors import InputError
 
 ARRAYS = "model.safetensors"
+MOST_IDS = 2**31 - 1  # tokens are stored as int32
 
 
 class Saved(NamedTuple):
@@ -52,13 +54,33 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     """
     path = Path(folder) / "config.json"
     description = artefacts.read_json(path)
+    if not isinstance(description, dict):
+        raise InputError(f"{path}: not a saved {what} (a {type(description).__name__}, not an object)")
     missing = {"format", "_target_", "config", *sizes} - set(description)
     if missing:
         raise InputError(f"{path}: not a saved {what} (lacks {', '.join(sorted(missing))})")
     if description["format"] != artefacts.FORMAT_VERSION:
-        raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
-    kind = schema.locate(description["_target_"])
-    if not (isinstance(kind, type) and issubclass(kind, wanted)):
+        raise InputError(
+            f"{path}: format {str(description['format'])[:40]}; this version reads {artefacts.FORMAT_VERSION}"
+        )
+    kind = located(path, description["_target_"])
+    if not issubclass(kind, wanted) or isabstract(kind):
         raise InputError(f"{path}: holds a {description['_target_']}, not a {wanted.__name__}")
-    config = kind.Config.model_validate(description["config"])  # type: ignore[attr-defined]
-    return Saved(kind, config, [description[name] for name in sizes])
+    config = schema.checked(kind.Config, description["config"], f"{path}: config")  # type: ignore[attr-defined]
+    return Saved(kind, config, [_size(path, name, description[name]) for name in sizes])
+
+
+def located(path: Path, target: str) -> type:
+    """The class that a file names. Raises InputError, naming the file, where it may not or there is none such."""
+    try:
+        kind: type = schema.locate(target)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return kind
+
+
+def _size(path: Path, name: str, size: object) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_IDS:
+        shown = size if isinstance(size, float) else f"a {type(size).__name__}" if not isinstance(size, int) else "it"
+        raise InputError(f"{path}: {name}: {shown} is not a whole number from 1 to {MOST_IDS:,}")
+    return size

@@ -54,7 +54,7 @@ class TransformerConfig(schema.Config):
     dropout: float = Field(default=0.1, ge=0, lt=1)
     norm: Literal["post", "pre"] = "post"
     positions: Positions = "sinusoidal"
-    max_length: int = Field(default=512, ge=2)
+    max_length: int = Field(default=512, ge=2, le=65_536)
     """Rows of a learned table of positions."""
     scale_scores: bool = True
     """Whether attention divides its scores by √d."""

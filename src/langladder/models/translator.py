@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-import numpy as np
 import torch
 from torch import nn
 
-from langladder import artefacts, schema
-from langladder.errors import InputError
+from langladder import schema
 from langladder.models.base import kept_rows
-from langladder.models.saving import ARRAYS, read_description, write_model
+from langladder.models.saving import read_description, write_model
+from langladder.models.weights import load_network, own_tensors
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.specials import PAD
 
@@ -130,7 +129,7 @@ class Translator(nn.Module, ABC):
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
         sizes = dict(zip(SIZES, (self.source_vocab_size, self.target_vocab_size), strict=True))
-        arrays = {name: parameter.detach().cpu().numpy() for name, parameter in self.named_parameters()}
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
         write_model(folder, self, self.config, sizes, arrays)
 
     @classmethod
@@ -141,17 +140,5 @@ class Translator(nn.Module, ABC):
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
         saved = read_description(folder, cls, SIZES, "translator")
-        model: Self = saved.kind(saved.config, *saved.sizes)
-        model._copy(artefacts.read_arrays(Path(folder) / ARRAYS), folder)
+        model: Self = load_network(saved, folder)
         return model.eval()
-
-    @torch.no_grad()
-    def _copy(self, arrays: dict[str, np.ndarray], folder: Path) -> None:
-        own = dict(self.named_parameters())
-        wrong = sorted(own.keys() ^ arrays.keys()) or [
-            name for name, parameter in own.items() if tuple(parameter.shape) != arrays[name].shape
-        ]
-        if wrong:
-            raise InputError(f"{folder}: the arrays do not fit the configuration ({', '.join(wrong)})")
-        for name, parameter in own.items():
-            parameter.copy_(torch.from_numpy(arrays[name]))

@@ -1,0 +1,71 @@
+"""The arrays of a network: which they are, and a saved network built and filled with them.
+
+A folder from elsewhere may say anything, so nothing is built to its word alone: the network is first laid out on
+torch's `meta` device, where tensors have shapes and no memory, and compared with the head of `model.safetensors`. The
+real one then takes as much memory as that file has bytes.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from langladder import artefacts
+from langladder.errors import InputError
+from langladder.models.saving import ARRAYS, Saved
+
+SHOWN = 4  # misfits that a message names
+_NAMES = {torch.float32: "F32", torch.int64: "I64", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
+
+
+def own_tensors(network: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and persistent buffers; a shared (tied) one once, under its first name."""
+    seen: set[int] = set()
+    own = {}
+    for name, tensor in network.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            own[name] = tensor
+    return own
+
+
+def load_network(saved: Saved, folder: Path) -> Any:
+    """Build the network that `folder` describes, with the arrays that it holds.
+
+    Raises:
+        InputError: the arrays are missing, damaged, not finite, or not those that the description asks for.
+    """
+    path = Path(folder) / ARRAYS
+    facts = artefacts.read_array_facts(path)
+    try:
+        with torch.device("meta"):
+            plan = own_tensors(saved.kind(saved.config, *saved.sizes))
+    except (RuntimeError, ValueError, OverflowError) as error:  # sizes without sense together
+        raise InputError(f"{path.parent / 'config.json'}: makes no network ({str(error).splitlines()[0]})") from error
+    if wrong := _misfits(plan, facts):
+        more = f", and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+        raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong[:SHOWN])}{more})")
+    network = saved.kind(saved.config, *saved.sizes)
+    values = {name: torch.from_numpy(array) for name, array in artefacts.read_arrays(path).items()}
+    for name, tensor in values.items():
+        # one pass: a sum is finite unless a number is not, or the numbers are large beyond all use
+        if tensor.is_floating_point() and not tensor.sum().isfinite() and not tensor.isfinite().all():
+            raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
+    # not strict, because a shared tensor is named once here and twice in the network
+    network.load_state_dict(values, strict=False)
+    return network
+
+
+def _misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts]) -> list[str]:
+    wrong = [f"lacks {name[:100]}" for name in plan if name not in facts]
+    wrong += [f"has {name[:100]}, which is not asked for" for name in facts if name not in plan]
+    for name, tensor in plan.items():
+        if name not in facts:
+            continue
+        dtype, shape = facts[name]
+        if shape != tuple(tensor.shape):
+            wrong.append(f"{name} has shape {shape}, expected {tuple(tensor.shape)}")
+        elif dtype != _NAMES[tensor.dtype]:
+            wrong.append(f"{name} is {dtype}, expected {_NAMES[tensor.dtype]}")
+    return wrong
