@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
+from langladder.atomic import STAGE, atomic_folder
 from langladder.text.clean_pairs import clean_parallel
 from langladder.text.cleaning import clean_text
 from pipeline.support.stage import stage
@@ -13,7 +14,8 @@ from pipeline.support.stage import stage
 def main(job: Any, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, out / "data" / "clean" / job.side
     clean = clean_text if job.side == "text" else clean_parallel
-    report = clean(raw, folder, job.clean, job.seed)
+    with atomic_folder(folder, STAGE) as temporary:
+        report = clean(raw, temporary, job.clean, job.seed)
     write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
     unit = "lines" if job.side == "text" else "pairs"
     kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())

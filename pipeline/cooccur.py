@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import atomic, write_json
+from langladder.artefacts import write_json
+from langladder.atomic import STAGE, atomic_folder
 from langladder.counts.cooccurrence import count_cooccurrence, count_term_document, save_counts
 from langladder.embeddings.method import WordCorpus
 from pipeline.support.stage import stage
@@ -16,8 +17,7 @@ def main(job: Any, out: Path) -> None:
     term_term = count_cooccurrence(ids, corpus.stream.offsets, size, job.cooccurrence)
     term_document = count_term_document(ids, bounds, size)
     folder = out / "data" / "cooccurrence"
-    with atomic(folder) as temporary:
-        temporary.mkdir()
+    with atomic_folder(folder, STAGE) as temporary:
         save_counts(temporary / "term_term.safetensors", term_term)
         save_counts(temporary / "term_document.safetensors", term_document)
     figures = {

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import atomic, write_json
+from langladder.artefacts import write_json
+from langladder.atomic import STAGE, atomic_folder
 from langladder.corpora import microworld
 from langladder.text import hub, readers
 from langladder.text.tables import write_table
@@ -35,8 +36,7 @@ READ: dict[tuple[str, str], Callable[[Any, Path], dict[str, Any]]] = {
 @stage
 def main(job: Any, out: Path) -> None:
     folder = out / "data" / "raw" / job.side
-    with atomic(folder) as temporary:
-        temporary.mkdir()
+    with atomic_folder(folder, STAGE) as temporary:
         if job.corpus.kind == "microworld":
             facts = make_microworld(job.side, job.corpus.source, temporary)
         else:

@@ -45,15 +45,15 @@ def main(job: Any, out: Path) -> None:
     with work("embedding", "embed", job, {"words": WORDS}) as open_work:
         fitted, cost = fit(WordCorpus.open(WORDS), job, open_work)
         vectors = postprocess(fitted.vectors, job.embedding.after.steps)
-        folder = out / "models" / "embedding" / name
-        vectors.save(folder)
-        open_work.write_provenance(folder)
+        place = out / "models" / "embedding" / name
+        with open_work.artefact(place) as folder:
+            vectors.save(folder)
         write_curve(out / "curves" / "embedding" / f"{name}.csv", fitted.curve)
         figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         figures["bytes_per_word"] = round(vectors.bytes_per_word)
         write_json(out / "metrics" / "embed" / f"{name}.json", figures)
         open_work.run.metrics(figures | cost)
-    print(f"embed {name}: {len(vectors):,} words × {figures['dimension']} in {cost['seconds']:.0f} s → {folder}")
+    print(f"embed {name}: {len(vectors):,} words × {figures['dimension']} in {cost['seconds']:.0f} s → {place}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from pathlib import Path
 import yaml
 from hydra import initialize_config_dir
 
-from langladder.artefacts import atomic, write_text
+from langladder.artefacts import write_text
+from langladder.atomic import STAGE, atomic_folder
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.support import choices
@@ -28,7 +29,7 @@ def main() -> None:
         chosen = choices.load_choices()
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             resolved = resolve(chosen)
-        with atomic(Path("resolved")) as folder:
+        with atomic_folder(Path("resolved"), STAGE) as folder:
             for job, values in resolved.items():
                 text = yaml.safe_dump(
                     {"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import atomic, write_json
+from langladder.artefacts import write_json
+from langladder.atomic import STAGE, atomic_folder
 from langladder.text.encoding import TableLines, encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.sizes import text_size
 from langladder.text.tables import SPLITS
@@ -36,8 +37,7 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
 @stage
 def main(job: Any, out: Path) -> None:
     folder = out / "data" / "tokens" / job.side
-    with atomic(folder) as temporary:
-        temporary.mkdir()
+    with atomic_folder(folder, STAGE) as temporary:
         make = tokenize_text if job.side == "text" else tokenize_pairs
         report = make(job, Path("data/clean") / job.side, temporary)
     write_json(out / "metrics" / "tokenize" / f"{job.side}.json", report)

@@ -59,10 +59,10 @@ def main(job: Any, out: Path) -> None:
         model = locate(job.lm.target)(job.lm.model, tokenizer.vocab_size)
         curve, cost = fit(model, tokenizer, job, open_work)
 
-        folder = out / "models" / "lm" / job.lm.name
-        model.save(folder)
-        shutil.copy(TOKENS / "tokenizer.json", folder / "tokenizer.json")
-        open_work.write_provenance(folder)
+        place = out / "models" / "lm" / job.lm.name
+        with open_work.artefact(place) as folder:
+            model.save(folder)
+            shutil.copy(TOKENS / "tokenizer.json", folder)
         write_curve(out / "curves" / "lm" / f"{job.lm.name}.csv", curve)
 
         sizes = read_json(TOKENS / "sizes.json")["validation"]
@@ -73,7 +73,7 @@ def main(job: Any, out: Path) -> None:
         open_work.run.metrics(figures | cost)
     perplexity = figures["validation_perplexity_per_word"]
     shown = show(perplexity, ".2f")
-    print(f"train_lm {job.lm.name}: {cost['seconds']:.0f} s, validation perplexity {shown} a word → {folder}")
+    print(f"train_lm {job.lm.name}: {cost['seconds']:.0f} s, validation perplexity {shown} a word → {place}")
 
 
 if __name__ == "__main__":

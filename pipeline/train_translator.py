@@ -12,7 +12,7 @@ from langladder.schema import locate
 from langladder.tasks.translation import train_translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tokenizers import Tokenizer
-from pipeline.support.outputs import write_curve
+from pipeline.support.outputs import shown, write_curve
 from pipeline.support.stage import stage
 from pipeline.support.work import work
 
@@ -38,17 +38,18 @@ def main(job: Any, out: Path) -> None:
             bleu_tokenize=bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize,
             logger=open_work.run.lightning_logger(),
         )
-        folder = out / "models" / "translator" / name
-        model.save(folder)
-        for side in ("source", "target"):
-            shutil.copy(TOKENS / f"{side}.json", folder / f"{side}.json")
-        open_work.write_provenance(folder)
+        place = out / "models" / "translator" / name
+        with open_work.artefact(place) as folder:
+            model.save(folder)
+            for side in ("source", "target"):
+                shutil.copy(TOKENS / f"{side}.json", folder)
         write_curve(out / "curves" / "translator" / f"{name}.csv", result.curve)
         figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss}
         write_json(out / "metrics" / "train_translator" / f"{name}.json", figures)
         cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
         open_work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
-    print(f"train_translator {name}: {result.seconds:.0f} s, validation loss {result.best_validation_loss} → {folder}")
+    loss = shown(result.best_validation_loss)
+    print(f"train_translator {name}: {result.seconds:.0f} s, validation loss {loss} → {place}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import atomic, write_json
+from langladder.artefacts import write_json
+from langladder.atomic import STAGE, atomic_folder
 from langladder.text.vocabulary import encode_words
 from pipeline.support.stage import stage
 
@@ -11,8 +12,7 @@ from pipeline.support.stage import stage
 @stage
 def main(job: Any, out: Path) -> None:
     folder = out / "data" / "words"
-    with atomic(folder) as temporary:
-        temporary.mkdir()
+    with atomic_folder(folder, STAGE) as temporary:
         figures = encode_words(Path("data/clean/text"), job.words, temporary)
     write_json(out / "metrics" / "vocab.json", figures)
     print(f"vocab: {figures['types']:,} words cover {figures['coverage']:.1%} of the training text → {folder}")

@@ -8,6 +8,11 @@ from typing import Any
 from langladder.artefacts import write_text
 
 
+def shown(figure: float | None) -> str:
+    """A figure in a line of progress; none (nothing was measured) is a dash."""
+    return "–" if figure is None else f"{figure:.4f}"
+
+
 def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:
     """A learning curve as CSV (step, train_loss, validation_loss, lr, what else there is); no steps, a header alone."""
     buffer = io.StringIO()

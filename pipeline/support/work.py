@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
+from langladder.atomic import STAGE, atomic_folder
 from langladder.models.model_card import model_card
 from pipeline.support import tracking
 from pipeline.support.fingerprint import digest, fingerprint, home
@@ -22,10 +23,16 @@ class Work:
     checkpoints: Path
     run: tracking.Tracked
 
-    def write_provenance(self, folder: Path) -> None:
-        """Into a model's folder: what it was made from, and with which settings; and its card. No times, no run ids."""
-        write_json(folder / "provenance.json", self.provenance)
-        write_text(folder / "README.md", model_card(folder))
+    @contextmanager
+    def artefact(self, place: Path) -> Iterator[Path]:
+        """A temporary folder for a model and what belongs to it; it stands in its place when it is whole, not before.
+
+        What it was made from, with which settings, and its card are added here. No times, no run ids.
+        """
+        with atomic_folder(place, STAGE) as folder:
+            yield folder
+            write_json(folder / "provenance.json", self.provenance)
+            write_text(folder / "README.md", model_card(folder))
 
 
 @contextmanager

@@ -1,62 +1,24 @@
-"""Writing that leaves nothing half-written, in formats that hold no code: JSON, safetensors, Arrow.
+"""Files in formats that hold no code, JSON and safetensors; every one is written whole or not at all (see `atomic`)."""
 
-Every writer makes a temporary sibling and renames it, so a reader sees the old file or the new one, never a part.
-"""
-
-import errno
 import json
 import math
 import os
-import shutil
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 FORMAT_VERSION = 1
 
 
-@contextmanager
-def atomic(path: Path) -> Iterator[Path]:
-    """A temporary sibling of `path` to write (a file or a folder); renamed to `path` when the block succeeds.
-
-    On any error the temporary is removed and `path` is as it was.
-
-    Raises:
-        InputError: the disk is full (names the path and what is left).
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
-    _remove(temporary)
-    try:
-        yield temporary
-        if path.is_dir():
-            _remove(path)
-        temporary.replace(path)
-    except BaseException as error:
-        _remove(temporary)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            free = shutil.disk_usage(path.parent).free
-            raise InputError(f"{path}: the disk is full ({free:,} bytes free); nothing was written") from error
-        raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically, with \\n line ends on every system."""
-    with atomic(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -115,12 +77,12 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write named arrays as one safetensors file, atomically; same arrays, same bytes."""
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: dict[str, str] | None = None) -> None:
+    """Write named arrays as one safetensors file, atomically; same arrays, same bytes. `about`: for its header."""
     from safetensors.numpy import save_file
 
-    with atomic(path) as temporary:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary)
+    with atomic_file(path) as temporary:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, about)
 
 
 class ArrayFacts(NamedTuple):

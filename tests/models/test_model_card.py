@@ -78,11 +78,11 @@ def test_card_of_every_kind_of_model(tmp_path: Path, kind: str) -> None:
 
 def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
     """Through the pipeline's own door; the same folder gives the same card, which names no place of this machine."""
-    n_gram(tmp_path / "model")
     job = {"name": "kneser_ney", "title": "Kneser-Ney", "training": None}
     provenance = {"fingerprint": "ab12", "inputs": {"tokens": "cd34"}, "settings": {"seed": 5, "code": "ef", "lm": job}}
     open_work = Work("ab12", provenance, tmp_path / "checkpoints", run=None)  # type: ignore[arg-type]
-    open_work.write_provenance(tmp_path / "model")
+    with open_work.artefact(tmp_path / "model") as folder:
+        n_gram(folder)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     for line in ("# Kneser-Ney\n", "| rung | kneser_ney |", "| seed | 5 |", "| input `tokens` | cd34 |"):
         assert line in card, line

@@ -54,14 +54,15 @@ def test_train_and_judge(make: Any, tmp_path: Path) -> None:
     for run in ("one", "two"):  # the same seed, the same bytes
         task: SequenceTask = make()
         training = type(task).Training.model_validate(TRAINING)
-        result, parameters = task.train(training, folder=tmp_path / run, work=tmp_path / f"{run} work")
-        assert result.steps == 12 and parameters > 1000
+        result, model = task.train(training, work=tmp_path / f"{run} work")
+        task.save(model, tmp_path / run)
+        assert result.steps == 12 and model.number_of_parameters() > 1000
         assert [row["step"] for row in result.curve] == [3, 6, 9, 12]
         assert result.curve[-1]["train_loss"] < result.curve[0]["train_loss"]  # type: ignore[operator]
         files.append((tmp_path / run / "model.safetensors").read_bytes())
         pages.append(evaluate_sequence(make(), tmp_path / run, beam=3))  # the judge makes the data again
     assert files[0] == files[1] and pages[0] == pages[1]
-    assert pages[0]["parameters"] == parameters
+    assert pages[0]["parameters"] == model.number_of_parameters()
     assert pages[0]["scores"]["sentences"] == len(make().data()["test"])
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from langladder.cli.convert import FORMATS, refuse_to_destroy
+from langladder.cli.convert import FORMATS, folder_of
+from langladder.cli.out import claim, overwrite_option, to
 from langladder.cli.output import json_option, print_json, print_table, vectors_argument
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def audit(vectors: str, lists: Path, weat: Path | None, components: int, as_json
 @click.argument("lists", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
-@click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+@overwrite_option
 @_audit_options
 @json_option
 def debias(
@@ -108,9 +109,10 @@ def debias(
     from langladder.embeddings.files import format_of, write_vectors
 
     chosen = format or format_of(out)
-    refuse_to_destroy(out, overwrite)
+    place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen))
     debiased, found = _debias(vectors, lists, weat, components)
-    write_vectors(debiased, out, chosen)
+    with to(place) as path:
+        write_vectors(debiased, path, chosen)
     if as_json:
         print_json(found | {"out": str(out), "format": chosen})
         return

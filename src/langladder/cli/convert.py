@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from langladder.cli.out import claim, overwrite_option, tell, to
 from langladder.cli.output import json_option, print_json, vectors_argument
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
+    from langladder.atomic import Owner
     from langladder.embeddings.base import WordVectors
     from langladder.embeddings.files import Format
 
 FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
-_OURS = ({"words.json", "vectors.safetensors"}, {"vectors.tsv", "metadata.tsv"})  # what a folder of vectors holds
 
 
 @click.command()
@@ -22,7 +23,7 @@ _OURS = ({"words.json", "vectors.safetensors"}, {"vectors.tsv", "metadata.tsv"})
 @click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
 @click.option("--top", type=click.IntRange(min=1), help="Keep the first (most frequent) so many words.")
 @click.option("--vocabulary", type=click.Path(path_type=Path), help="Words to read from a model: a vocabulary.json.")
-@click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+@overwrite_option
 @json_option
 def convert(
     vectors: str,
@@ -36,7 +37,8 @@ def convert(
     """Write word vectors in another format.
 
     OUT's name says which: x.vec or x.txt is word2vec text, x.bin word2vec binary, x.glove GloVe text (all also .gz); a
-    name without a dot is a folder of safetensors. --to projector writes a folder for TensorBoard's projector.
+    name without a dot is a folder of safetensors; - is the standard output (with --to). --to projector writes a folder
+    for TensorBoard's projector.
 
     Of a language model, the words that are one token are taken, or with --vocabulary all words of a vocabulary, where
     a word of several tokens has the mean of their vectors.
@@ -49,16 +51,25 @@ def convert(
     from langladder.embeddings.files import format_of, read_vectors, write_vectors
 
     chosen = format or format_of(out)
-    refuse_to_destroy(out, overwrite)
+    place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen))
     known = read_vectors(vectors) if vocabulary is None else _from_model(Path(vectors), vocabulary)
     if top is not None:
         known = _first(known, top)
-    write_vectors(known, out, chosen)
+    with to(place) as path:
+        write_vectors(known, path, chosen)
     words, dimension = len(known), int(known.matrix.shape[1])
     if as_json:
         print_json({"out": str(out), "format": chosen, "words": words, "dimension": dimension})
     else:
-        click.echo(f"{words:,} words × {dimension} → {out} ({chosen})")
+        tell(place, f"{words:,} words × {dimension} → {out} ({chosen})")
+
+
+def folder_of(format: "Format") -> "Owner | None":
+    """The sort of folder that a format is; None for one that is a file."""
+    from langladder.embeddings.base import VECTORS
+    from langladder.embeddings.projector import PROJECTOR
+
+    return {"safetensors": VECTORS, "projector": PROJECTOR}.get(format)
 
 
 def _first(vectors: "WordVectors", top: int) -> "WordVectors":
@@ -75,13 +86,3 @@ def _from_model(folder: Path, vocabulary: Path) -> "WordVectors":
     from langladder.text.vocabulary import Vocabulary
 
     return input_embedding(folder, Vocabulary.load(vocabulary))
-
-
-def refuse_to_destroy(out: Path, overwrite: bool) -> None:
-    """A file is replaced if asked to; a folder only if it holds word vectors and nothing that a model needs."""
-    if not out.exists():
-        return
-    if not overwrite:
-        raise InputError(f"{out}: exists already; give --overwrite to replace it")
-    if out.is_dir() and not any(names <= {file.name for file in out.iterdir()} for names in _OURS):
-        raise InputError(f"{out}: a folder that holds no word vectors is not replaced; name another")

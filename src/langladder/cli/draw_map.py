@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json, vectors_argument
 from langladder.cli.words import find
 from langladder.errors import InputError
@@ -24,6 +25,7 @@ SHOWN = 100  # words, where none are named
 @click.option("--method", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True)
 @click.option("--perplexity", type=float, help="Of t-SNE [default: 30, or less for few words].")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of t-SNE.")
+@overwrite_option
 @json_option
 def draw_map(
     vectors: str,
@@ -34,6 +36,7 @@ def draw_map(
     method: "Method",
     perplexity: float | None,
     seed: int,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Draw words on a plane.
@@ -48,7 +51,9 @@ def draw_map(
       langladder map vectors.bin words.html --words animals.tsv --method tsne
     """
     if out.suffix not in (".svg", ".html"):
-        raise InputError(f"{out}: a map is written as .svg or .html")
+        wanted = "a map is written as .svg or .html, and its name stands between VECTORS and the words"
+        raise InputError(f"{out}: {wanted}")
+    place = claim(out, overwrite, [vectors, file])
     from langladder.embeddings.files import read_vectors
     from langladder.evaluation.flat_map import flat_map
 
@@ -59,7 +64,7 @@ def draw_map(
     if top is not None or not groups:
         groups = dict.fromkeys(known.words[: top or SHOWN], "") | groups
     found = flat_map(known, list(groups), method, perplexity=perplexity, seed=seed)
-    caption = _draw(out, found, groups, vectors, method)
+    caption = _draw(place, found, groups, vectors, method)
     if as_json:
         points = zip(found.words, found.points.tolist(), strict=True)
         places = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]

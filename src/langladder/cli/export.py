@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from langladder.atomic import Owner
 from langladder.cli.language_models import read_rung
+from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
 
@@ -17,7 +19,19 @@ if TYPE_CHECKING:
     from langladder.text.tokenizers import Tokenizer
 
 Format = Literal["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]
+MARK = "Exported by langladder as "  # the last line of an export's README.md
 LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
+
+
+def _is_export(folder: Path) -> bool:
+    card = folder / "README.md"
+    last = card.read_text(encoding="utf-8", errors="replace").rstrip().rpartition("\n")[2] if card.is_file() else ""
+    return last.startswith(MARK)
+
+
+_TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "source.json", "target.json", "target/tokenizer*.json")
+_NETWORKS = ("config.json", "generation_config.json", "model.*", "encoder.onnx*", "decoder_step.onnx*")
+EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, *_NETWORKS), _is_export)
 
 
 @click.command()
@@ -30,17 +44,24 @@ LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not
     help="The format [default: the first that fits the model].",
 )
 @click.option("--scores", type=click.Path(path_type=Path), help="Figures for the model card, as JSON.")
+@click.option("--words", is_flag=True, help="arpa: in whole words or not at all (see below).")
+@overwrite_option
 @json_option
-def export(model: Path, out: Path, format: Format | None, scores: Path | None, as_json: bool) -> None:
-    """Write MODEL into the new folder OUT for other tools, with a model card (README.md).
+def export(
+    model: Path, out: Path, format: Format | None, scores: Path | None, words: bool, overwrite: bool, as_json: bool
+) -> None:
+    """Write MODEL into the folder OUT for other tools, with a model card (README.md).
 
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel: config.json, model.safetensors, tokenizer.json
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
-      arpa         an n-gram model, for KenLM and SRILM: model.arpa
+      arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
       torch        a Transformer, for torch.nn.Transformer: config.json, model.safetensors, source.json, target.json
       marian       a Transformer, for Hugging Face's MarianMTModel
       onnx         a recurrent model (model.onnx) or a Transformer (encoder.onnx, decoder_step.onnx)
+
+    An ARPA file holds the model's tokens. They are words, and KenLM reads plain text, where the model was trained with
+    `tokenizer: word`; else README.md shows how text is cut for it, and --words is refused.
 
     \b
     Examples:
@@ -48,24 +69,40 @@ def export(model: Path, out: Path, format: Format | None, scores: Path | None, a
       langladder export models/lm/kneser_ney exported/kneser_ney --to arpa
       langladder export models/translator/transformer exported/transformer --to marian
     """
-    if out.exists():
-        raise InputError(f"{out}: exists already; name a new folder")
+    place = claim(out, overwrite, [model, scores], EXPORT)
     saved, tokenizers = _read(model)
     chosen = _choose(saved, model, format)
-    from langladder.artefacts import atomic, read_json, write_text
+    if words:
+        _check_words(tokenizers[0], model, chosen)
+    from langladder.artefacts import read_json, write_text
+    from langladder.atomic import atomic_folder
     from langladder.models.model_card import model_card
     from langladder.models.transformer import Transformer
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
-    kind = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else chosen
+    kind: str = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else chosen
+    if chosen == "arpa" and tokenizers[0].kind != "word":
+        kind = "arpa_tokens"
     card = model_card(model, figures, kind=kind, name=LOADED.get(chosen, "."))
-    with atomic(out) as temporary:
+    with atomic_folder(place, EXPORT) as temporary:
         _write(saved, tokenizers, temporary, chosen)
-        write_text(temporary / "README.md", card)
+        write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")
+    files = sorted(file.name for file in place.iterdir())
     if as_json:
-        print_json({"out": str(out), "format": chosen, "files": sorted(file.name for file in out.iterdir())})
+        print_json({"out": str(out), "format": chosen, "files": files})
     else:
-        click.echo(f"{model.name} → {out} ({chosen}: {', '.join(sorted(file.name for file in out.iterdir()))})")
+        click.echo(f"{model.name} → {out} ({chosen}: {', '.join(files)})")
+
+
+def _check_words(tokenizer: "Tokenizer", model: Path, format: Format) -> None:
+    if format != "arpa":
+        raise InputError(f"--words goes with --to arpa, not with {format}")
+    if tokenizer.kind != "word":
+        raise InputError(
+            f"{model}: --words: its tokens are parts of words (tokenizer {tokenizer.kind}), and no ARPA file of words "
+            "holds what it says of words of any number of parts; train it with `tokenizer: word` (params.yaml), or "
+            "export without --words: README.md shows how text is cut for KenLM"
+        )
 
 
 def _read(folder: Path) -> "tuple[LanguageModel | Translator, list[Tokenizer]]":
@@ -108,7 +145,7 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | 
 
 
 def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
-    """Write all but the card into the folder `out`, which is not there yet."""
+    """Write all but the card into the folder `out`, which is empty."""
     from langladder.models.backoff import BackoffLanguageModel
     from langladder.models.gpt import GPT
     from langladder.models.recurrent import RecurrentLM
@@ -121,7 +158,6 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
     elif isinstance(model, Transformer):
         _write_transformer(model, tokenizers, out, format)
     elif isinstance(model, RecurrentLM):
-        out.mkdir()
         tokenizers[0].save(out / "tokenizer.json")
         if format == "onnx":
             from langladder.models.export_onnx import export_onnx_recurrent
@@ -135,7 +171,7 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
         from langladder.models.arpa import write_arpa
 
         assert isinstance(model, BackoffLanguageModel)
-        out.mkdir()
+        tokenizers[0].save(out / "tokenizer.json")
         write_arpa(out / "model.arpa", model, [tokenizers[0].name(token) for token in range(model.vocab_size)])
 
 
@@ -152,7 +188,6 @@ def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out:
     else:
         from langladder.models.export_onnx import export_onnx_transformer
 
-        out.mkdir()
         export_onnx_transformer(model, out)
         source.save(out / "source.json")
         target.save(out / "target.json")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from langladder.cli.out import STDOUT, claim, overwrite_option
 from langladder.cli.output import Cell, json_option, print_json, print_table
 from langladder.errors import InputError
 
@@ -21,7 +22,7 @@ CHUNK = 512  # lines searched together: long enough to be sorted by length, shor
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
 @click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
 @click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one a line (also .gz).")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here instead of to the terminal.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here, not to the terminal.")
 @click.option("--beam", type=click.IntRange(min=1), default=5, show_default=True, help="Beam width; 1 is greedy.")
 @click.option("--alpha", type=click.FloatRange(0, 2), default=0.7, show_default=True, help="Length normalisation.")
 @click.option("--length-form", type=click.Choice(["power", "gnmt"]), default="power", show_default=True)
@@ -40,6 +41,7 @@ CHUNK = 512  # lines searched together: long enough to be sorted by length, shor
 @click.option(
     "--attention-svg", type=click.Path(path_type=Path), help="Draw that into a file (one sentence, one model)."
 )
+@overwrite_option
 @click.option("--progress/--no-progress", default=None, help="A bar  [default: where lines do not show it].")
 @json_option
 def translate(
@@ -50,6 +52,7 @@ def translate(
     out: Path | None,
     attention: bool,
     attention_svg: Path | None,
+    overwrite: bool,
     progress: bool | None,
     as_json: bool,
     **search: Any,
@@ -67,12 +70,13 @@ def translate(
     """
     if sentences and file is not None:
         raise click.UsageError("sentences and --file: give either")
+    if attention_svg is not None and (len(sentences) != 1 or others):
+        raise click.UsageError("--attention-svg draws one sentence of one model")
+    out, attention_svg = _places(out, attention_svg, overwrite, [model, *others, file])
     from langladder.cli.translators import Request
 
     request = Request.build([model, *others], attention, search)
     if attention_svg is not None:
-        if len(sentences) != 1 or others:
-            raise click.UsageError("--attention-svg draws one sentence of one model")
         request.draw(sentences[0], attention_svg)
     if not sentences and file is None and sys.stdin.isatty():
         _converse(request, as_json)
@@ -88,6 +92,18 @@ def translate(
     else:
         for answer in answers:
             _show(answer, request)
+
+
+def _places(
+    out: Path | None, picture: Path | None, overwrite: bool, reads: list[Path | None]
+) -> tuple[Path | None, Path | None]:
+    """Both places to write, where they are asked for; the standard output is None, as if --out were not given."""
+    if picture == STDOUT:
+        raise InputError("--attention-svg -: name a file")
+    text, drawing = (None if path is None else claim(path, overwrite, reads) for path in (out, picture))
+    if text is not None and drawing is not None and text.resolve() == drawing.resolve():
+        raise InputError(f"{out}: named twice, for the translations and for the picture")
+    return None if text == STDOUT else text, drawing
 
 
 def _read(file: Path | None) -> list[str]:

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags_array, issparse
 
 from langladder import artefacts
+from langladder.atomic import Owner, atomic_folder
 from langladder.counts.cooccurrence import load_counts, save_counts
 from langladder.embeddings import word2vec_format
 from langladder.errors import InputError
@@ -32,6 +33,20 @@ QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
 EPSILON = 0.001  # ε of 3CosMul
 AnalogyMethod = Literal["3cosadd", "3cosmul"]
+
+
+def _are_vectors(folder: Path) -> bool:
+    try:
+        return {"format", "words", "counts"} <= set(artefacts.read_json(folder / "words.json"))
+    except (InputError, TypeError):
+        return False
+
+
+VECTORS = Owner(
+    "word vectors that langladder saved",
+    ("vectors.safetensors", "words.json", "ngrams.safetensors", "provenance.json", "README.md"),
+    _are_vectors,
+)
 
 
 @dataclass(frozen=True)
@@ -206,8 +221,7 @@ class WordVectors:
         """Write `vectors.safetensors` (the matrix or its CSR parts) and `words.json` (the rest), atomically."""
         counts = None if self.counts is None else self.counts.tolist()
         description = {"format": artefacts.FORMAT_VERSION, "about": self.about, "words": self.words, "counts": counts}
-        with artefacts.atomic(Path(folder)) as temporary:
-            temporary.mkdir()
+        with atomic_folder(Path(folder), VECTORS) as temporary:
             if self.is_sparse:
                 save_counts(temporary / "vectors.safetensors", self.matrix.astype(np.float32))
             else:

@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 GZIP = b"\x1f\x8b"  # how every gzip file begins
@@ -51,7 +51,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
 def writing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, gzipped where its name ends in .gz, without names or times inside; atomic."""
     path = Path(path)
-    with atomic(path) as temporary, temporary.open("wb") as raw:
+    with atomic_file(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
                 yield cast(IO[bytes], file)

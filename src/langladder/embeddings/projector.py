@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from langladder.artefacts import atomic, write_text
+from langladder.artefacts import write_text
+from langladder.atomic import Owner, atomic_folder
 from langladder.embeddings.entries import check_words, decode, dense_rows, reading
 from langladder.errors import InputError
 
-VECTORS, METADATA = "vectors.tsv", "metadata.tsv"
+VECTORS, METADATA, SETTINGS = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
 _CONFIG = f'embeddings {{\n  tensor_path: "{VECTORS}"\n  metadata_path: "{METADATA}"\n}}\n'
+
+
+def _is_projector(folder: Path) -> bool:
+    path = folder / SETTINGS
+    return path.is_file() and path.read_bytes() == _CONFIG.encode()
+
+
+PROJECTOR = Owner("a projector folder that langladder wrote", (VECTORS, METADATA, SETTINGS), _is_projector)
 
 
 def write(folder: Path, words: list[str], matrix: Any, counts: np.ndarray | None = None) -> None:
@@ -27,14 +36,13 @@ def write(folder: Path, words: list[str], matrix: Any, counts: np.ndarray | None
     check_words(folder, words)
     rows = words if counts is None else [f"{word}\t{count}" for word, count in zip(words, counts, strict=True)]
     header = [] if counts is None else ["word\tcount"]
-    with atomic(Path(folder)) as temporary:
-        temporary.mkdir()
+    with atomic_folder(Path(folder), PROJECTOR) as temporary:
         numbers = "\t".join(["%.9g"] * matrix.shape[1])
         with (temporary / VECTORS).open("wb") as file:
             for vector in dense_rows(matrix):
                 file.write((numbers % tuple(vector.tolist())).encode() + b"\n")
         write_text(temporary / METADATA, "".join(f"{row}\n" for row in [*header, *rows]))
-        write_text(temporary / "projector_config.pbtxt", _CONFIG)
+        write_text(temporary / SETTINGS, _CONFIG)
 
 
 def read(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray | None]:

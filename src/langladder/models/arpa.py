@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.models.arpa_reader import ZERO, Reader, Tables, shown
 from langladder.models.backoff import BackoffLanguageModel
@@ -76,7 +76,7 @@ def write_arpa(path: Path, model: BackoffLanguageModel, tokens: Sequence[str]) -
     if len(words) != model.vocab_size or len(set(words[PAD + 1 :])) < len(words) - 1:
         raise InputError(f"{path}: {len(set(words))} different tokens for a vocabulary of {model.vocab_size} ids")
     spelt = pa.array(words, pa.large_string())
-    with atomic(Path(path)) as temporary, temporary.open("wb") as raw:
+    with atomic_file(Path(path)) as temporary, temporary.open("wb") as raw:
         if Path(path).suffix == ".gz":
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file:
                 _write(file, model, spelt)

@@ -20,7 +20,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder.artefacts import atomic, read_arrays, read_json, write_json
+from langladder.artefacts import read_arrays, read_json, write_arrays, write_json
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.models.export_tokenizer import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
@@ -43,15 +44,12 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
     Raises:
         InputError: `GPT2LMHeadModel` cannot compute this model, or the tokenizer is another model's.
     """
-    from safetensors.numpy import save_file
-
     config = _exportable(model)
     if tokenizer.vocab_size != model.vocab_size:
         raise InputError(f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {tokenizer.vocab_size}")
     arrays = {name: np.ascontiguousarray(array) for name, array in gpt2_arrays(model).items()}
-    with atomic(Path(folder)) as temporary:
-        temporary.mkdir()
-        save_file(arrays, temporary / "model.safetensors", metadata={"format": "pt"})
+    with atomic_folder(Path(folder)) as temporary:
+        write_arrays(temporary / "model.safetensors", arrays, {"format": "pt"})
         write_json(temporary / "config.json", _gpt2_config(config, model.vocab_size, "lm_head.weight" not in arrays))
         write_json(temporary / "generation_config.json", SPECIALS | {"do_sample": True})
         write_tokenizer_folder(temporary, tokenizer, length=config.context, first=[BOS])

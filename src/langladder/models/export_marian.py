@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder.artefacts import atomic, write_json
+from langladder.artefacts import write_arrays, write_json
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.models.export_tokenizer import SPECIALS, write_tokenizer_folder
 from langladder.models.transformer import Transformer
@@ -38,16 +39,13 @@ def export_marian(model: Transformer, source: Tokenizer, target: Tokenizer, fold
     Raises:
         InputError: `MarianMTModel` cannot compute this model.
     """
-    from safetensors.numpy import save_file
-
     config = model.config
     reasons = {"norm=pre": config.norm == "pre", f"positions={config.positions}": config.positions != "sinusoidal"}
     if other := [setting for setting, is_so in reasons.items() if is_so]:
         raise InputError(f"export to marian: this model has {' and '.join(other)}, which MarianMTModel cannot compute")
     arrays = {name: np.ascontiguousarray(tensor.detach().float().cpu().numpy()) for name, tensor in _weights(model)}
-    with atomic(Path(folder)) as temporary:
-        temporary.mkdir()
-        save_file(arrays, temporary / "model.safetensors", metadata={"format": "pt"})
+    with atomic_folder(Path(folder)) as temporary:
+        write_arrays(temporary / "model.safetensors", arrays, {"format": "pt"})
         write_json(temporary / "config.json", _marian_config(model))
         # min_length counts BOS; BOS and PAD are never written, as in our own search
         decoding = {"decoder_start_token_id": BOS, "bad_words_ids": [[PAD], [BOS]], "min_length": 2, "num_beams": 1}

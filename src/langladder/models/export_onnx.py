@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.transformer import Transformer
@@ -139,7 +139,7 @@ def _write(
             )
     finally:
         module.train(training)
-    with atomic(path) as temporary:
+    with atomic_file(path) as temporary:
         program.save(str(temporary))
 
 

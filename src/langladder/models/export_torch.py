@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder.artefacts import atomic, write_arrays, write_json
+from langladder.artefacts import write_arrays, write_json
+from langladder.atomic import atomic_folder
 from langladder.models.export_tokenizer import SPECIALS, write_tokenizer
 from langladder.models.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
@@ -46,8 +47,7 @@ def export_torch(model: Transformer, source: Tokenizer, target: Tokenizer, folde
     original = "source.words" if config.tie == "all" else "target.words"
     about = {"transformer": settings, "scale": model.source_embedding.scale, **SPECIALS}
     arrays = {name: tensor.detach().float().cpu().numpy() for name, tensor in _weights(model) if name not in shared}
-    with atomic(Path(folder)) as temporary:
-        temporary.mkdir()
+    with atomic_folder(Path(folder)) as temporary:
         write_arrays(temporary / "model.safetensors", {name: np.ascontiguousarray(a) for name, a in arrays.items()})
         write_json(temporary / "config.json", about | {"shared": dict.fromkeys(shared, original)})
         write_tokenizer(temporary / "source.json", source, last=[EOS])

@@ -10,6 +10,7 @@ log_probs[:, t] is log P(next | tokens up to t). The network is traced. Cells th
 Shape legend: B rows, T tokens, V vocabulary, L layers, H width, k parts of the state (1: h; 2: h and c).
 """
 
+import io
 import warnings
 from pathlib import Path
 from typing import cast
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.jit._trace import TracerWarning
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_file
 from langladder.models.recurrent import RecurrentLM
 from langladder.nn.recurrent import FusedLayer
 from langladder.text.specials import BOS
@@ -77,5 +78,7 @@ def export_torchscript(model: RecurrentLM, path: Path) -> None:
             reader = torch.jit.script(_Reader(step, stack.states, len(stack.layers), stack.width, whole))
     finally:
         model.train(training)
-    with atomic(Path(path)) as temporary:
-        cast(torch.jit.ScriptModule, reader).save(str(temporary))
+    buffer = io.BytesIO()  # where the disk is full, PyTorch's own writer ends the whole process
+    torch.jit.save(cast(torch.jit.ScriptModule, reader), buffer)
+    with atomic_file(Path(path)) as temporary:
+        temporary.write_bytes(buffer.getvalue())

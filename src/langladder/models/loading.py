@@ -70,5 +70,25 @@ while prefix[0, -1] != 3 and prefix.shape[1] < 100:
 print(prefix[0])  # ids of target.json""",
     "arpa": """import kenlm  # or SRILM, or langladder.models.arpa.read_arpa
 
-model = kenlm.Model("{folder}")""",
+model = kenlm.Model("{folder}")  # its tokens are words: it reads lines as they are in the cleaned text
+model.score("the cat sleeps .")  # log10 P, the end of the line included""",
+    "arpa_tokens": r"""import re
+
+import kenlm  # or SRILM, or langladder.models.arpa.read_arpa
+from tokenizers import Tokenizer
+
+model, tokenizer = kenlm.Model("{folder}"), Tokenizer.from_file("tokenizer.json")
+
+
+def spell(token):  # as in the file, whose words hold no white space
+    if token.lower() in ("<s>", "</s>", "<unk>"):
+        return "\\x3c" + token[1:]
+    return re.sub(r"[\\\x00-\x20\x7f]", lambda found: f"\\x{ord(found[0]):02x}", token)
+
+
+def cut(line):  # its tokens are parts of words: text is cut into them first
+    return " ".join(map(spell, tokenizer.encode(line, add_special_tokens=False).tokens))
+
+
+model.score(cut("the cat sleeps ."))  # log10 P, the end of the line included""",
 }

@@ -12,10 +12,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from langladder import artefacts, schema
+from langladder.atomic import Owner, atomic_folder
 from langladder.errors import InputError
 
 ARRAYS = "model.safetensors"
 MOST_IDS = 2**31 - 1  # tokens are stored as int32
+
+
+def _is_model(folder: Path) -> bool:
+    try:
+        return str(artefacts.read_json(folder / "config.json")["_target_"]).startswith("langladder.")
+    except (InputError, KeyError, TypeError):
+        return False
+
+
+BESIDE = (
+    "tokenizer.json",
+    "source.json",
+    "target.json",
+    "codes.json",
+    "provenance.json",
+    "README.md",
+)  # by the pipeline
+MODEL = Owner("a model that langladder saved", (ARRAYS, "config.json", *BESIDE), _is_model)
 
 
 class Saved(NamedTuple):
@@ -36,8 +55,7 @@ def write_model(
         **sizes,
         "config": config.model_dump(mode="json"),
     }
-    with artefacts.atomic(Path(folder)) as temporary:
-        temporary.mkdir()
+    with atomic_folder(Path(folder), MODEL) as temporary:
         artefacts.write_arrays(temporary / ARRAYS, arrays)
         artefacts.write_json(temporary / "config.json", description)
 

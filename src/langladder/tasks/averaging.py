@@ -36,7 +36,12 @@ class Snapshots(Callback):
 
 def snapshots(folder: Path, step: int) -> list[Path]:
     """The snapshots up to `step`, oldest first."""
-    return [path for path in sorted(folder.glob(f"*{SUFFIX}")) if int(path.name.removesuffix(SUFFIX)) <= step]
+    return [path for path in all_snapshots(folder) if int(path.name.removesuffix(SUFFIX)) <= step]
+
+
+def all_snapshots(folder: Path) -> list[Path]:
+    """All of them, oldest first; other files in the folder are not ours."""
+    return sorted(folder.glob(f"{'[0-9]' * 9}{SUFFIX}"))
 
 
 def mean_weights(paths: list[Path]) -> dict[str, torch.Tensor]:

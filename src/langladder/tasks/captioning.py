@@ -40,7 +40,7 @@ class Captioning(SequenceTask):
         """Ids of the facts and of the training words."""
         return SceneCodes.of(all_facts(self.data_config.size), [one.sentence for one in self._splits["train"]])
 
-    def train(self, training: Any, *, folder: Path, work: Path, logger: Any = None) -> "tuple[TrainingResult, int]":
+    def train(self, training: Any, *, work: Path, logger: Any = None) -> "tuple[TrainingResult, Any]":
         """See `SequenceTask.train`."""
         from langladder.tasks.translation import train_translator
 
@@ -49,6 +49,9 @@ class Captioning(SequenceTask):
         model = Captioner(self.model_config, *codes.sizes)
         train, validation = (codes.pairs(self._splits[split]) for split in ("train", "validation"))
         result = train_translator(model, train, validation, training, seed=self.seed, work=work, logger=logger)
-        model.save(folder)
-        codes.save(folder / CODES)
-        return result, model.number_of_parameters()
+        return result, model
+
+    def save(self, model: Any, folder: Path) -> None:
+        """See `SequenceTask.save`; the codes stand beside the network."""
+        super().save(model, folder)
+        self.codes().save(folder / CODES)

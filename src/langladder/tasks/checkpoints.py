@@ -14,7 +14,8 @@ from pytorch_lightning.plugins.io import CheckpointIO
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from langladder.artefacts import FORMAT_VERSION, atomic
+from langladder.artefacts import FORMAT_VERSION
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 SUFFIX = ".safetensors"
@@ -27,7 +28,7 @@ def write_checkpoint(path: Path, checkpoint: Mapping[str, Any]) -> None:
     state = _encode(dict(checkpoint), tensors, {})
     # One entry only: safetensors writes several in no fixed order.
     header = {"checkpoint": json.dumps({"format": FORMAT_VERSION, "state": state})}
-    with atomic(Path(path)) as temporary:
+    with atomic_file(Path(path)) as temporary:
         save_file(tensors, temporary, metadata=header)
 
 

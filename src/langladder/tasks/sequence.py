@@ -33,12 +33,16 @@ class SequenceTask(ABC):
         """train, validation and test."""
 
     @abstractmethod
-    def train(self, training: Any, *, folder: Path, work: Path, logger: Any = None) -> "tuple[TrainingResult, int]":
-        """Train on train, watch validation, write the model into `folder`.
+    def train(self, training: Any, *, work: Path, logger: Any = None) -> "tuple[TrainingResult, Any]":
+        """Train on train, watch validation.
 
         Args:
             work: folder of the checkpoints; an interrupted run goes on from there.
 
         Returns:
-            How training went, and the number of the network's parameters.
+            How training went, and the network.
         """
+
+    def save(self, model: Any, folder: Path) -> None:
+        """Write the network, and what it cannot be used without, into `folder`."""
+        model.save(folder)

@@ -39,7 +39,7 @@ class SpeechRecognition(SequenceTask):
         """See `SequenceTask.data`."""
         return self._splits
 
-    def train(self, training: Any, *, folder: Path, work: Path, logger: Any = None) -> "tuple[TrainingResult, int]":
+    def train(self, training: Any, *, work: Path, logger: Any = None) -> "tuple[TrainingResult, Any]":
         """See `SequenceTask.train`."""
         from langladder.tasks.ctc import train_recognizer
 
@@ -55,5 +55,4 @@ class SpeechRecognition(SequenceTask):
             work=work,
             logger=logger,
         )
-        model.save(folder)
-        return result, model.number_of_parameters()
+        return result, model

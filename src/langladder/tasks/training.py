@@ -6,7 +6,6 @@ function of (seed, step): the batch, the learning rate, and the random numbers o
 """
 
 import logging
-import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 from langladder.data.batches import StepBatches, Update
 from langladder.errors import InputError
-from langladder.tasks.averaging import Snapshots, mean_weights, snapshots
+from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
 from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
 from langladder.tasks.memory import keep_freed_memory, peak_bytes
@@ -79,7 +78,8 @@ def fit(
     with _quiet(), _reproducible():
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
         if saved is None and not config.fast_dev_run:
-            shutil.rmtree(kept, ignore_errors=True)  # of a run that was never saved
+            for old in all_snapshots(kept):  # of a run that was never saved
+                old.unlink()
         if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
             callbacks = _callbacks(module, recorder, work, bool(len(validation)))

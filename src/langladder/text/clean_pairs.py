@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text import leakage
@@ -125,8 +125,7 @@ def _without_held_out(splits: dict[str, list[Pair]], book: Book) -> list[Pair]:
 def _write(
     out_folder: Path, splits: dict[str, list[Pair]], names: list[str], book: Book, config: CleanPairsConfig
 ) -> dict[str, Any]:
-    with atomic(out_folder) as folder:
-        folder.mkdir()
+    with atomic_folder(out_folder) as folder:
         counts: dict[str, Any] = {}
         for split, pairs in splits.items():
             write_batches(folder / f"{split}.parquet", PAIRS, _tables(pairs))

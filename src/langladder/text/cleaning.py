@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text import leakage
@@ -64,8 +64,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     """
     names = present_splits(raw_folder)
     book, seen = Book(), Seen(config.duplicates)
-    with atomic(out_folder) as folder:
-        folder.mkdir()
+    with atomic_folder(out_folder) as folder:
         places: dict[str, list[tuple[float, int]]] = {}
         # Held-out text first: of two equal documents, the one in the training text goes.
         for name in sorted(names, key=("test", "validation", "train", "all").index):

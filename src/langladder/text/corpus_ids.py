@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 BATCH_TOKENS = 1 << 26  # 256 MiB of int32: what a writer holds in memory, and what one record batch holds
@@ -102,7 +102,11 @@ def _write(path: Path, names: tuple[str, ...], rows: Iterable[tuple[np.ndarray, 
     schema = pa.schema([(name, pa.list_(pa.int32())) for name in names])
     pending: list[tuple[np.ndarray, ...]] = []
     tokens = 0
-    with atomic(path) as temporary, pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+    with (
+        atomic_file(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_stream(sink, schema) as writer,
+    ):
         for row in rows:
             pending.append(row)
             tokens += max(len(column) for column in row)

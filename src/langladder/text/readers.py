@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text.chosen_files import skipped
 from langladder.text.lines import FileFacts, open_bytes, read_lines
@@ -68,8 +68,7 @@ def write_raw_text(
 ) -> dict[str, dict[str, int]]:
     """Number the documents of each split's records and write its table, the folder as a whole or not at all."""
     counts: dict[str, dict[str, int]] = {}
-    with atomic(out_folder) as folder:
-        folder.mkdir()
+    with atomic_folder(out_folder) as folder:
         for split, records in splits.items():
             counts[split] = {"documents": 0, "lines": 0}
             tables = _text_tables(number_documents(records, rule), counts[split])
@@ -91,8 +90,7 @@ def write_raw_pairs(
 ) -> dict[str, dict[str, int]]:
     """Write each split's pairs, the folder as a whole or not at all; pairs with a blank side are left out."""
     counts: dict[str, dict[str, int]] = {}
-    with atomic(out_folder) as folder:
-        folder.mkdir()
+    with atomic_folder(out_folder) as folder:
         for split, pairs in splits.items():
             counts[split] = {"pairs": 0, "blank_pairs": 0}
             if write_batches(folder / f"{split}.parquet", PAIRS, _pair_tables(pairs, swap, counts[split])) == 0:

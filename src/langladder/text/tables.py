@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 # `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
@@ -33,7 +33,7 @@ def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
         The number of rows written.
     """
     rows = 0
-    with atomic(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         for table in tables:
             writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
             rows += table.num_rows

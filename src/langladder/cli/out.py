@@ -1,0 +1,82 @@
+"""Where a command may write: never over what is there without --overwrite, never over what it reads.
+
+Everything is checked before the work begins. A folder is replaced, even if asked, only where it is of the sort that the
+command writes (`langladder.atomic`). Links are followed, as a shell's `>` does, and `-` is the standard output.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from langladder.atomic import Owner, check_file, check_folder
+from langladder.errors import InputError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+STDOUT = Path("-")
+
+
+def overwrite_option(function: Function) -> Function:
+    """The option --overwrite."""
+    return click.option("--overwrite", is_flag=True, help="Replace what is there already.")(function)
+
+
+def claim(out: Path, overwrite: bool, reads: Iterable[Path | str | None] = (), folder: Owner | None = None) -> Path:
+    """The place to write to, links followed.
+
+    Args:
+        reads: what the command reads, in files and folders.
+        folder: the sort of folder that is written; None: a file.
+
+    Raises:
+        InputError: something is there and `overwrite` is not given, or it is not of this sort, or it is read.
+    """
+    if out == STDOUT:
+        if folder is not None:
+            raise InputError("-: a folder cannot go to the standard output; name one")
+        return out
+    place = out.resolve() if out.is_symlink() and (out.is_file() or out.is_dir() or not out.exists()) else out
+    for read in reads:
+        if read is not None and (told := _overlap(Path(read), place)):
+            raise InputError(f"{out}: {told}; write somewhere else")
+    empty = folder is not None and place.is_dir() and not any(place.iterdir())
+    if folder is None:
+        check_file(place)
+    else:
+        check_folder(place, folder)
+    if not overwrite and not empty and (place.is_file() or place.is_dir()):
+        raise InputError(f"{out}: exists already; give --overwrite to replace it")
+    return place
+
+
+def _overlap(read: Path, place: Path) -> str | None:
+    """What is wrong where something that is there already is read, whole or in part."""
+    if not read.exists() or not (place.is_file() or place.is_dir()):
+        return None
+    if place.resolve() in read.resolve().parents:
+        return f"holds {read}, which this command reads"
+    return "is read by this command" if read.samefile(place) or read.resolve() in place.resolve().parents else None
+
+
+@contextmanager
+def to(place: Path) -> Iterator[Path]:
+    """`place` itself, or a temporary file that goes to the standard output at the end."""
+    if place != STDOUT:
+        yield place
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "out"
+        yield temporary
+        with temporary.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def tell(place: Path, line: str) -> None:
+    """Say what was written; on stderr where the standard output carries it."""
+    click.echo(line, err=place == STDOUT)
