@@ -17,7 +17,7 @@ from public import data
 from rich.console import Console
 from rich.progress import Progress
 
-from langladder.artefacts import atomic
+from langladder.atomic import atomic_folder
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ def fetch(data: Path, name: str, progress: Progress) -> None:
     from datasets import load_dataset
 
     source = SETS[name]
-    with atomic(data / name) as folder:
-        folder.mkdir()
+    with atomic_folder(data / name) as folder:
         for part in source.parts:
             rows = load_dataset(
                 source.name, source.config, split=part.split, revision=source.revision, streaming=part.rows is not None

@@ -24,7 +24,7 @@ from langladder.text.drops import Book, LimitsConfig, outside
 from langladder.text.splitting import Cut, SplitConfig, cut, place
 from langladder.text.statistics import TextStatistics
 from langladder.text.steps import StepsConfig, build_steps
-from langladder.text.tables import PAIRS, SPLITS, present_splits, read_batches, write_batches
+from langladder.text.tables import PAIRS, SPLITS, TABLES, present_splits, read_batches, write_batches
 from langladder.text.words import split_words
 
 ROWS = 16_384
@@ -125,7 +125,7 @@ def _without_held_out(splits: dict[str, list[Pair]], book: Book) -> list[Pair]:
 def _write(
     out_folder: Path, splits: dict[str, list[Pair]], names: list[str], book: Book, config: CleanPairsConfig
 ) -> dict[str, Any]:
-    with atomic_folder(out_folder) as folder:
+    with atomic_folder(out_folder, TABLES) as folder:
         counts: dict[str, Any] = {}
         for split, pairs in splits.items():
             write_batches(folder / f"{split}.parquet", PAIRS, _tables(pairs))

@@ -24,7 +24,7 @@ from langladder.text.duplicates import DuplicatesConfig, Seen
 from langladder.text.splitting import Cut, SplitConfig, cut, place
 from langladder.text.statistics import TextStatistics
 from langladder.text.steps import StepsConfig, build_steps
-from langladder.text.tables import SPLITS, TEXT, present_splits, read_batches, read_column, write_batches
+from langladder.text.tables import SPLITS, TABLES, TEXT, present_splits, read_batches, read_column, write_batches
 from langladder.text.words import split_words
 
 ROWS = 16_384
@@ -64,7 +64,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     """
     names = present_splits(raw_folder)
     book, seen = Book(), Seen(config.duplicates)
-    with atomic_folder(out_folder) as folder:
+    with atomic_folder(out_folder, TABLES) as folder:
         places: dict[str, list[tuple[float, int]]] = {}
         # Held-out text first: of two equal documents, the one in the training text goes.
         for name in sorted(names, key=("test", "validation", "train", "all").index):

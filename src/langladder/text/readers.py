@@ -20,7 +20,7 @@ from langladder.text.chosen_files import skipped
 from langladder.text.lines import FileFacts, open_bytes, read_lines
 from langladder.text.pair_files import aligned_report, laid_out
 from langladder.text.sources import Documents, FileSource, ParallelSource, TextSource, files_of, format_of
-from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TEXT, write_batches
+from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TABLES, TEXT, write_batches
 
 
 class Record(NamedTuple):
@@ -68,7 +68,7 @@ def write_raw_text(
 ) -> dict[str, dict[str, int]]:
     """Number the documents of each split's records and write its table, the folder as a whole or not at all."""
     counts: dict[str, dict[str, int]] = {}
-    with atomic_folder(out_folder) as folder:
+    with atomic_folder(out_folder, TABLES) as folder:
         for split, records in splits.items():
             counts[split] = {"documents": 0, "lines": 0}
             tables = _text_tables(number_documents(records, rule), counts[split])
@@ -90,7 +90,7 @@ def write_raw_pairs(
 ) -> dict[str, dict[str, int]]:
     """Write each split's pairs, the folder as a whole or not at all; pairs with a blank side are left out."""
     counts: dict[str, dict[str, int]] = {}
-    with atomic_folder(out_folder) as folder:
+    with atomic_folder(out_folder, TABLES) as folder:
         for split, pairs in splits.items():
             counts[split] = {"pairs": 0, "blank_pairs": 0}
             if write_batches(folder / f"{split}.parquet", PAIRS, _pair_tables(pairs, swap, counts[split])) == 0:

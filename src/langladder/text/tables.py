@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.atomic import atomic_file
+from langladder.atomic import Owner, atomic_file
 from langladder.errors import InputError
 
 # `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
@@ -19,6 +19,18 @@ PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
 SPLITS = ("train", "validation", "test")
 ROWS_PER_GROUP = 65_536
+
+
+def _are_tables(folder: Path) -> bool:
+    try:
+        return all(pq.read_schema(path) in (TEXT, PAIRS) for path in folder.glob("*.parquet"))
+    except pa.ArrowInvalid:
+        return False
+
+
+TABLES = Owner(
+    "tables of text that langladder wrote", tuple(f"{split}.parquet" for split in (*SPLITS, "all")), _are_tables
+)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
