@@ -109,6 +109,11 @@ def _quote(value: Any) -> str:
     return str(value)
 
 
+def conf_file(group: str, name: str) -> Path:
+    """The file of a choice."""
+    return ROOT / "conf" / group / f"{name}.yaml"
+
+
 def conf_names(group: str) -> list[str]:
     """Names that conf/<group>/ offers."""
     return sorted(Path(file).stem for file in (ROOT / "conf" / group).glob("*.yaml"))

@@ -13,7 +13,8 @@ from typing import Any
 from pipeline import ROOT
 
 # Orchestration: it decides which job runs with which settings, and nothing of a job's result.
-ORCHESTRATION = "stage", "jobs", "choices", "problems", "schemas", "code_version", "tracking"
+ORCHESTRATION = ["stage", "jobs", "choices", "history", "naming", "problems", "schemas", "yaml_files"]
+ORCHESTRATION += ["code_version", "tracking"]
 IGNORED = {"pipeline", "pipeline.support", *(f"pipeline.support.{name}" for name in ORCHESTRATION)}
 # A model's card tells of a result and changes none.
 IGNORED |= {"langladder.models.model_card", "langladder.models.loading"}

@@ -6,7 +6,7 @@ from typing import Any
 from langladder.artefacts import read_json
 from langladder.reporting.inputs import ReportInputs, load_report
 from pipeline import ROOT
-from pipeline.support import choices
+from pipeline.support import choices, history
 from pipeline.support.claims import TIMED
 from pipeline.support.found_runs import find_runs, stored_file
 
@@ -20,7 +20,8 @@ def gather() -> ReportInputs:
         InputError: a file of a chosen rung is missing.
     """
     chosen = choices.load_choices()
-    rungs = {ladder: chosen.rungs(ladder) for ladder in choices.LADDERS}
+    years = history.years({ladder: chosen.rungs(ladder) for ladder in choices.LADDERS})
+    rungs = {ladder: list(names) for ladder, names in years.items()}  # the oldest first
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     inputs = load_report(ROOT, rungs, _timings(rungs), _graph(), meta)
     return replace(inputs, claims=[claim.with_timed(_timed(claim.fingerprint)) for claim in inputs.claims])

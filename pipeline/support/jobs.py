@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder.errors import InputError
 from langladder.schema import Config
-from pipeline.support import choices, schemas
+from pipeline.support import choices, history, schemas
 from pipeline.support.code_version import code_version
 from pipeline.support.problems import explain
 
@@ -30,7 +30,7 @@ KEYS: dict[str, list[str]] = {
     "evaluate_sequence": ["seed", "sequence", "beam"],
     "experiment": ["seed", "experiment", "bleu_tokenize"],
     "probe": ["seed", "probe", "lms", "agreement"],
-    "report": ["seed"],
+    "report": ["seed", "years"],
 }
 
 
@@ -55,6 +55,8 @@ def job_values(
     """The plain values that a stage reads, `code` (the hash of the code that it runs) included."""
     config = config.copy()
     for group in choices.LADDERS:
+        with open_dict(config[group]):
+            config[group].pop("year", None)  # said for the report alone
         if group in KEYS[stage] and (change := getattr(chosen, group).get(config[group].name)):
             OmegaConf.set_struct(config, False)
             config[group] = OmegaConf.merge(config[group], change)
@@ -64,6 +66,8 @@ def job_values(
     everything = _plain(config)
     everything |= {"lms": chosen.lms, "agreement": everything["paths"]["agreement"]}
     everything |= {key: everything["evaluation"][key] for key in ("beam", "bleu_tokenize")}
+    if "years" in KEYS[stage]:
+        everything["years"] = history.years({group: chosen.rungs(group) for group in choices.LADDERS})
     values = {key: everything[key] for key in KEYS[stage]}
     if stage == "train_translator" and values["translator"]["training"].get("early_stopping") != "bleu":
         values["bleu_tokenize"] = None  # not read: another choice must not train anew

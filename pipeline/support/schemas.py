@@ -78,12 +78,19 @@ FIELDS: dict[str, Any] = {
     "agreement": str,
     "beam": Annotated[int, Field(ge=1)],
     "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing
+    "years": dict[str, dict[str, int]],
     "code": str,
 }
 
 
+class Dated(Config):
+    """When it came into the world. Every file of a ladder says it, for the report: no job's settings hold it."""
+
+    year: int = Field(ge=1900, le=2100)
+
+
 class Listed(Config):
-    """What every file of a ladder says."""
+    """What else every file of a ladder says."""
 
     name: str
     title: str

@@ -38,7 +38,8 @@ def test_make_targets_named_in_the_readme_exist() -> None:
 
 def test_the_sample_of_a_rungs_file_says_what_every_file_must() -> None:
     sample = re.findall(r"```yaml\n(.*?)```", ADDING, re.DOTALL)[0]
-    required = {field.alias or name for name, field in schemas.Rung.model_fields.items() if field.is_required()}
+    fields = schemas.Rung.model_fields | schemas.Dated.model_fields
+    required = {field.alias or name for name, field in fields.items() if field.is_required()}
     assert required <= yaml.safe_load(sample).keys()
 
 
