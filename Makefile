@@ -1,8 +1,10 @@
-# langladder. `make` lists what can be made. Needs Python 3.11 and git, nothing else.
+# langladder. `make` lists what can be made. Needs Python (3.11 or newer) and git, nothing else.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# the first that is new enough, or whatever `python3` is, to say what it lacks
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo $$python)
 VENV := .venv
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONUNBUFFERED := 1
@@ -17,23 +19,28 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-$(VENV)/ready: requirements.lock pyproject.toml
-	@echo "== setting up $(VENV) (exact versions of requirements.lock)"
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"langladder needs Python 3.11, this is {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
-	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	@# torch, half of all bytes, beside the rest: the lock names every package, so neither needs the other
-	@pip install -q --no-deps --no-compile "$$(grep ^torch== requirements.lock)" & torch=$$!; \
-	  pip install -q --no-deps --no-compile -r <(grep -v ^torch== requirements.lock) && wait $$torch
-	@pip install -q --no-deps --no-build-isolation -e .
+# Another build of torch than the one chosen before (TORCH=cpu, TORCH=cuda) makes the environment out of date.
+TORCH ?=
+ifneq ($(TORCH),)
+ifneq ($(TORCH),$(shell cat $(VENV)/torch-build 2>/dev/null))
+$(VENV)/ready $(VENV)/ready-dev: another-torch
+endif
+endif
+.PHONY: another-torch
+another-torch:
+
+$(VENV)/ready: requirements.lock pyproject.toml scripts/install.py
+	@"$(PYTHON)" scripts/install.py $(VENV) requirements.lock --torch "$(TORCH)"
 	@git rev-parse --git-dir >/dev/null 2>&1 || dvc config --local core.no_scm true
 	@touch $@
 
-$(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
-	@pip install -q --no-deps --no-compile -r requirements-dev.lock
-	@touch $@
+$(VENV)/ready-dev: requirements.lock requirements-dev.lock pyproject.toml scripts/install.py
+	@"$(PYTHON)" scripts/install.py $(VENV) requirements.lock requirements-dev.lock --torch "$(TORCH)"
+	@git rev-parse --git-dir >/dev/null 2>&1 || dvc config --local core.no_scm true
+	@touch $(VENV)/ready $@
 
 .PHONY: setup
-setup: $(VENV)/ready $(VENV)/ready-dev ## create the virtual environment from the lock files
+setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (TORCH=cpu, TORCH=cuda: that build of torch)
 
 .PHONY: repro
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
@@ -55,7 +62,7 @@ $(VENV)-peers/ready: setup requirements-peers.lock
 	@$(PYTHON) -m venv $(VENV)-peers
 	@echo "import site; site.addsitedir('$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 	  > "$$($(VENV)-peers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/langladder.pth"
-	@$(VENV)-peers/bin/pip install -q --no-deps -r requirements-peers.lock
+	@"$(PYTHON)" scripts/install.py $(VENV)-peers requirements-peers.lock
 	@touch $@
 
 .PHONY: test-peers
@@ -93,8 +100,8 @@ data: $(VENV)/ready ## fetch the public sets with open licences into input/ (nee
 	@python benchmarks/fetch.py
 
 .PHONY: lock
-lock: ## resolve pyproject.toml afresh and write the lock files
-	@scripts/lock
+lock: ## resolve pyproject.toml for every Python and platform, write the lock files (ARGS=--upgrade: newest versions)
+	@PYTHON="$(PYTHON)" scripts/lock $(ARGS)
 
 .PHONY: clean
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)

@@ -1,0 +1,311 @@
+"""Set up a virtual environment from lock files and say what is being done: what `make setup` and its kin call.
+
+    python scripts/install.py .venv requirements.lock [requirements-dev.lock] [--torch cpu|cuda]
+
+Needs Python and the pip that it brings. The lock names every package but those that torch's build brings along (one for
+NVIDIA GPUs depends on gigabytes of libraries, one for the CPU on none), so: every pin as it stands, several pips at a
+time, then torch once more with dependencies, which finds nothing missing or fetches just those libraries.
+"""
+
+from __future__ import annotations  # so that an old Python reads this far, and is told
+
+import argparse
+import contextlib
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST = (3, 11)
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PIPS = 4  # at a time: each waits for the index more than it computes
+NOISE = re.compile(  # a local index that lacks a package: pip looks on
+    r"WARNING: Location '.*' is ignored: it is neither a file nor a directory\.|WARNING: Url '.*' is ignored"
+)
+ROUTINE = re.compile(
+    r"\s*(Collecting|Downloading|Using cached|Obtaining|Preparing metadata|Requirement already|Looking in|Building|"
+    r"Created|Stored|Getting requirements|Installing (build|collected|backend)|Successfully|Processing|Checking if)"
+)
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requirement_name(line: str) -> str:
+    found = re.match(r"[A-Za-z0-9._-]+", line)
+    return canonical(found.group()) if found else ""
+
+
+def read_pins(lock: Path) -> dict[str, str]:
+    """Package → its line in the lock."""
+    lines = (line.split("#")[0].strip() for line in lock.read_text(encoding="utf-8").splitlines())
+    return {requirement_name(line): line for line in lines if line}
+
+
+class Environment:
+    """A virtual environment as it stands on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        return next(self.folder.glob("lib/python*/site-packages"))
+
+    def installed(self) -> dict[str, str]:
+        return {
+            canonical(found.metadata["Name"]): found.version
+            for found in importlib.metadata.distributions(path=[str(self.packages)])
+            if found.metadata["Name"]
+        }
+
+    def torch_build(self) -> str:
+        """`cpu`, `cuda` (any GPU), or nothing where torch is absent."""
+        facts = self.packages / "torch" / "version.py"
+        if "torch" not in self.installed() or not facts.is_file():
+            return ""
+        values = dict(re.findall(r"^(cuda|hip|xpu)\b[^=\n]*=\s*(\S+)", facts.read_text(encoding="utf-8"), re.MULTILINE))
+        return "cpu" if set(values.values()) <= {"None"} else "cuda"
+
+    def brought_by_torch(self, locked: set[str]) -> list[str]:
+        """What is here for this build of torch alone: its dependencies that no lock names."""
+        here = self.installed()
+        wanted, todo = set(), ["torch"]
+        while todo:
+            for line in importlib.metadata.Distribution.discover(name=todo.pop(), path=[str(self.packages)]):
+                names = {requirement_name(required) for required in line.requires or []}
+                new = (names & set(here)) - locked - wanted
+                wanted |= new
+                todo += new
+        return sorted(wanted)
+
+
+class Job:
+    """One pip at work; its lines are read as they come."""
+
+    def __init__(self, command: list[str], temporary: Path) -> None:
+        self.command, self.temporary = command, temporary
+        self.lines: list[str] = []
+        temporary.mkdir()
+        quiet = {"TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        self.process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **quiet},
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    def found(self) -> int:
+        return sum(line.startswith(("Collecting ", "Processing ", "Requirement already")) for line in self.lines)
+
+    def fetched(self) -> int:
+        """Bytes of packages that pip has laid out so far."""
+        total = 0
+        for folder in self.temporary.iterdir():
+            with contextlib.suppress(OSError):  # pip tidies up meanwhile
+                if folder.name.startswith("pip-unpack-"):
+                    total += sum(file.stat().st_size for file in folder.iterdir())
+        return total
+
+    def building(self) -> str:
+        for line in reversed(self.lines):
+            if started := re.match(r"\s*Building wheels? for (?!collected)(\S+) .*started", line):
+                return started.group(1)
+            if re.match(r"\s*Building wheels? for .*finished|Installing collected", line):
+                break
+        return ""
+
+    def worth_saying(self) -> list[str]:
+        return [line for line in self.lines if re.match(r"\s*(WARNING|ERROR|error)", line) and not NOISE.match(line)]
+
+
+class Progress:
+    """One line that is kept up to date in a terminal; elsewhere a line every few seconds."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stdout.isatty()
+        self.began = time.monotonic()
+        self.last = self.began - 3  # the first line after two seconds
+
+    def show(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self.last < (0.2 if self.terminal else 5):
+            return
+        self.last = now
+        line = f"   {text} · {now - self.began:.0f} s"
+        print(f"\r\033[K{line}" if self.terminal else line, end="" if self.terminal else "\n", flush=True)
+
+    def done(self, text: str) -> None:
+        wipe = "\r\033[K" if self.terminal else ""
+        print(f"{wipe}   {text} · {time.monotonic() - self.began:.0f} s", flush=True)
+
+
+def run_pips(environment: Environment, commands: list[list[str]], packages: int) -> None:
+    """Run several `pip install` side by side; the first that fails ends them all."""
+    progress = Progress()
+    before = len(environment.installed())
+    most = 0
+    with tempfile.TemporaryDirectory(prefix="langladder-setup-") as scratch:
+        jobs = [
+            Job(
+                [str(environment.python), "-m", "pip", "install", "--no-compile", "--progress-bar", "off", *command],
+                Path(scratch) / str(i),
+            )
+            for i, command in enumerate(commands)
+        ]
+        try:
+            while any(job.process.poll() is None for job in jobs):
+                if any(job.process.poll() for job in jobs):
+                    break
+                most = max(most, sum(job.fetched() for job in jobs))
+                progress.show(_state(environment, jobs, packages, before, most))
+                time.sleep(0.3)
+        finally:
+            for job in jobs:
+                if job.process.poll() is None:
+                    job.process.terminate()
+                job.process.wait()
+                job.reader.join()
+        failed = [job for job in jobs if job.process.returncode > 0] or [job for job in jobs if job.process.returncode]
+        if failed:
+            print("\n".join(line for line in failed[0].lines if not ROUTINE.match(line) and not NOISE.match(line)))
+            sys.exit(f"setting up failed (pip's words above); it ran: {' '.join(failed[0].command)}")
+        for line in dict.fromkeys(line for job in jobs for line in job.worth_saying()):
+            print(f"   pip: {line}")
+    more = len(environment.installed()) - before
+    progress.done(f"{more} package{'s' * (more != 1)} installed" if more > 0 else "done")
+
+
+def _state(environment: Environment, jobs: list[Job], packages: int, before: int, fetched: int) -> str:
+    here = len(list(environment.packages.glob("*.dist-info"))) - before
+    building = ", ".join(name for job in jobs if (name := job.building()))
+    found = sum(job.found() for job in jobs)
+    parts = [f"{min(packages, found)} of {packages} packages found" if packages else f"{found} packages found"]
+    parts += [f"{fetched / 1e6:,.0f} MB"] if fetched else []
+    parts += [f"compiling {building}"] if building else []
+    parts += [f"{here} installed"] if here > 0 else []
+    return ", ".join(parts)
+
+
+def choose_torch(pin: str, build: str) -> list[str]:
+    """What pip is told for a build: exact versions, so that no other build can answer, whichever indexes it asks."""
+    version = pin.split(";")[0].split("==")[1].strip()
+    if platform.system() == "Darwin":
+        if build == "cuda":
+            sys.exit("TORCH=cuda: there is no build of torch for NVIDIA GPUs on macOS; leave TORCH out")
+        return [f"torch=={version}"]
+    if build == "cpu":
+        return [f"torch=={version}+cpu", "--extra-index-url", CPU_INDEX]
+    if build == "cuda":
+        return [f"torch==={version}"]  # the index' own build, not one marked +cpu in a folder of wheels
+    return [f"torch=={version}"]
+
+
+def install_torch_build(environment: Environment, pin: str, build: str, locked: set[str]) -> list[str]:
+    """Pip's words for torch; nothing where the wanted build is there. Another one goes first, with what it brought."""
+    version = pin.split(";")[0].split("==")[1].strip()
+    words = choose_torch(pin, build)
+    there = environment.torch_build()
+    same_version = environment.installed().get("torch", "").split("+")[0] == version
+    if (there and same_version and build in ("", there)) or (platform.system() == "Darwin" and same_version):
+        return []
+    if there:
+        goes = ["torch", *environment.brought_by_torch(locked)]
+        print(f"== removing torch {environment.installed()['torch']} and {len(goes) - 1} packages that it brought")
+        subprocess.run([str(environment.python), "-m", "pip", "uninstall", "-q", "-y", *goes], check=True, cwd=ROOT)
+    return words
+
+
+def check_torch_build(environment: Environment, build: str) -> None:
+    there = environment.torch_build()
+    if platform.system() != "Darwin" and build and there != build:
+        sys.exit(f"TORCH={build}, but pip found here a build of torch for {there or 'nothing'}: see `pip config list`")
+
+
+def install_project(environment: Environment, locks: list[Path], quiet: bool) -> None:
+    """The project as it lies here, and what torch's build still lacks, at the lock's versions where it has them."""
+    build = environment.torch_build()
+    print(f"== langladder itself, and what torch for {build} depends on", flush=True)
+    if build == "cuda" and not quiet:
+        print("   (NVIDIA's libraries are gigabytes; without such a GPU `make setup TORCH=cpu` is a tenth of the size)")
+    constraints = [word for lock in locks for word in ("-c", str(lock))]
+    torch = f"torch=={environment.installed()['torch']}"
+    run_pips(environment, [["--no-deps", "--no-build-isolation", "-e", str(ROOT)], [*constraints, torch]], packages=0)
+    own = next(iter(importlib.metadata.Distribution.discover(name="langladder", path=[str(environment.packages)])))
+    declared = {requirement_name(line) for line in own.requires or [] if "extra ==" not in line}
+    if unlocked := sorted(declared - set(environment.installed())):
+        sys.exit(f"pyproject.toml declares {', '.join(unlocked)}, which no lock file names: run `make lock`")
+
+
+def create(environment: Environment) -> None:
+    if not (environment.folder / "bin" / "pip").exists():
+        print(f"== making {environment.folder.name} with Python {platform.python_version()}", flush=True)
+        made = subprocess.run([sys.executable, "-m", "venv", str(environment.folder)], check=False)
+        if made.returncode:
+            sys.exit("python -m venv failed (its words above)")
+
+
+def main() -> None:
+    if sys.version_info < OLDEST:
+        sys.exit(f"langladder needs Python 3.11 or newer, this is {platform.python_version()}: set PYTHON=/path/to/it")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path, help="the environment; made where absent")
+    parser.add_argument("locks", type=Path, nargs="+", help="lock files")
+    parser.add_argument("--torch", default="", help="cpu or cuda; empty: as before, at first the build that pip finds")
+    arguments = parser.parse_args()
+    if arguments.torch not in ("", "cpu", "cuda"):
+        sys.exit(
+            f"TORCH={arguments.torch}: one of cpu, cuda; or leave it out for the build that pip is configured to find"
+        )
+    environment = Environment(arguments.folder.absolute())
+    create(environment)
+    remembered = environment.folder / "torch-build"
+    build = arguments.torch or (remembered.read_text(encoding="utf-8").strip() if remembered.is_file() else "")
+
+    pins = {name: line for lock in arguments.locks for name, line in read_pins(lock).items()}
+    here = environment.installed()
+    missing = {name: line for name, line in pins.items() if here.get(name, "").split("+")[0] != _version(line)}
+    rest = [line for name, line in missing.items() if name != "torch"]
+    torch = install_torch_build(environment, pins["torch"], build, set(pins)) if "torch" in pins else []
+    files = ", ".join(lock.name for lock in arguments.locks)
+    print(f"== {environment.folder.name}: {len(rest) + bool(torch)} packages of {files}", flush=True)
+    groups = [rest[i::PIPS] for i in range(PIPS) if rest[i::PIPS]]
+    with tempfile.TemporaryDirectory() as lists:
+        commands = [["--no-deps", *torch]] if torch else []
+        for i, group in enumerate(groups):
+            (Path(lists) / f"{i}.txt").write_text("\n".join(group) + "\n", encoding="utf-8")
+            commands.append(["--no-deps", "-r", str(Path(lists) / f"{i}.txt")])
+        if commands:
+            run_pips(environment, commands, len(rest) + bool(torch))
+    if "torch" in pins:
+        check_torch_build(environment, build)
+        install_project(environment, arguments.locks, quiet=bool(build))
+        remembered.write_text(build + "\n", encoding="utf-8")
+
+
+def _version(line: str) -> str:
+    return line.split(";")[0].split("==")[1].strip()
+
+
+if __name__ == "__main__":
+    main()

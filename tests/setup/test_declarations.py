@@ -1,0 +1,78 @@
+"""What the code imports is what pyproject.toml declares, neither more nor less."""
+
+import ast
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from lock_files import PROJECT, declared
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pipeline import ROOT
+
+DISTRIBUTIONS = {
+    "umap": ["umap-learn"]
+} | importlib.metadata.packages_distributions()  # one that may be absent, by its name
+OWN = {"langladder", "pipeline", "tests"}
+
+
+def names(lines: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def imports(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[str, bool]]:
+    """Top packages imported, and whether the code lives on where one is absent (`except ImportError`)."""
+    for node in ast.iter_child_nodes(tree):
+        safe = guarded or (isinstance(node, ast.Try) and "ImportError" in ast.unparse(node.handlers))
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[0], safe) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0], safe
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip"):
+            yield from (
+                (str(given.value).split(".")[0], True) for given in node.args if isinstance(given, ast.Constant)
+            )
+        yield from imports(node, safe)
+
+
+def imported(*rooms: str) -> dict[tuple[str, bool], list[str]]:
+    """(Package, guarded) → the files that import it; what lies beside a file in its own folder is not a package."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for room in rooms:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            beside = {other.stem for other in [*file.parent.iterdir(), *Path(ROOT / "tests").iterdir()]}
+            for name, safe in imports(ast.parse(file.read_text(encoding="utf-8"))):
+                if name not in sys.stdlib_module_names | OWN | beside:
+                    found.setdefault((name, safe), []).append(str(file.relative_to(ROOT)))
+    return found
+
+
+def undeclared(found: dict[tuple[str, bool], list[str]], allowed: set[str]) -> dict[str, list[str]]:
+    return {
+        name: files
+        for (name, _), files in found.items()
+        if not {canonicalize_name(one) for one in DISTRIBUTIONS.get(name, [name])} & allowed
+    }
+
+
+def test_what_the_library_and_the_pipeline_import_is_declared() -> None:
+    extras = names(declared(*PROJECT["optional-dependencies"]))
+    found = imported("src", "pipeline")
+    required = {key: files for key, files in found.items() if not key[1]}
+    optional = {key: files for key, files in found.items() if key[1]}
+    assert not undeclared(required, names(declared()))
+    assert not undeclared(optional, extras)
+
+
+def test_what_is_declared_is_imported() -> None:
+    used = {
+        canonicalize_name(one) for name, _ in imported("src", "pipeline") for one in DISTRIBUTIONS.get(name, [name])
+    }
+    assert not names(declared()) - used
+
+
+def test_what_tests_and_benchmarks_import_is_declared() -> None:
+    assert not undeclared(imported("tests"), names(declared("dev", "peers", "onnx", "maps")))
+    assert not undeclared(imported("benchmarks"), names(declared("dev", "bench", "peers")))

@@ -1,0 +1,46 @@
+"""The lock files: nothing in them is one machine's own; for each Python and platform they name all that is required."""
+
+import importlib.metadata
+import re
+
+import pytest
+from lock_files import LOCKED_EXTRAS, LOCKS, TORCH_BUILD, declared, pins, place, places, read_lock, unmet
+
+
+def installed_requirements(name: str) -> list[str] | None:
+    try:
+        return importlib.metadata.requires(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def test_a_lock_is_plain_pins() -> None:
+    for lock in LOCKS:
+        for line in lock.read_text(encoding="utf-8").splitlines()[1:]:
+            assert re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", line), (lock.name, line)
+        assert not [pin.name for pin in read_lock(lock) if TORCH_BUILD.match(pin.name)], "a build's own libraries"
+
+
+def test_the_locks_name_each_package_once() -> None:
+    names = [pin.name for lock in LOCKS for pin in read_lock(lock)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize(("python", "platform"), places())
+def test_every_requirement_is_locked(python: str, platform: str) -> None:
+    """By the metadata of the packages installed here, their markers read as there."""
+    where = place(python, platform)
+    assert not unmet(declared(), pins(LOCKS[:1], where), where, installed_requirements)
+    assert not unmet(declared("dev", "bench"), pins(LOCKS[:2], where), where, installed_requirements)
+    assert not unmet(declared(*LOCKED_EXTRAS), pins(LOCKS, where), where, installed_requirements)
+
+
+def test_a_pin_that_is_missing_or_too_old_is_found() -> None:
+    where = place("3.12", "Linux x86_64")
+    locked = pins(LOCKS[:1], where)
+    without = {name: version for name, version in locked.items() if name != "markupsafe"}
+    assert any("markupsafe" in line.lower() for line in unmet(declared(), without, where, installed_requirements))
+    assert any(
+        "locked at 2.12" in line
+        for line in unmet(declared(), locked | {"torch": "2.12"}, where, installed_requirements)
+    )
