@@ -8,6 +8,8 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 VENV := .venv
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONUNBUFFERED := 1
+# compiled once, not at every start: a second of each `dvc`, several of each stage that trains
+export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # nothing here calls home
 export DVC_NO_ANALYTICS := 1
@@ -45,7 +47,8 @@ setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (
 .PHONY: repro
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
-	@python -m pipeline.runs prepare & $(if $(filter full,$(LADDER)),python -m pipeline.ladder &&) python -m pipeline.parallel
+	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db, loading Lightning for the first time"
+	@test -f mlflow.db || { python -m pipeline.runs prepare & }; $(if $(filter full,$(LADDER)),python -m pipeline.ladder &&) python -m pipeline.parallel
 	@test -f reports/index.html || dvc repro -q -f -s report
 	@python -m pipeline.summary
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
+from langladder.artefacts import write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.corpora import microworld
 from langladder.text import hub, readers
@@ -41,10 +41,10 @@ def main(job: Any, out: Path) -> None:
             facts = make_microworld(job.side, job.corpus.source, temporary)
         else:
             facts = READ[job.side, job.corpus.kind](job.corpus.source, temporary)
-        if job.side == "text":  # a corpus that brings no questions has empty sets
-            (temporary / "truth").mkdir(exist_ok=True)
+        if job.side == "text":  # a corpus that brings no questions has blank sets (DVC warns of empty files)
             for name in ("analogies.txt", "similarity.tsv", "groups.txt", "agreement.jsonl"):
-                (temporary / "truth" / name).touch()
+                if not (file := temporary / "truth" / name).is_file():
+                    write_text(file, "\n")
     write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
     lines = sum(split.get("lines", split.get("pairs", 0)) for split in facts["splits"].values())
     print(f"corpus {job.side}: {lines:,} lines → {folder}")

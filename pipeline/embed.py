@@ -7,6 +7,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.embeddings.method import EmbeddingMethod, Fitted, WordCorpus
 from langladder.embeddings.postprocess import postprocess
+from langladder.progress import working
 from langladder.schema import locate
 from langladder.tasks.memory import peak_bytes
 from pipeline.support.outputs import write_curve
@@ -20,8 +21,12 @@ def fit(corpus: WordCorpus, job: Any, open_work: Work) -> tuple[Fitted, dict[str
     """The vectors with their learning curve, and what the machine took for them."""
     rung = locate(job.embedding.target)
     if issubclass(rung, EmbeddingMethod):
+        method = rung(job.embedding.model)
+        with working("compiling"):
+            method.warm_up(corpus)
         started = time.perf_counter()
-        fitted = rung(job.embedding.model).fit(corpus, seed=job.seed)
+        with working("making vectors") as task:
+            fitted = method.fit(corpus, seed=job.seed, progress=task.note)
         seconds = time.perf_counter() - started
         words = len(corpus.stream.ids) * getattr(job.embedding.model, "epochs", 1)
         cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": peak_bytes()}

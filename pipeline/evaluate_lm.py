@@ -10,6 +10,7 @@ from langladder.evaluation.perplexity import score
 from langladder.infinity import from_plain, show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
+from langladder.progress import tracked
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.vocabulary import Vocabulary
@@ -40,7 +41,7 @@ def main(job: Any, out: Path) -> None:
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])
         sampling = SamplingConfig(temperature=job.evaluation.temperature, max_tokens=job.evaluation.sample_tokens)
-        prompts = job.evaluation.prompts
+        prompts = tracked(job.evaluation.prompts, "sampling", unit="prompts")
         samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in prompts]
         page = {"name": name, "title": job.lm.title, "family": model.family, "parameters": model.number_of_parameters()}
         page |= {"scores": scores, "samples": samples, "vectors": word_vectors(model, folder, job)}

@@ -1,91 +1,170 @@
 """`dvc repro` with several jobs at once: every job whose inputs are ready runs beside the others.
 
-    python -m pipeline.parallel            # as many jobs as processors, at most 8; JOBS=… for another number
+    python -m pipeline.parallel     # as many jobs as there are processors for their threads; JOBS=… for another number
+
+    python -m pipeline.parallel train_lm embed@svd              # these stages and jobs, and what they wait for
 
 DVC decides what is out of date and runs each job (`dvc repro --single-item`), so outcome, cache and dvc.lock are
-those of `dvc repro`; only the order differs, and each job gets its share of the processors.
+those of `dvc repro`: how many threads a job computes with is one of its settings. Only the order differs.
 """
 
+import logging
 import os
 import subprocess
 import sys
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from graphlib import TopologicalSorter
+from time import monotonic
 from typing import Any
 
+from langladder import progress
+from langladder.errors import InputError
 from pipeline import ROOT
+from pipeline.support.threads import processors
 
 DVC = ["dvc", "--wait-for-lock", "repro", "--single-item"]
+# What DVC says of each job that only the last of them need say, if at all.
+UNSAID = "Updating lock", "Generating lock", "Use `dvc push", "To track", "To enable", "\t", "> python"
+JOB_BYTES = 2**30  # about what a job takes
+
+Needs = dict[str, set[str]]
 
 
-def graph() -> dict[str, set[str]]:
-    """Job → the jobs that it waits for: the whole DAG as params.yaml has it now."""
-    from dvc.repo import Repo
+def plan() -> tuple[Needs, set[str]]:
+    """Job → the jobs that it waits for, of the whole DAG as params.yaml has it now; and the jobs that are out of date.
 
-    with Repo(str(ROOT)) as repo:
-        jobs = repo.index.graph
-        return {job.addressing: {up.addressing for up in jobs.successors(job)} for job in jobs.nodes}
+    Raises:
+        SystemExit: the settings are wrong (`resolve` has said how), or DVC cannot work here.
+    """
+    with progress.working("looking for what is out of date") as task:
+        from dvc.exceptions import DvcException
+        from dvc.repo import Repo
+
+        logging.getLogger("dvc").setLevel(logging.WARNING)  # what it skips need not be said
+        try:
+            with Repo(str(ROOT)) as repo:
+                task.note("checking every setting (resolve)")
+                repo.reproduce("resolve", single_item=True)  # which jobs there are
+                task.note("comparing every job with dvc.lock")
+                graph = repo.index.graph
+                needs = {job.addressing: {up.addressing for up in graph.successors(job)} for job in graph.nodes}
+                return needs, stale(needs, set(repo.status()))
+        except DvcException as error:
+            sys.exit(f"parallel: {error}")
 
 
-def stale(needs: dict[str, set[str]]) -> set[str]:
-    """The jobs that are out of date, and everything that waits for them."""
-    from dvc.repo import Repo
-
-    with Repo(str(ROOT)) as repo:
-        found = set(repo.status())
+def stale(needs: Needs, changed: set[str]) -> set[str]:
+    """The jobs that have changed, and everything that waits for them."""
+    found = changed & set(needs)
     for job in TopologicalSorter(needs).static_order():
         if needs[job] & found:
             found.add(job)
-    return found & set(needs)
+    return found
 
 
-def run_all(needs: dict[str, set[str]], jobs: int) -> list[str]:
+def wanted(needs: Needs, targets: list[str]) -> set[str]:
+    """The jobs that are named (`embed@svd`) or belong to a stage that is (`embed`), and all that they wait for.
+
+    Raises:
+        InputError: there is no such job.
+    """
+    found = {job for job in needs if {job, job.partition("@")[0]} & set(targets)}
+    if unknown := set(targets) - found - {job.partition("@")[0] for job in found}:
+        raise InputError(f"no such job: {', '.join(sorted(unknown))}; there are {', '.join(needs)}")
+    for job in reversed(list(TopologicalSorter(needs).static_order())):
+        if job in found:
+            found |= needs[job]
+    return found
+
+
+def run_all(needs: Needs, jobs: int) -> list[str]:
     """Run the jobs in any order that their needs allow, `jobs` at a time; returns those that failed.
 
     After a failure nothing new is begun; what runs is let finish.
     """
-    threads = str(max(1, (os.cpu_count() or 1) // jobs))
-    environment: dict[str, str] = {"OMP_NUM_THREADS": threads, **os.environ}
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
     failed: list[str] = []
     running: dict[Future[int], str] = {}
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs) as pool, progress.working("jobs", len(needs)) as task:
         while order.is_active() and not (failed and not running):
             if not failed:
-                running |= {pool.submit(_run, job, environment): job for job in order.get_ready()}
+                running |= {pool.submit(_run, job): job for job in order.get_ready()}
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
+                task.advance()
                 if future.result():
                     failed.append(job)
                 else:
                     order.done(job)
+                outcome = "failed" if job in failed else "done"
+                _say(job, f"{outcome}, {task.done} of {task.total} jobs")
     return failed
 
 
-def _run(job: str, environment: dict[str, str]) -> int:
+def _run(job: str) -> int:
     """One job through DVC; the lines of its own output, each under the job's name."""
-    command: Any = subprocess.Popen(
-        [*DVC, job], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    for line in command.stdout:
-        if line.strip() and not line.startswith(("Updating lock", "Use `dvc push", "To track", "To enable", "\t")):
-            print(f"{job:32} {line.rstrip()}", flush=True)
-    return int(command.wait())
+    began = monotonic()
+    with progress.working(job) as task:
+        command: Any = subprocess.Popen(
+            [*DVC, job], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        if not _terminal():
+            _say(job, "begins")
+        for line in map(str.rstrip, command.stdout):
+            if line.startswith(progress.MARK) and _terminal():
+                task.note(line.removeprefix(progress.MARK))
+            elif line and not line.startswith(UNSAID):
+                _say(job, line)
+        code = int(command.wait())
+    if code:
+        _say(job, f"exit code {code} after {monotonic() - began:.0f} s")
+    return code
+
+
+def _terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+def _say(job: str, line: str) -> None:
+    text = f"{job:32} {line}"
+    if _terminal():
+        progress.say(text)  # above the bars
+    else:
+        print(text, flush=True)
+
+
+def jobs_at_once(threads: int) -> int:
+    """How many jobs of so many threads the machine has processors and memory for; JOBS decides where it is set."""
+    if wanted := os.environ.get("JOBS"):
+        if not wanted.isdecimal() or wanted == "0":
+            raise InputError(f"JOBS={wanted!r}: it is the number of jobs that run side by side, 1 or more")
+        return int(wanted)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(processors() // threads, memory // JOB_BYTES))
 
 
 def main() -> None:
-    jobs = int(os.environ.get("JOBS") or min(8, os.cpu_count() or 1))
-    if subprocess.run(["dvc", "repro", "-q", "resolve"], cwd=ROOT, check=False).returncode:  # which jobs there are
-        sys.exit(1)
-    needs = graph()
-    todo = stale(needs)
+    from pipeline.support import choices
+
+    os.chdir(ROOT)
+    progress.show()
+    needs, todo = plan()
+    try:
+        todo &= wanted(needs, sys.argv[1:]) if sys.argv[1:] else set(needs)
+        if not todo:
+            print("everything is up to date")
+            return
+        jobs = jobs_at_once(choices.load_choices().threads)
+    except InputError as error:
+        print(f"parallel: {error}", file=sys.stderr)
+        sys.exit(2)
+    progress.show(_terminal())  # elsewhere each job speaks for itself
+    print(f"{len(todo)} of {len(needs)} jobs are out of date; {jobs} at a time", flush=True)
     failed = run_all({job: needs[job] & todo for job in needs if job in todo}, jobs)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
-    if not todo:
-        print("everything is up to date")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from langladder.infinity import from_plain, show, to_plain
 from langladder.models.base import CountedLanguageModel, LanguageModel
 from langladder.models.initial_vectors import start_from_vectors
 from langladder.models.neural import NeuralLanguageModel
+from langladder.progress import working
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
@@ -30,6 +31,8 @@ def fit(model: LanguageModel, tokenizer: Tokenizer, job: Any, open_work: Work) -
     """Fit the model in place; returns its learning curve and what the machine took for it."""
     train = TokenStream.open(TOKENS / "train.arrow")
     if isinstance(model, CountedLanguageModel):
+        with working("compiling"):
+            model.warm_up(train)
         started = time.perf_counter()
         model.fit(train)
         seconds = time.perf_counter() - started

@@ -45,6 +45,7 @@ class Choices(Config):
     size: str
     seed: int = Field(ge=0, lt=2**31)
     precision: str
+    threads: int = Field(ge=1, le=256)
     corpus: str
     parallel: str
     clean: str
@@ -97,7 +98,7 @@ def overrides(choices: Choices, given: list[str]) -> list[str]:
     """Hydra overrides that carry params.yaml, without the keys that `given` (the command line) sets itself."""
     taken = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in given}
     values: dict[str, Any] = {group: getattr(choices, group) for group in GROUPS}
-    values |= {"seed": choices.seed, "precision": choices.precision}
+    values |= {"seed": choices.seed, "precision": choices.precision, "threads": choices.threads}
     values |= {f"paths.{key}": value for key, value in choices.paths.model_dump().items()}
     return [f"{key}={_quote(value)}" for key, value in values.items() if key not in taken]
 

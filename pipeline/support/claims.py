@@ -8,6 +8,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.experiments.experiment import Data
+from langladder.progress import working
 from langladder.schema import locate
 from pipeline.support.work import work
 
@@ -19,7 +20,13 @@ def measure(ladder: str, job: Any, data: Data, inputs: dict[str, Path], out: Pat
     listed = getattr(job, ladder)
     with work(ladder, ladder, job, inputs) as open_work:
         experiment = locate(listed.target)(listed.settings)
-        findings = experiment.run(data, seed=job.seed, progress=lambda line: print(f"{listed.name}: {line}"))
+        with working("measuring") as task:
+
+            def tell(line: str) -> None:
+                task.note(line)
+                print(f"{listed.name}: {line}")
+
+            findings = experiment.run(data, seed=job.seed, progress=tell)
         page = {"name": listed.name, "title": listed.title, "claim": listed.claim, "fingerprint": open_work.fingerprint}
         page["findings"] = findings.model_dump(mode="json", exclude={"timed"})
         write_json(out / "reports" / "rungs" / ladder / f"{listed.name}.json", page)

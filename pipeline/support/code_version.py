@@ -14,10 +14,10 @@ from pipeline import ROOT
 
 # Orchestration: it decides which job runs with which settings, and nothing of a job's result.
 ORCHESTRATION = ["stage", "jobs", "choices", "history", "naming", "problems", "schemas", "yaml_files"]
-ORCHESTRATION += ["code_version", "tracking"]
+ORCHESTRATION += ["code_version", "threads", "tracking"]
 IGNORED = {"pipeline", "pipeline.support", *(f"pipeline.support.{name}" for name in ORCHESTRATION)}
-# A model's card tells of a result and changes none.
-IGNORED |= {"langladder.models.model_card", "langladder.models.loading"}
+# A progress bar and a model's card tell of a result and change none.
+IGNORED |= {"langladder.progress", "langladder.models.model_card", "langladder.models.loading"}
 
 
 def code_version(stage: str, settings: dict[str, Any]) -> str:

@@ -68,6 +68,7 @@ class Evaluation(Config):
 FIELDS: dict[str, Any] = {
     "side": Literal["text", "parallel"],
     "seed": int,
+    "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,
     "shared_tokenizer": bool,
     "words": VocabularyConfig,

@@ -16,9 +16,11 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from langladder import progress
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.support import choices, jobs
+from pipeline.support.threads import compute_with
 
 Run = Callable[[Any, Path], None]
 
@@ -35,7 +37,10 @@ def stage(run: Run) -> Callable[[], None]:
         resolved = "_job_" in config
         try:
             settings = jobs.from_resolved(name, config) if resolved else jobs.from_composed(name, config, _task())
-            run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
+            compute_with(getattr(settings, "threads", 1))
+            progress.show()
+            with progress.working(f"{name} {Path(config._job_).stem}" if resolved else name):
+                run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)
             sys.exit(2)
@@ -47,7 +52,8 @@ def stage(run: Run) -> Callable[[], None]:
             os.environ.setdefault(key, value)
         if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
             try:
-                _insert([*choices.overrides(choices.load_choices(), sys.argv[1:]), f"hydra.job.name={name}"])
+                carried = choices.overrides(choices.load_choices(), sys.argv[1:])
+                _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
             except InputError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 sys.exit(2)
@@ -58,6 +64,12 @@ def stage(run: Run) -> Callable[[], None]:
 
 def _task() -> list[str]:
     return list(HydraConfig.get().overrides.task)
+
+
+def _unnamed(carried: list[str]) -> str:
+    """Folders of a sweep are named by what its command line sets; of params.yaml, by the seed."""
+    keys = [key for key in (override.partition("=")[0] for override in carried) if key != "seed"]
+    return f"hydra.job.config.override_dirname.exclude_keys=[{','.join(keys)}]"
 
 
 def _insert(values: list[str]) -> None:

@@ -124,6 +124,22 @@ def test_all_problems_are_said_at_once() -> None:
     assert message.startswith("4 problems")
 
 
+def test_the_arithmetic_of_every_job_is_a_setting() -> None:
+    """Out of the box fp32 on one thread, everywhere; another number of threads reaches every job that computes."""
+    resolved = resolve(BASE)
+    trainings = [
+        job[key]["training"] for job in resolved.values() for key in schemas.TRAINING if "training" in job.get(key, {})
+    ]
+    assert trainings and {training["precision"] for training in trainings} == {"fp32"}
+    for name, job in resolved.items():
+        kind = name.partition("/")[0]
+        assert job.get("threads") == (
+            None if kind in ("corpus", "clean", "tokenize", "vocab", "cooccur", "report") else 1
+        )
+    changed = resolve(chosen(threads=2, lms=["kneser_ney"]))
+    assert changed["train_lm/kneser_ney"]["threads"] == changed["evaluate_lm/kneser_ney"]["threads"] == 2
+
+
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "tokenizer.vocab_size=3"))
     assert "vocab_size" in problems()

@@ -28,12 +28,13 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    smallest(folder, lms=["maximum_likelihood", "kneser_ney", "lstm"], sequences=["captioner"])
+    rungs = {"embeddings": ["svd", "skipgram"], "lms": ["maximum_likelihood", "kneser_ney", "lstm", "gpt"]}
+    smallest(folder, **rungs, sequences=["captioner"])
     return with_git(folder)
 
 
 def test_repro_makes_everything(project: Path) -> None:
-    output = run(project, "dvc", "repro")
+    output = run(project, "env", "OMP_NUM_THREADS=2", "dvc", "repro")
     assert {
         "resolve",
         "corpus@text",
@@ -83,6 +84,17 @@ def test_nothing_tracked_depends_on_the_moment_or_the_machine(project: Path) -> 
         assert str(project) not in file.read_text()
 
 
+def test_two_jobs_at_a_time_with_other_threads_outside_make_the_same_bytes(project: Path, tmp_path: Path) -> None:
+    folder = with_git(copy_project(tmp_path))
+    smallest(folder, embeddings=["svd", "skipgram"], lms=["lstm", "gpt"])
+    targets = ["embed", "train_lm", "train_translator"]
+    run(folder, "env", "OMP_NUM_THREADS=1", "JOBS=2", sys.executable, "-m", "pipeline.parallel", *targets)
+    here, there = (yaml.safe_load((place / "dvc.lock").read_text())["stages"] for place in (project, folder))
+    jobs = there.keys() - {"resolve"}  # which holds a file a job; there are more here
+    assert {"embed@svd", "embed@skipgram", "train_lm@lstm", "train_lm@gpt", "train_translator@attention"} < jobs
+    assert {job: here[job]["outs"] for job in jobs} == {job: there[job]["outs"] for job in jobs}
+
+
 def test_a_commit_without_the_lock_file_has_nothing_to_compare(project: Path) -> None:
     output = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", check=False)
     assert "HEAD: neither a folder nor a commit" in output and "git add dvc.lock" in output
@@ -107,22 +119,22 @@ def test_an_edit_runs_only_what_it_touches(project: Path) -> None:
 
 
 def test_a_new_rung_runs_alone(project: Path) -> None:
-    edit(project / "params.yaml", "- lstm", "- lstm\n- gpt")
+    edit(project / "params.yaml", "- lstm", "- lstm\n- add_k")
     assert ran(run(project, "dvc", "repro")) == {
         "resolve",
-        "train_lm@gpt",
-        "evaluate_lm@gpt",
+        "train_lm@add_k",
+        "evaluate_lm@add_k",
         "probe@agreement",
         "report",
     }
 
 
 def test_two_commits_side_by_side(project: Path) -> None:
-    """The last commit has no GPT, and an LSTM of another width."""
+    """The last commit has no add-k model, and an LSTM of another width."""
     lines = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
     assert max(map(len, lines)) <= 100
-    (gpt,) = (line.split() for line in lines if line.startswith("GPT "))
-    assert gpt[1] == "–" and float(gpt[2].replace(",", "")) > 1
+    (new,) = (line.removeprefix("Add-k 3-gram").split() for line in lines if line.startswith("Add-k 3-gram"))
+    assert new[0] == "–" and float(new[1].replace(",", "")) > 1
     (lstm,) = (line.split() for line in lines if line.startswith("LSTM "))
     assert lstm[3][0] in "+−"
     summary = run(project, sys.executable, "-m", "pipeline.summary").splitlines()
@@ -130,8 +142,8 @@ def test_two_commits_side_by_side(project: Path) -> None:
 
 
 def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:
-    run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/gpt").split()[0]
-    assert run(project, sys.executable, "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/gpt")
+    run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/add_k").split()[0]
+    assert run(project, sys.executable, "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/add_k")
 
 
 def test_every_entry_point_sees_the_same_values(project: Path) -> None:

@@ -1,38 +1,130 @@
-"""Several jobs at once: the order respects what waits for what, and a failure stops what has not begun."""
+"""Several jobs at once: the order respects what waits for what, and a failure stops what has not begun.
+
+Jobs are shell commands of a small DVC project here; what the real ones make in parallel is compared in
+`test_dag.py`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import yaml
+from project_copy import ENVIRONMENT, run
 
+from langladder.errors import InputError
 from pipeline import ROOT, ladder, parallel
 from pipeline.support import choices
 
-NEEDS: dict[str, set[str]] = {"a": set(), "b": {"a"}, "c": {"a"}, "d": {"b", "c"}, "alone": set()}
+STAGES = """
+stages:
+  resolve: {cmd: echo settings > resolved, outs: [resolved]}
+  a: {cmd: echo from a; echo a > a, deps: [resolved], outs: [a]}
+  b: {cmd: COMMAND, deps: [a], outs: [b]}
+  c: {cmd: sleep 1; echo c > c, deps: [a], outs: [c]}
+  d: {cmd: cat b c > d, deps: [b, c], outs: [d]}
+  alone: {cmd: echo alone > alone, deps: [resolved], outs: [alone]}
+"""
+
+Make = Callable[[str], Path]
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_jobs_wait_for_what_they_need(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(parallel, "_run", lambda job, _: begun.append(job) or 0)
-    assert parallel.run_all(NEEDS, jobs) == []
-    assert sorted(begun) == sorted(NEEDS)
-    for job, needed in NEEDS.items():
-        assert all(begun.index(need) < begun.index(job) for need in needed)
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """A DVC project of shell commands around our own runner; its job b is the given command."""
+
+    def made(command: str) -> Path:
+        (tmp_path / "dvc.yaml").write_text(STAGES.replace("COMMAND", command))
+        if not (tmp_path / ".dvc").exists():
+            run(tmp_path, "dvc", "init", "-q", "--no-scm")
+        return tmp_path
+
+    return made
 
 
-def test_nothing_is_begun_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(parallel, "_run", lambda job, _: begun.append(job) or int(job == "a"))
-    assert parallel.run_all(NEEDS, 1) == ["a"]
-    assert not {"b", "c", "d"} & set(begun)
+def drive(folder: Path, *targets: str, **environment: str) -> tuple[int, str]:
+    """Exit code and output of the runner on the project in `folder`."""
+    script = f"import pipeline.parallel as p; from pathlib import Path; p.ROOT = Path({str(folder)!r}); p.main()"
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    result = subprocess.run(
+        [sys.executable, "-c", script, *targets],
+        cwd=folder,
+        env=ENVIRONMENT | path | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return result.returncode, result.stdout + result.stderr
 
 
-def test_each_job_gets_its_share_of_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(parallel, "_run", lambda _, environment: seen.append(environment["OMP_NUM_THREADS"]) or 0)
-    parallel.run_all({"a": set()}, 2)
-    assert seen == ["4"]
+@pytest.mark.dag
+def test_it_runs_what_is_out_of_date_in_an_order_that_serves_and_nothing_twice(make: Make) -> None:
+    folder = make("echo b > b")
+    code, output = drive(folder, JOBS="2")
+    assert code == 0, output
+    assert (folder / "d").read_text() == "b\nc\n"  # which waits for both
+    assert "5 of 6 jobs are out of date; 2 at a time" in output  # resolve has run by then
+    assert re.search(r"^a +from a$", output, re.MULTILINE)
+    assert re.search(r"^d +done, 5 of 5 jobs$", output, re.MULTILINE)
+    assert "git add" not in output and "dvc push" not in output
+    assert run(folder, "dvc", "status").strip() == "Data and pipelines are up to date."
+
+    code, output = drive(folder, "nothing")
+    assert code == 2 and "no such job: nothing; there are resolve, a, b" in output
+    code, output = drive(folder)
+    assert code == 0 and output.startswith("everything is up to date\n")
+
+    make("echo other > b")
+    code, output = drive(folder, "b", "alone", JOBS="2")
+    assert code == 0 and "1 of 6 jobs" in output, output
+    assert (folder / "d").read_text() == "b\nc\n"
+    code, output = drive(folder, JOBS="2")
+    assert code == 0 and "1 of 6 jobs" in output, output
+    assert (folder / "d").read_text() == "other\nc\n"
+
+
+@pytest.mark.dag
+def test_after_a_failure_what_runs_may_finish_and_nothing_else_begins(make: Make) -> None:
+    folder = make("echo broken; exit 3")
+    code, output = drive(folder, JOBS="4")
+    assert code == 1
+    assert re.search(r"^b +broken$", output, re.MULTILINE)
+    assert "failed: b; what was running has finished" in output
+    assert (folder / "c").read_text() == "c\n" and not (folder / "d").exists()
+    assert "c" in (folder / "dvc.lock").read_text()  # kept: the next run goes on from here
+    assert not re.search(r"^d ", output, re.MULTILINE)
+
+    make("echo b > b")
+    code, output = drive(folder)
+    assert code == 0 and "2 of 6 jobs" in output, output
+
+
+@pytest.mark.dag
+def test_wrong_settings_stop_it_before_it_begins(make: Make) -> None:
+    folder = make("echo b > b")
+    file = folder / "dvc.yaml"
+    file.write_text(file.read_text().replace("echo settings > resolved", "echo '2 problems'; exit 2"))
+    code, output = drive(folder)
+    assert code == 1 and "2 problems" in output and "Traceback" not in output
+    assert not (folder / "a").exists()
+
+
+def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JOBS", raising=False)
+    monkeypatch.setattr(parallel, "processors", lambda: 8)
+    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**20)  # 1 TiB: pages times their size
+    assert [parallel.jobs_at_once(threads) for threads in (1, 2, 3, 16)] == [8, 4, 2, 1]
+    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**16)  # 4 GiB
+    assert parallel.jobs_at_once(1) == 4
+    monkeypatch.setenv("JOBS", "3")
+    assert parallel.jobs_at_once(16) == 3
+    for wrong in ("0", "many", "-1"):
+        monkeypatch.setenv("JOBS", wrong)
+        with pytest.raises(InputError, match="JOBS"):
+            parallel.jobs_at_once(1)
 
 
 def test_the_full_ladder_lists_every_rung() -> None:

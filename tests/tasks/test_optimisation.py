@@ -102,10 +102,11 @@ def test_impossible_settings_are_refused(settings, message):
 
 
 def test_precision_follows_the_machine(monkeypatch):
-    config = TrainingConfig(accelerator="cpu")
+    config = TrainingConfig(accelerator="cpu", precision="auto")
     for capabilities, expected in (({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({}, "fp32")):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found)
         assert resolve_precision(config) == expected
+        assert resolve_precision(TrainingConfig(accelerator="cpu")) == "fp32"  # unless it is asked to, it does not
     with pytest.raises(InputError, match="only emulates it"):
         resolve_precision(TrainingConfig(precision="bf16", accelerator="cpu"))
     assert resolve_precision(TrainingConfig(precision="fp32")) == "fp32"

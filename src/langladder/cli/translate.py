@@ -123,13 +123,13 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["Answer"]:
-    from tqdm import tqdm
+    from langladder.progress import working
 
-    with tqdm(total=len(lines), unit=" sentences", disable=not progress) as bar:
+    with working("translating", len(lines), "sentences", always=progress) as task:
         for start in range(0, len(lines), CHUNK):
             part = lines[start : start + CHUNK]
             yield from request.answer(part)
-            bar.update(len(part))
+            task.advance(len(part))
 
 
 def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: bool) -> None:

@@ -17,6 +17,7 @@ from pydantic import Field
 from langladder.corpora import rules, truth
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
+from langladder.progress import tracked
 from langladder.schema import Config
 
 __all__ = ["MicroworldConfig", "floor", "generate_parallel", "generate_text", "rules", "write_truth"]
@@ -65,7 +66,7 @@ def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
     tables, document = {}, 0
     for split, count in _counts(config.sentence_count, LINES_PER_DOCUMENT).items():
         lines, log_probs = [], []
-        for _ in range(count):
+        for _ in tracked(range(count), f"drawing {split}", unit="sentences"):
             tree, log_prob = source.sample(rng)
             lines.append(" ".join(tree.source()))
             log_probs.append(round(log_prob, 9))  # the last bits of a logarithm differ between machines
@@ -90,7 +91,7 @@ def generate_parallel(config: MicroworldConfig) -> dict[str, pa.Table]:
     seen: set[str] = set()
     for split, count in _counts(config.pair_count, 1).items():
         pairs = []
-        for _ in range(count):
+        for _ in tracked(range(count), f"drawing {split}", unit="pairs"):
             tree = grammar_.sample(rng).tree
             pairs.append((" ".join(tree.source()), " ".join(tree.target())))
         kept = [pair for pair in pairs if pair[0] not in seen]

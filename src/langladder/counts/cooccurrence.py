@@ -25,6 +25,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from langladder.artefacts import read_arrays, write_arrays
 from langladder.counts.pair_kernels import bucket_sizes, count_buckets, fill_buckets, mirror, transpose_rows
 from langladder.errors import InputError
+from langladder.progress import tracked
 from langladder.schema import Config
 
 PAIRS_AT_ONCE = 1 << 28  # entries of 4 bytes that the buckets hold
@@ -72,7 +73,7 @@ def count_cooccurrence(
         def triangle(left: int, right: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             parts = [
                 _count_part(ids, offsets, vocab_size, weights, left, right, first, last, shares, run)
-                for first, last in _parts(offsets, left + right)
+                for first, last in tracked(_parts(offsets, left + right), "counting word pairs", unit="parts")
             ]
             total = parts[0]
             for part in parts[1:]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from langladder.compiled import njit
 from langladder.errors import InputError
+from langladder.progress import tracked
 from langladder.text.specials import BOS
 
 
@@ -141,7 +142,7 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     scratch = np.empty_like(by_word)
     ending, longer = ids, np.empty_like(ids)  # the number of the n-gram of the order in hand that ends at each position
     levels = [0, vocab_size]
-    for _ in range(order - 1):
+    for _ in tracked(range(order - 1), "counting n-grams", unit="orders"):
         base, end = levels[-2:]
         levels.append(_lengthen(ids, by_word, scratch, base, end, ending, longer, words, counts, suffixes, starts))
         ending, longer = longer, np.empty_like(ids) if ending is ids else ending
@@ -151,7 +152,7 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     )
 
 
-@njit()
+@njit(nogil=True)
 def _lengthen(
     ids: np.ndarray,
     by_word: np.ndarray,

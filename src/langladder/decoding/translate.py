@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
 from langladder.errors import InputError
 from langladder.models.translator import Translator
+from langladder.progress import working
 from langladder.text.specials import EOS
 
 
@@ -27,7 +27,7 @@ def translate(
     Args:
         sources: for each sentence its ids, EOS last.
         batch_tokens: the most source cells (sentences × longest) of a batch; each is searched `width` times.
-        progress: whether to show a bar.
+        progress: show a bar although nobody asked for any (`langladder.progress.show`).
 
     Raises:
         InputError: a sentence lacks its EOS or has an id outside the source vocabulary (names the sentence).
@@ -44,14 +44,14 @@ def translate(
     training = model.training
     model.eval()
     try:
-        with tqdm(total=len(sources), unit=" sentences", disable=not progress) as bar:
+        with working("translating", len(sources), "sentences", always=progress) as task:
             for rows in pack(order, lengths, batch_tokens):
                 batch = pad([sources[row] for row in rows]).to(device)
                 with torch.autocast(device.type, enabled=False):
                     found = _decode(model, batch, config)
                 for row, hypotheses in zip(rows, found, strict=True):
                     results[row] = hypotheses
-                bar.update(len(rows))
+                task.advance(len(rows))
     finally:
         model.train(training)
     return results

@@ -48,6 +48,9 @@ class LexiconVectors(EmbeddingMethod):
     family = "without text"
     Config: ClassVar[type[Config]] = LexiconConfig
 
+    def warm_up(self, corpus: WordCorpus) -> None:
+        """Nothing is compiled."""
+
     def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
         """Look the vocabulary up. Nothing is trained and nothing drawn.
 

@@ -6,7 +6,8 @@ derive from `EmbeddingMethod`; networks trained by gradient through the common t
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 
+WARM_UP_WORDS = 1000
 Progress = Callable[[str], None]  # takes a line of text to show
 
 
@@ -100,6 +102,13 @@ class EmbeddingMethod(ABC):
         Raises:
             InputError: the corpus cannot be used with these settings.
         """
+
+    def warm_up(self, corpus: WordCorpus) -> None:
+        """Compile what `fit` runs, on the first lines of its text and for vectors of their own: no clock counts it."""
+        once = {"epochs": 1} if hasattr(self.config, "epochs") else {}
+        first = replace(corpus, stream=corpus.stream.beginning(WARM_UP_WORDS), documents=None)
+        with suppress(InputError):  # too little text for some methods, but seen by all that they compile
+            type(self)(self.config.model_copy(update=once)).fit(first, seed=0, progress=lambda _: None)
 
     def about(self, seed: int) -> dict[str, Any]:
         """How the vectors came to be, for `WordVectors.about`."""

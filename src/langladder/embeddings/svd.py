@@ -64,7 +64,8 @@ class SVD(EmbeddingMethod):
         """
         config = self.config
         matrix = SOURCES[config.matrix.kind](config.matrix).matrix(corpus)
-        progress(f"{matrix.shape[0]:,} × {matrix.shape[1]:,} matrix: {matrix.nnz:,} entries")
+        size = f"{matrix.shape[0]:,} × {matrix.shape[1]:,} matrix with {matrix.nnz:,} entries"
+        progress(f"{size}: finding its {config.dim} largest singular values")
         U, S, Vt = truncated_svd(matrix.astype(np.float32), config.dim, seed=seed, iterations=config.iterations)
         weights = S**config.eigenvalue_weighting  # (k,)
         vectors = U * weights  # (V, k)

@@ -19,6 +19,7 @@ from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import question_files, read_lines, rows_by_word
+from langladder.progress import tracked
 
 SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`
     "adjective-to-adverb",
@@ -103,7 +104,8 @@ def evaluate_analogies(
     among = np.array(sorted(rows.values()), dtype=np.int64)
 
     figures = [
-        {"name": section.name} | _score(vectors, section, rows, among, ignore_case, method) for section in sections
+        {"name": section.name} | _score(vectors, section, rows, among, ignore_case, method)
+        for section in tracked(sections, f"answering analogies by {method}", unit="sections")
     ]
     syntactic = [figure for figure in figures if is_syntactic(figure["name"])]
     semantic = [figure for figure in figures if not is_syntactic(figure["name"])]

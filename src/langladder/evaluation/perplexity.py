@@ -19,8 +19,9 @@ from langladder.data.language_modelling import SCORED_TOKENS, document_batches
 from langladder.errors import InputError
 from langladder.infinity import to_plain
 from langladder.models.base import LanguageModel, predicted
+from langladder.progress import working
 from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import UNK
+from langladder.text.specials import PAD, UNK
 
 
 def score(
@@ -51,13 +52,15 @@ def score(
     """
     device = next(model.parameters()).device if isinstance(model, torch.nn.Module) else torch.device("cpu")
     total, tokens, unknown, impossible = 0.0, 0, 0, 0
-    for batch in document_batches(stream, batch_tokens=batch_tokens):
-        keep = predicted(batch)  # (B, T)
-        scores = model.log_probs(batch.to(device)).cpu()[keep].double()  # (N,)
-        impossible += int(torch.isneginf(scores).sum())
-        total -= float(scores.sum())
-        tokens += len(scores)
-        unknown += int((batch == UNK).sum())
+    with working("scoring", len(stream.ids), "tokens") as task:
+        for batch in document_batches(stream, batch_tokens=batch_tokens):
+            keep = predicted(batch)  # (B, T)
+            scores = model.log_probs(batch.to(device)).cpu()[keep].double()  # (N,)
+            impossible += int(torch.isneginf(scores).sum())
+            total -= float(scores.sum())
+            tokens += len(scores)
+            unknown += int((batch == UNK).sum())
+            task.advance(int((batch != PAD).sum()))
     if not tokens or words < 1 or bytes < 1:
         raise InputError(f"nothing to score: {tokens} tokens, {words} words, {bytes} bytes")
     result: dict[str, Any] = {"tokens": tokens, "words": words, "bytes": bytes}

@@ -27,6 +27,7 @@ from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.models.translator import Translator
+from langladder.progress import tracked
 from langladder.text.tokenizers import Tokenizer
 
 TOLERANCE = 1e-4
@@ -151,7 +152,7 @@ def by_width(
     references = [[sentence.reference] for sentence in sentences]
     scoring = (bleu_config or BleuConfig()).model_copy(update={"bootstrap": 0})
     results = []
-    for width in widths:
+    for width in tracked(widths, "searching with other widths", unit="widths"):
         settings = BeamConfig.model_validate(config.model_dump() | {"width": width, "groups": 1, "n_best": 1})
         start = time.perf_counter()
         found = [hypotheses[0] for hypotheses in translate(model, [s.source for s in sentences], settings)]

@@ -73,8 +73,8 @@ def _analogy(vectors: WordVectors, path: Path, restrict_vocabulary: int | None, 
 
 
 def _given(path: Path | None) -> Path | None:
-    """None for an empty file, with which a corpus says that it brings none."""
-    return None if path is None or (path.is_file() and path.stat().st_size == 0) else path
+    """None for a blank file, with which a corpus says that it brings none."""
+    return None if path is None or (path.is_file() and path.stat().st_size <= len("\n")) else path
 
 
 def _spread(vectors: WordVectors, count: int) -> list[str]:

@@ -69,6 +69,8 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
         raise InputError(f"{path}: no such file; set params.yaml: paths.agreement, or take agreement out of probes")
     pairs: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue  # a corpus that brings no pairs has a blank file
         try:
             pair = json.loads(line)
             good, bad, clauses = str(pair["good"]), str(pair["bad"]), int(pair["clauses"])

@@ -8,6 +8,7 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,8 @@ from langladder.errors import InputError
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
+
+WARM_UP_TOKENS = 1000
 
 
 class LanguageModel(ABC):
@@ -100,6 +103,11 @@ class LanguageModel(ABC):
 
 class CountedLanguageModel(LanguageModel):
     """A language model fitted by counting: one pass over the training stream, no gradients."""
+
+    def warm_up(self, stream: TokenStream) -> None:
+        """Compile what `fit` runs, on the first documents of its text and another model: a clock leaves it out."""
+        with suppress(InputError):  # too little text for some models, but seen by all that they compile
+            type(self)(self.config, self.vocab_size).fit(stream.beginning(WARM_UP_TOKENS))
 
     @abstractmethod
     def fit(self, stream: TokenStream) -> None:

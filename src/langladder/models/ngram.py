@@ -22,6 +22,7 @@ from langladder.compiled import njit
 from langladder.counts.ngrams import NgramCounts, count_ngrams
 from langladder.models.backoff import BackoffLanguageModel
 from langladder.models.ngram_pruning import entropy_pruned, without
+from langladder.progress import working
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
@@ -80,7 +81,8 @@ class NgramModel(BackoffLanguageModel):
         """
         ngrams = count_ngrams(stream.ids, self.config.order, self.vocab_size)
         kept = self._frequent(ngrams)
-        probs, backoffs = self.estimate(ngrams, kept)
+        with working("estimating probabilities"):
+            probs, backoffs = self.estimate(ngrams, kept)
         probs[[PAD, BOS]] = 0.0  # given, never predicted
         words, starts, levels = ngrams.words, ngrams.starts, ngrams.levels
         if isinstance(self.config, PrunableConfig) and self.config.prune_entropy:
@@ -146,7 +148,7 @@ def interpolate(
     return probs, gammas
 
 
-@njit()
+@njit(nogil=True)
 def _interpolate(
     first: int,
     last: int,

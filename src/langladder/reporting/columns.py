@@ -122,7 +122,7 @@ TRANSLATOR_COLUMNS: tuple[Column[TranslatorRung], ...] = (
     ),
     Column(
         "BLEU ±",
-        "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
+        "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
         lambda rung, _: _half_interval(rung.scores),
         numbers.decimals(1),
         None,
@@ -193,7 +193,7 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
         ),
         Column(
             "±",
-            "half the width of the 95 % interval of the analogies, by drawing questions anew (bootstrap)",
+            "half the width of the analogies' 95 % interval, by drawing questions anew (bootstrap); not over seeds",
             lambda rung, _: _half_width(rung.scores.analogy),
             numbers.share,
             None,

@@ -2,17 +2,17 @@
 # ruff: noqa: ARG002 - Lightning fixes the arguments of its hooks
 
 import math
-import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
 from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import Checkpoint
-from tqdm import tqdm
 
 from langladder.errors import InputError
+from langladder.progress import say, working
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
 
 
@@ -101,38 +101,33 @@ class ResumePoint(Checkpoint):
 
 
 class StepBar(Callback):
-    """One progress bar for the whole run; where there is no terminal, one line a validation."""
+    """One progress bar for the whole run, and one line a validation."""
 
     def __init__(self, config: TrainingConfig, recorder: Recorder) -> None:
         self.config, self.recorder = config, recorder
-        self.bar: Any = None
+        self.shown = ExitStack()
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Show the bar at the step that training starts from."""
-        self.bar = tqdm(
-            total=self.config.max_steps, initial=pl_module.steps_done, unit="step", mininterval=0.5, disable=None
-        )
+        self.task = self.shown.enter_context(working("training", self.config.max_steps, "steps", always=True))
+        self.task.done = pl_module.steps_done
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Move on by one step."""
-        if self.bar.disable:
-            return
-        self.bar.update(1)
+        self.task.advance()
         if self.recorder.rows and self.recorder.rows[-1]["step"] == pl_module.steps_done:
-            self.bar.set_postfix_str(f"train {self.recorder.rows[-1]['train_loss']:.3f}", refresh=False)
+            self.task.note(f"loss {self.recorder.rows[-1]['train_loss']:.3f}")
 
     def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Say how the step's validation went."""
         row = self.recorder.rows[-1]
         rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
         bleu = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
-        tqdm.write(
+        say(
             f"step {row['step']:>7} of {self.config.max_steps}  train {row['train_loss']:.4f}  "
-            f"validation {row['validation_loss']:.4f}  {bleu}{rate:,.0f} tokens/s",
-            file=sys.stderr,
+            f"validation {row['validation_loss']:.4f}  {bleu}{rate:,.0f} tokens/s"
         )
 
     def teardown(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Close the bar."""
-        if self.bar is not None:
-            self.bar.close()
+        self.shown.close()

@@ -55,6 +55,11 @@ class TokenStream(Rows):
         """The ids of one document, (length,) int32."""
         return self.row(index)
 
+    def beginning(self, tokens: int) -> Self:
+        """Its first documents: views of at least so many tokens, where there are as many."""
+        documents = min(int(np.searchsorted(self.offsets, tokens)), len(self))
+        return type(self)(self.ids[: self.offsets[documents]], self.offsets[: documents + 1])
+
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map a file into memory; nothing is copied unless the file has several record batches.

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from langladder.atomic import Owner, atomic_file
 from langladder.errors import InputError
+from langladder.progress import tracked
 
 # `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
 # (its end included) where the corpus knows it, else null.
@@ -46,7 +47,7 @@ def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
     """
     rows = 0
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        for table in tables:
+        for table in tracked(tables, f"writing {path.stem}", unit="rows", sizes=True):
             writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
             rows += table.num_rows
     return rows
@@ -65,7 +66,8 @@ def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
 def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
     with _open(path, schema) as file:
-        yield from file.iter_batches(batch_size=rows, columns=schema.names)
+        batches = file.iter_batches(batch_size=rows, columns=schema.names)
+        yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
 
 
 def read_column(path: Path, column: str) -> Iterator[list[str]]:

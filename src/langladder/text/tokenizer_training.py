@@ -20,6 +20,7 @@ import tokenizers as hf
 from tokenizers import models, pre_tokenizers, trainers
 
 from langladder.errors import InputError
+from langladder.progress import working
 from langladder.text.specials import SPELLINGS, UNK
 from langladder.text.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
 
@@ -85,7 +86,8 @@ def _train(lines: Iterable[str], alphabet: list[str], config: TokenizerConfig) -
         model = models.WordLevel(unk_token=SPELLINGS[UNK])
         trainer = trainers.WordLevelTrainer(min_frequency=config.min_frequency, **settings)
     backend = assemble(config.kind, model)
-    backend.train_from_iterator(lines, trainer)
+    with working("training the tokenizer"):
+        backend.train_from_iterator(lines, trainer)
     return _without_added_tokens(backend, config)
 
 

@@ -1,0 +1,35 @@
+"""How many threads a job computes with: as many as its settings say, whatever the machine and the environment offer.
+
+The last bits of a floating-point sum depend on how many threads share it, and training makes large differences of
+small ones. So the number is a setting (`threads` in params.yaml): it stands in each job's resolved file and in its
+fingerprint, and an outer OMP_NUM_THREADS changes nothing. What gives the same bytes with any number of threads (the
+counting of word pairs, the `tokenizers` library) takes all processors.
+"""
+
+import os
+import sys
+
+LIBRARIES = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMBA")  # each reads <library>_NUM_THREADS when it is loaded
+
+
+def compute_with(threads: int) -> None:
+    """Let the numerical libraries of this process, loaded or still to be loaded, compute with so many threads."""
+    os.environ |= dict.fromkeys([f"{library}_NUM_THREADS" for library in LIBRARIES], str(threads))
+    os.environ |= {"VECLIB_MAXIMUM_THREADS": str(threads), "OMP_DYNAMIC": "FALSE", "MKL_DYNAMIC": "FALSE"}
+    if threads > processors():
+        # OpenBLAS starts no more threads than there are processors, unless it is told to once it is there
+        import scipy.linalg  # noqa: F401 - SciPy's copy; NumPy's comes with it
+        import sklearn  # noqa: F401
+
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    threadpool_limits(threads)
+    if torch := sys.modules.get("torch"):  # its own MKL is linked in, out of threadpoolctl's sight
+        torch.set_num_threads(threads)
+    if numba := sys.modules.get("numba"):
+        numba.config.NUMBA_NUM_THREADS = threads  # its threads start with the first parallel kernel
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,78 @@
+"""Times tell of the work, not of Numba's compiler: whatever a rung compiles is compiled before its clock starts."""
+
+import os
+import subprocess
+import sys
+
+from pipeline import ROOT
+
+# Fits every rung that counts, after its warm-up, and names the kernels that met new types meanwhile. In a process of
+# its own: where a kernel is compiled already, nothing could be seen.
+SCRIPT = """
+import gc
+import numpy as np
+from hydra import initialize_config_dir
+from numba.core.dispatcher import Dispatcher
+from langladder.embeddings.method import EmbeddingMethod, WordCorpus
+from langladder.models.base import CountedLanguageModel
+from langladder.schema import locate
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS
+from langladder.text.vocabulary import Vocabulary
+from pipeline import ROOT
+from pipeline.support import choices, schemas
+from pipeline.support.resolution import resolve
+
+def compiled():
+    kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, Dispatcher)]
+    return {(k.py_func.__qualname__, signature) for k in kernels for signature in k.signatures}
+
+rng = np.random.default_rng(1)
+lines = [rng.zipf(1.5, 20).clip(0, 90) + 5 for _ in range(400)]
+text = np.concatenate([np.concatenate([[BOS], line]) for line in lines]).astype(np.int32)
+words = np.concatenate(lines).astype(np.int32) - 5
+for ids in (text, words):
+    ids.flags.writeable = False  # as a mapped file
+bounds = np.arange(0, 401, dtype=np.int64)
+tokens = TokenStream(text, bounds * 21)
+vocabulary = Vocabulary([f"w{i}" for i in range(91)], np.bincount(words, minlength=91) + 1)
+corpus = WordCorpus(TokenStream(words, bounds * 20), vocabulary)
+
+changes = {"size": "tiny", "debug": "fast", "sequences": [], "translators": [], "experiments": [], "probes": []}
+changes |= {"embeddings": choices.conf_names("embedding"), "lms": choices.conf_names("lm")}
+chosen = choices.Choices.model_validate(choices.load_choices().model_dump() | changes)
+with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    jobs = resolve(chosen)
+for name, values in jobs.items():
+    stage, _, rung = name.partition("/")
+    ladder = {"embed": "embedding", "train_lm": "lm"}.get(stage)
+    if ladder is None or rung == "lexicon":
+        continue
+    job = getattr(schemas.schema(stage, values).model_validate(values), ladder)
+    kind = locate(job.target)
+    if issubclass(kind, CountedLanguageModel):
+        model = kind(job.model, 100)
+        model.warm_up(tokens)
+        before = compiled()
+        model.fit(tokens)
+    elif issubclass(kind, EmbeddingMethod):
+        settings = job.model.model_copy(update={"dim": 8} if hasattr(job.model, "dim") else {})
+        method = kind(settings)
+        method.warm_up(corpus)
+        before = compiled()
+        method.fit(corpus, seed=1, progress=lambda line: None)
+    else:
+        continue
+    print("fitted", rung, *{kernel for kernel, _ in compiled() - before})
+"""
+
+
+def test_nothing_is_compiled_while_the_clock_runs() -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    fitted = [line.split()[1:] for line in result.stdout.splitlines() if line.startswith("fitted")]
+    assert {"kneser_ney", "katz", "skipgram", "cbow_hs", "glove", "subword", "svd"} <= {rung for rung, *_ in fitted}
+    assert {rung: kernels for rung, *kernels in fitted if kernels} == {}
