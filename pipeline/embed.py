@@ -10,7 +10,6 @@ from langladder.embeddings.postprocess import postprocess
 from langladder.progress import working
 from langladder.schema import locate
 from langladder.tasks.memory import peak_bytes
-from pipeline.support.outputs import write_curve
 from pipeline.support.stage import stage
 from pipeline.support.work import Work, work
 
@@ -53,7 +52,7 @@ def main(job: Any, out: Path) -> None:
         place = out / "models" / "embedding" / name
         with open_work.artefact(place) as folder:
             vectors.save(folder)
-        write_curve(out / "curves" / "embedding" / f"{name}.csv", fitted.curve)
+        open_work.write_curve(out / "curves" / "embedding" / f"{name}.csv", fitted.curve)
         figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         figures["bytes_per_word"] = round(vectors.bytes_per_word)
         write_json(out / "metrics" / "embed" / f"{name}.json", figures)

@@ -48,7 +48,7 @@ def main(job: Any, out: Path) -> None:
         names = {"name": name, "title": job.embedding.title, "family": locate(job.embedding.target).family}
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)
         write_json(out / "metrics" / "embedding" / f"{name}.json", figures)
-        open_work.run.metrics(figures)
+        open_work.run.test_scores(model, figures)
     print(f"evaluate_embedding {name}: analogy accuracy {figures['analogy']}, coverage {figures['analogy_coverage']}")
 
 

@@ -48,7 +48,7 @@ def main(job: Any, out: Path) -> None:
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})
         figures = from_plain(scores)
-        open_work.run.metrics(figures)
+        open_work.run.test_scores(folder, figures)
     floor = figures.get("above_floor_percent")
     above = "" if floor is None else f", {show(floor, '.1f')} % above the entropy floor"
     perplexity = show(figures["perplexity_per_word"], ".2f")

@@ -27,7 +27,7 @@ def main(job: Any, out: Path) -> None:
             if value is not None
         }
         write_json(out / "metrics" / "sequence" / f"{rung.name}.json", figures)
-        open_work.run.metrics(figures)
+        open_work.run.test_scores(folder, figures)
     shown = ", ".join(f"{name.removeprefix('beam_')} {value:.4g}" for name, value in figures.items() if "beam_" in name)
     print(f"evaluate_sequence {rung.name}: by beam search {shown}")
 

@@ -50,7 +50,7 @@ def main(job: Any, out: Path) -> None:
         figures["search_error_share"] = page["search_errors"]["share"]
         figures["signature"] = page["scores"]["bleu_signature"]
         write_json(out / "metrics" / "translator" / f"{name}.json", figures)
-        open_work.run.metrics({key: value for key, value in figures.items() if value is not None})
+        open_work.run.test_scores(folder, figures)
         open_work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in widths})
     shown = " ".join(f"{title} {figures[key]:.2f}" for key, title in (("bleu", "BLEU"), ("chrf", "chrF")))
     print(f"evaluate_translator {name}: {shown} on {figures['sentences']:,} sentences ({figures['signature']})")

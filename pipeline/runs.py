@@ -1,16 +1,30 @@
 """From an artefact to the MLflow run that made it, and back, by the job's fingerprint."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from langladder.artefacts import read_json
+from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import tracking
+from pipeline.support import store
 from pipeline.support.found_runs import find_runs, provenances
 
 
-@click.group(help=__doc__)
+class Group(click.Group):
+    """Says in one sentence what is wrong with the store."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(context)
+        except InputError as error:
+            click.echo(f"runs: {error}", err=True)
+            context.exit(2)
+
+
+@click.group(cls=Group, help=__doc__)
 def main() -> None:
     """Entry point."""
 
@@ -18,7 +32,7 @@ def main() -> None:
 @main.command()
 def uri() -> None:
     """Print the tracking store."""
-    click.echo(tracking.uri())
+    click.echo(store.uri())
 
 
 @main.command()
@@ -26,13 +40,13 @@ def prepare() -> None:
     """Make the tracking store, so that the first tracked stage need not wait for it (what trains is imported, too)."""
     import pytorch_lightning  # noqa: F401 - compiles its bytecode where that is not there yet
 
-    tracking.prepare()
+    store.prepare()
 
 
 @main.command()
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def of(artefact: Path) -> None:
-    """Print the runs that made ARTEFACT, e.g. models/lm/lstm; the newest first."""
+    """Print the runs that made ARTEFACT, e.g. models/lm/lstm; the most complete first, then the newest."""
     fingerprint = read_json(artefact / "provenance.json")["fingerprint"]
     runs = find_runs(fingerprint)
     for run in runs:
@@ -40,22 +54,20 @@ def of(artefact: Path) -> None:
             f"{run.info.run_id}  {run.info.run_name}  #/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
         )
     if not runs:
-        raise click.ClickException(
-            f"no run with fingerprint {fingerprint} in {tracking.uri()} (made on another machine?)"
-        )
+        raise click.ClickException(f"no run with fingerprint {fingerprint} in {store.uri()} (made on another machine?)")
 
 
 @main.command()
 @click.argument("run_id")
 def artefact(run_id: str) -> None:
     """Print the folder of what run RUN_ID made."""
-    from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
+    client = store.client()
     try:
-        run = MlflowClient(tracking_uri=tracking.uri()).get_run(run_id)
+        run = client.get_run(run_id)
     except MlflowException as error:
-        raise click.ClickException(f"no run {run_id!r} in {tracking.uri()}") from error
+        raise click.ClickException(f"no run {run_id!r} in {store.uri()}") from error
     found = provenances(ROOT).get(run.data.tags.get("fingerprint", ""))
     if found is None:
         raise click.ClickException(f"what run {run_id} made is not here (overwritten or never made in this checkout)")

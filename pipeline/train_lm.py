@@ -17,7 +17,6 @@ from langladder.progress import working
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
-from pipeline.support.outputs import write_curve
 from pipeline.support.stage import stage
 from pipeline.support.work import Work, work
 
@@ -66,7 +65,7 @@ def main(job: Any, out: Path) -> None:
         with open_work.artefact(place) as folder:
             model.save(folder)
             shutil.copy(TOKENS / "tokenizer.json", folder)
-        write_curve(out / "curves" / "lm" / f"{job.lm.name}.csv", curve)
+        open_work.write_curve(out / "curves" / "lm" / f"{job.lm.name}.csv", curve)
 
         sizes = read_json(TOKENS / "sizes.json")["validation"]
         scores = from_plain(score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes))

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.schema import locate
-from pipeline.support.outputs import shown, write_curve
+from pipeline.support.outputs import shown
 from pipeline.support.stage import stage
 from pipeline.support.work import work
 
@@ -20,7 +20,7 @@ def main(job: Any, out: Path) -> None:
         place = out / "models" / "sequence" / rung.name
         with open_work.artefact(place) as folder:
             task.save(model, folder)
-        write_curve(out / "curves" / "sequence" / f"{rung.name}.csv", result.curve)
+        open_work.write_curve(out / "curves" / "sequence" / f"{rung.name}.csv", result.curve)
         splits = {f"{split}_examples": len(examples) for split, examples in task.data().items()}
         figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss} | splits
         write_json(out / "metrics" / "train_sequence" / f"{rung.name}.json", figures)

@@ -12,7 +12,7 @@ from langladder.schema import locate
 from langladder.tasks.translation import train_translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tokenizers import Tokenizer
-from pipeline.support.outputs import shown, write_curve
+from pipeline.support.outputs import shown
 from pipeline.support.stage import stage
 from pipeline.support.work import work
 
@@ -43,7 +43,7 @@ def main(job: Any, out: Path) -> None:
             model.save(folder)
             for side in ("source", "target"):
                 shutil.copy(TOKENS / f"{side}.json", folder)
-        write_curve(out / "curves" / "translator" / f"{name}.csv", result.curve)
+        open_work.write_curve(out / "curves" / "translator" / f"{name}.csv", result.curve)
         figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss}
         write_json(out / "metrics" / "train_translator" / f"{name}.json", figures)
         cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}

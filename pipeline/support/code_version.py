@@ -14,8 +14,9 @@ from pipeline import ROOT
 
 # Orchestration: it decides which job runs with which settings, and nothing of a job's result.
 ORCHESTRATION = ["stage", "jobs", "choices", "history", "naming", "problems", "schemas", "yaml_files"]
-ORCHESTRATION += ["code_version", "threads", "tracking"]
-IGNORED = {"pipeline", "pipeline.support", *(f"pipeline.support.{name}" for name in ORCHESTRATION)}
+ORCHESTRATION += ["code_version", "threads"]
+TRACKING = ["tracking", "store", "processes", "run_facts", "curve_logger", "logged_models"]  # MLflow
+IGNORED = {"pipeline", "pipeline.support", *(f"pipeline.support.{name}" for name in ORCHESTRATION + TRACKING)}
 # A progress bar and a model's card tell of a result and change none.
 IGNORED |= {"langladder.progress", "langladder.models.model_card", "langladder.models.loading"}
 

@@ -5,28 +5,39 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import read_json
-from pipeline.support import tracking
+from pipeline.support import store
 
 
 def find_runs(fingerprint: str) -> list[Any]:
-    """Finished MLflow runs with a fingerprint, newest first."""
-    from mlflow import MlflowClient
+    """Finished MLflow runs with a fingerprint: the most complete first, and of equally complete ones the newest.
 
-    client = MlflowClient(tracking_uri=tracking.uri())
-    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    Several runs have one fingerprint where a job was forced to run again, or runs in a sweep too: what they computed is
+    the same. Scores on the test text (`test_…`) are added later and say nothing of completeness.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    client = store.client()
     where = f"tags.fingerprint = '{fingerprint}' and attributes.status = 'FINISHED'"
-    return list(client.search_runs(experiments, where, order_by=["attributes.start_time DESC"])) if experiments else []
+    with store.sentences():
+        experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+        newest = ["attributes.start_time DESC"]
+        found = list(client.search_runs(experiments, where, order_by=newest)) if experiments else []
+    return sorted(found, key=_numbers, reverse=True)
+
+
+def _numbers(run: Any) -> int:
+    return sum(not key.startswith("test_") for key in run.data.metrics)
 
 
 def stored_file(run_id: str, name: str) -> Any:
     """The content of a JSON file kept beside a run; None where the run has none."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri=tracking.uri())
-    if name not in {file.path for file in client.list_artifacts(run_id)}:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        return read_json(Path(client.download_artifacts(run_id, name, folder)))
+    client = store.client()
+    with store.sentences():
+        if name not in {file.path for file in client.list_artifacts(run_id)}:
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            return read_json(Path(client.download_artifacts(run_id, name, folder)))
 
 
 def provenances(root: Path) -> dict[str, Path]:

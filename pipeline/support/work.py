@@ -1,5 +1,6 @@
 """A piece of work to keep track of: a training or an evaluation, with its name, checkpoints and MLflow run."""
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from typing import Any
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.models.model_card import model_card
-from pipeline.support import tracking
+from pipeline.support import outputs, processes, store, tracking
 from pipeline.support.fingerprint import digest, fingerprint, home
+from pipeline.support.run_facts import Job
 
 
 @dataclass(frozen=True)
@@ -33,17 +35,28 @@ class Work:
             yield folder
             write_json(folder / "provenance.json", self.provenance)
             write_text(folder / "README.md", model_card(folder))
+        self.run.folder = place
+
+    def write_curve(self, path: Path, rows: list[dict[str, Any]]) -> None:
+        """The learning curve, as a file and whole in the run, however often the training was interrupted."""
+        outputs.write_curve(path, rows)
+        self.run.curve(rows)
 
 
 @contextmanager
 def work(ladder: str, stage: str, job: Any, inputs: Mapping[str, Path]) -> Iterator[Work]:
-    """Open the MLflow run of a job on one rung; remove its checkpoints when it has succeeded."""
+    """Open the MLflow run of a job on one rung; remove its checkpoints when it has succeeded.
+
+    A job of the same name that runs at the same time (in a sweep) has a run and checkpoints of its own.
+    """
     settings = job.model_dump(mode="json", by_alias=True)
     hashes = {name: digest(path) for name, path in inputs.items()}
     name = fingerprint(stage, settings, hashes)
     provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes, "settings": settings}
-    checkpoints = home() / "checkpoints" / name
-    rung = getattr(job, ladder).name
-    with tracking.run(tracking.TASKS[ladder], stage, rung, settings, name, hashes) as run:
-        yield Work(name, provenance, checkpoints, run)
-    shutil.rmtree(checkpoints, ignore_errors=True)
+    read = {key: (path, hashes[key]) for key, path in inputs.items()}
+    described = Job(store.TASKS[ladder], stage, ladder, settings, name, read)
+    with processes.only(name) as alone:
+        checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")
+        with tracking.run(described, checkpoints) as run:
+            yield Work(name, provenance, checkpoints, run)
+        shutil.rmtree(checkpoints, ignore_errors=True)

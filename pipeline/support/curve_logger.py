@@ -1,0 +1,33 @@
+"""Lightning's door to an open MLflow run: the curve goes through it, the run's status does not.
+
+(Lightning's own MLFlowLogger ends the run as FINISHED at the end of `fit`, before the model is scored and saved.)
+"""
+
+from typing import Any
+
+from pytorch_lightning.loggers import Logger
+
+
+class CurveLogger(Logger):
+    """Hands the numbers of a training to `log(values, step)`."""
+
+    def __init__(self, log: Any, name: str) -> None:
+        super().__init__()
+        self._log, self._name = log, name
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self._name
+
+    @property
+    def version(self) -> str:
+        """Nothing: the run has its own number."""
+        return ""
+
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        """Numbers of one step."""
+        self._log(metrics, step or 0)
+
+    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: the run has its parameters from its beginning."""

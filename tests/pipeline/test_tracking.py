@@ -1,0 +1,231 @@
+"""One training, one MLflow run, with everything that the UI shows of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import ROOT
+from pipeline.support import processes, store, tracking
+from pipeline.support.found_runs import find_runs, stored_file
+from pipeline.support.work import Work, work
+
+ROWS = [{"step": step, "train_loss": 1 / step, "validation_loss": None, "lr": 0.1} for step in range(5, 65, 5)]
+
+
+def runs() -> list[Any]:
+    """Every run of the store's language models, the oldest first."""
+    client, experiments = store.prepare(["language models"])
+    return list(client.search_runs([experiments["language models"]], order_by=["attributes.start_time ASC"]))
+
+
+def points(run: Any, key: str = "train_loss") -> list[tuple[int, float]]:
+    return [(point.step, point.value) for point in store.client().get_metric_history(run.info.run_id, key)]
+
+
+def log(open_work: Work, rows: list[dict[str, Any]]) -> None:
+    """As training does: through Lightning's logger."""
+    logger = open_work.run.lightning_logger()
+    for row in rows:
+        logger.log_metrics({"train_loss": row["train_loss"], "lr": row["lr"]}, step=row["step"])
+    open_work.run._write(at_once=True)
+    logger.finalize("success")
+
+
+def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) -> None:
+    """The second process repeats some steps (its checkpoint is older) and does not know others' points."""
+    with pytest.raises(RuntimeError), work("lm", "train_lm", job(), {}) as open_work:
+        log(open_work, ROWS[:6])
+        [run] = runs()
+        assert run.info.status == "RUNNING"  # the end of `fit` is not the end of the job
+        raise RuntimeError("the machine fails")
+    assert [run.info.status for run in runs()] == ["FAILED"]
+    with work("lm", "train_lm", job(), {}) as open_work:
+        assert [run.info.status for run in runs()] == ["RUNNING"]
+        log(open_work, [row | {"train_loss": 0.123} for row in ROWS[4:6]] + ROWS[6:9])
+        open_work.write_curve(Path("curve.csv"), ROWS)
+        open_work.run.metrics({"seconds": 3.0, "name": "no number"})
+    [run] = runs()
+    assert run.info.status == "FINISHED"
+    assert points(run) == [(row["step"], row["train_loss"]) for row in ROWS]
+    assert points(run, "lr") == [(row["step"], 0.1) for row in ROWS]
+    assert run.data.metrics["seconds"] == 3.0
+    assert not (checkout / "checkpoints").exists() or not list((checkout / "checkpoints").iterdir())
+
+
+def test_the_same_job_again_after_success_is_a_new_run(checkout: Path, job: Any) -> None:
+    for _ in range(2):
+        with work("lm", "train_lm", job(), {}):
+            pass
+    assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
+
+
+def test_the_most_complete_of_two_finished_runs_is_found(checkout: Path, job: Any) -> None:
+    with work("lm", "train_lm", job(), {}) as open_work:
+        open_work.run.metrics({"seconds": 1.0, "tokens_per_second": 5.0})
+    with work("lm", "train_lm", job(), {}) as open_work:
+        open_work.run.metrics({"seconds": 1.0})
+    whole, poor = runs()
+    client = store.client()
+    for key in ("test_a", "test_b", "test_c"):  # scores that were added later do not count
+        client.log_metric(poor.info.run_id, key, 1.0)
+    found = find_runs(open_work.fingerprint)
+    assert [run.info.run_id for run in found] == [whole.info.run_id, poor.info.run_id]
+
+
+CHILD = """
+    import sys, time
+    from pathlib import Path
+    from pipeline.support import fingerprint
+    fingerprint.ROOT = Path.cwd()
+    sys.path.insert(0, {tests!r})
+    from conftest import FakeJob
+    from pipeline.support.work import work
+    with work("lm", "train_lm", FakeJob(), {{}}) as open_work:
+        open_work.run._curve_point({{"train_loss": 0.5}}, 5)
+        print("open", flush=True)
+        time.sleep(100)
+"""
+
+
+@pytest.fixture
+def child(checkout: Path) -> Any:
+    """A process that has the job's run open."""
+    code = textwrap.dedent(CHILD.format(tests=str(Path(__file__).parent)))
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_job_that_is_told_to_end_leaves_its_run_killed(checkout: Path, job: Any, signum: int) -> None:
+    before = signal.getsignal(signum)
+    with pytest.raises((SystemExit, KeyboardInterrupt)), work("lm", "train_lm", job(), {}):
+        signal.raise_signal(signum)
+    assert [run.info.status for run in runs()] == ["KILLED"]
+    assert signal.getsignal(signum) == before
+
+
+def test_a_process_killed_outright(child: Any, job: Any) -> None:
+    """While it lives, its run is its own; dead, the same job goes on with it, and another job ends it."""
+    with work("lm", "train_lm", job(), {}) as beside:
+        assert beside.checkpoints.name == f"{beside.fingerprint}-{os.getpid()}"
+    assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
+    child.kill()
+    child.wait()
+    assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
+    with work("lm", "train_lm", job(seed=2), {}):
+        assert [run.info.status for run in runs()] == ["KILLED", "FINISHED", "RUNNING"]
+    with work("lm", "train_lm", job(), {}):
+        assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED", "FINISHED"]
+    assert points(runs()[0]) == [(5, 0.5)]
+
+
+def test_only_the_dead_of_this_place_are_ended(checkout: Path, job: Any) -> None:
+    client, experiments = store.prepare(["language models"])
+    node, place, pid, start = processes.this_process().split()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    named = {
+        "itself": (f"{node} {place} {pid} {start}", "RUNNING"),
+        "another process with its number": (f"{node} {place} {pid} {start}0", "KILLED"),
+        "no such process": (f"{node} {place} {gone.pid} {start}", "KILLED"),
+        "another host": (f"elsewhere 0badcafe {gone.pid} {start}", "RUNNING"),
+        "nonsense": (f"{place}", "RUNNING"),
+    }
+    for name, (process, _) in named.items():
+        tags = {"process": process, "mlflow.runName": name}
+        client.create_run(experiments["language models"], tags=tags)
+    with work("lm", "train_lm", job(), {}):
+        pass
+    found = {run.info.run_name: run.info.status for run in runs()}
+    assert found == {name: status for name, (_, status) in named.items()} | {"train_lm lstm": "FINISHED"}
+
+
+def test_a_zombie_is_dead() -> None:
+    process = subprocess.Popen(["true"])
+    deadline = time.monotonic() + 20
+    while processes.started(process.pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes.started(process.pid) is None
+    process.wait()
+    assert processes.started(os.getpid()) == processes.started(os.getpid()) is not None
+
+
+def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
+    (checkout / "data").mkdir()
+    (checkout / "data" / "tokens").write_text("1 2 3")
+    folder = checkout / "models" / "lm" / "lstm"
+    folder.mkdir(parents=True)
+    with work("lm", "train_lm", job(), {"tokens": Path("data/tokens")}) as training:
+        (folder / "provenance.json").write_text(json.dumps(training.provenance))
+        training.run.folder = folder
+        training.run.metrics({"seconds": 2.0})
+        training.run.file("timed.json", {"a": 1})
+    with work("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
+        evaluation.run.test_scores(folder, {"perplexity": 9.5, "words": 3, "floor": None})
+    client = store.client()
+    trained, evaluated = (client.get_run(run.info.run_id) for run in runs())
+    assert trained.data.params == {
+        "rung": "lstm",
+        "cell": "lstm",
+        "width": "8",
+        "dropout": "0.1",
+        "lr": "0.01",
+        "max_steps": "60",
+        "seed": "1",
+    }
+    tags = trained.data.tags
+    assert (tags["size"], tags["corpus"]) == ("small", "microworld") and tags["code"] == "c0de"
+    assert tags["mlflow.source.name"] == "pipeline/train_lm.py" and "LSTM" in tags["mlflow.note.content"]
+    [data] = trained.inputs.dataset_inputs
+    assert (data.dataset.name, data.dataset.digest) == ("tokens: data/tokens", training.provenance["inputs"]["tokens"])
+    assert evaluated.data.metrics == {"perplexity": 9.5, "words": 3.0}
+    assert trained.data.metrics == {"seconds": 2.0, "test_perplexity": 9.5, "test_words": 3.0}
+    [made] = trained.outputs.model_outputs
+    model = client.get_logged_model(made.model_id)
+    assert (model.name, model.tags["folder"], str(model.status)) == ("lstm", str(folder), "READY")
+    assert {metric.key: metric.value for metric in model.metrics} == trained.data.metrics
+    assert [used.model_id for used in evaluated.inputs.model_inputs] == [made.model_id]
+    assert stored_file(trained.info.run_id, "timed.json") == {"a": 1}
+    experiment = client.get_experiment(trained.info.experiment_id)
+    assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+
+
+def test_scores_are_added_once(checkout: Path, job: Any) -> None:
+    folder = checkout / "model"
+    folder.mkdir()
+    with work("lm", "train_lm", job(), {}) as training:
+        (folder / "provenance.json").write_text(json.dumps(training.provenance))
+    for value in (9.5, 9.5, 9.0):
+        with work("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
+            evaluation.run.test_scores(folder, {"perplexity": value})
+    assert [value for _, value in points(runs()[0], "test_perplexity")] == [9.5, 9.0]
+    assert runs()[0].data.metrics["test_perplexity"] == 9.0
+
+
+def test_a_sweep_says_the_size_of_its_own_composition(
+    checkout: Path, job: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composed = dict.fromkeys(tracking.tags.__globals__["CHOSEN"], "x") | {"size": "tiny"}
+    hydra = SimpleNamespace(
+        initialized=lambda: True, get=lambda: SimpleNamespace(runtime=SimpleNamespace(choices=composed))
+    )
+    monkeypatch.setitem(tracking.tags.__globals__, "HydraConfig", hydra)
+    with work("lm", "train_lm", job(), {}):
+        pass
+    assert runs()[0].data.tags["size"] == "tiny"
