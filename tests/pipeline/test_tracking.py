@@ -18,6 +18,8 @@ from pipeline.support import processes, store, tracking
 from pipeline.support.found_runs import find_runs, stored_file
 from pipeline.support.work import Work, work
 
+pytestmark = pytest.mark.usefixtures("checkout")
+
 ROWS = [{"step": step, "train_loss": 1 / step, "validation_loss": None, "lr": 0.1} for step in range(5, 65, 5)]
 
 
@@ -61,14 +63,14 @@ def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) ->
     assert not (checkout / "checkpoints").exists() or not list((checkout / "checkpoints").iterdir())
 
 
-def test_the_same_job_again_after_success_is_a_new_run(checkout: Path, job: Any) -> None:
+def test_the_same_job_again_after_success_is_a_new_run(job: Any) -> None:
     for _ in range(2):
         with work("lm", "train_lm", job(), {}):
             pass
     assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
 
 
-def test_the_most_complete_of_two_finished_runs_is_found(checkout: Path, job: Any) -> None:
+def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
     with work("lm", "train_lm", job(), {}) as open_work:
         open_work.run.metrics({"seconds": 1.0, "tokens_per_second": 5.0})
     with work("lm", "train_lm", job(), {}) as open_work:
@@ -112,7 +114,7 @@ def child(checkout: Path) -> Any:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_a_job_that_is_told_to_end_leaves_its_run_killed(checkout: Path, job: Any, signum: int) -> None:
+def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) -> None:
     before = signal.getsignal(signum)
     with pytest.raises((SystemExit, KeyboardInterrupt)), work("lm", "train_lm", job(), {}):
         signal.raise_signal(signum)
@@ -135,7 +137,7 @@ def test_a_process_killed_outright(child: Any, job: Any) -> None:
     assert points(runs()[0]) == [(5, 0.5)]
 
 
-def test_only_the_dead_of_this_place_are_ended(checkout: Path, job: Any) -> None:
+def test_only_the_dead_of_this_place_are_ended(job: Any) -> None:
     client, experiments = store.prepare(["language models"])
     node, place, pid, start = processes.this_process().split()
     gone = subprocess.Popen(["true"])
@@ -218,9 +220,7 @@ def test_scores_are_added_once(checkout: Path, job: Any) -> None:
     assert runs()[0].data.metrics["test_perplexity"] == 9.0
 
 
-def test_a_sweep_says_the_size_of_its_own_composition(
-    checkout: Path, job: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     composed = dict.fromkeys(tracking.tags.__globals__["CHOSEN"], "x") | {"size": "tiny"}
     hydra = SimpleNamespace(
         initialized=lambda: True, get=lambda: SimpleNamespace(runtime=SimpleNamespace(choices=composed))

@@ -18,6 +18,8 @@ from pipeline import ROOT
 from pipeline.support import store, tracking
 from pipeline.support.work import work
 
+pytestmark = pytest.mark.usefixtures("checkout")
+
 
 def refused(job: Any) -> str:
     """What a job says at its beginning: one line."""
@@ -55,7 +57,7 @@ def test_a_locked_database(checkout: Path, job: Any, monkeypatch: pytest.MonkeyP
         pass
 
 
-def test_a_full_disk(checkout: Path, job: Any) -> None:
+def test_a_full_disk(job: Any) -> None:
     """No file may grow beyond some bytes: what SQLite writes fails as on a full disk."""
     before, on_limit = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
@@ -67,7 +69,7 @@ def test_a_full_disk(checkout: Path, job: Any) -> None:
     assert "mlflow.db" in message and "make room on its disk" in message
 
 
-def test_a_database_that_may_only_be_read(checkout: Path, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_may_only_be_read(checkout: Path, job: Any) -> None:
     checkout.chmod(0o777)
     (checkout / ".dvc").mkdir()
     (checkout / ".dvc").chmod(0o777)
@@ -94,7 +96,7 @@ def test_an_address_that_is_none(checkout: Path, job: Any, address: str, monkeyp
     assert not (checkout / "mlruns").exists()
 
 
-def test_a_server_that_is_not_there(checkout: Path, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_there(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -128,7 +130,7 @@ class Failing:
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_store_that_fails_later(
-    checkout: Path, job: Any, comes_back: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    job: Any, comes_back: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tracking, "EVERY", 0.0)
     with work("lm", "train_lm", job(), {}) as open_work:
