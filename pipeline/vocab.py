@@ -15,7 +15,8 @@ def main(job: Any, out: Path) -> None:
     with atomic_folder(folder, STAGE) as temporary:
         figures = encode_words(Path("data/clean/text"), job.words, temporary)
     write_json(out / "metrics" / "vocab.json", figures)
-    print(f"vocab: {figures['types']:,} words cover {figures['coverage']:.1%} of the training text → {folder}")
+    covered = f"{figures['types']:,} words cover {figures['coverage']:.1%} of the training text"
+    print(f"vocab: {covered} → {folder}; {figures['read_as']}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from pipeline import ROOT
 
-GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")  # keys that name a file in conf/<key>/
+GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "words", "debug")  # keys that name a file in conf/<key>/
 LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"}  # conf group: list of rungs
 LADDERS |= {"sequence": "sequences", "experiment": "experiments", "probe": "probes"}
 
@@ -50,6 +50,7 @@ class Choices(Config):
     parallel: str
     clean: str
     tokenizer: str
+    words: str
     debug: str
     paths: Paths
     embeddings: list[str]

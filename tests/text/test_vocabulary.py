@@ -7,12 +7,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from langladder.errors import InputError
 from langladder.text import tables
 from langladder.text.corpus_ids import TokenStream
+from langladder.text.segmenters import Segmenter, splitter
 from langladder.text.vocabulary import Vocabulary, VocabularyConfig, encode_words
-from langladder.text.words import split_words
+from langladder.text.words import split_words, stands_apart
 
 LINES = ["b a a c", "a b d c", "e"]
 
@@ -32,6 +34,59 @@ def test_golden_chinese_characters_are_words() -> None:
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_unicode_words_lose_no_visible_character(text: str) -> None:
     assert "".join(split_words(text, "unicode")) == "".join(text.split())
+
+
+def test_golden_punctuation_stands_apart() -> None:
+    assert split_words('"Look, (horse, saddle)!" she said.', "apart") == [
+        *('"', "Look", ",", "(", "horse", ",", "saddle", ")", "!", '"', "she", "said", ".")
+    ]
+    kept = "it's twenty-one U.S. e.g. J. 3.14 <unk> @-@ -- 's #tag @user"
+    assert split_words(kept, "apart") == kept.split()
+    assert split_words("the dogs' 5% مرحبا، नमस्ते।", "apart") == [
+        "the",
+        "dogs",
+        "'",
+        "5",
+        "%",
+        "مرحبا",
+        "،",
+        "नमस्ते",
+        "।",
+    ]
+    assert split_words("我爱GPT-2。", "apart") == ["我", "爱", "GPT", "-", "2", "。"]
+
+
+def test_thai_characters_keep_their_signs() -> None:
+    assert split_words("ที่นี่ ok", "auto") == ["ที่", "นี่", "ok"]
+
+
+def test_prose_and_tokenised_text_are_told_apart() -> None:
+    prose, tokenised = ["The horse, the saddle.", "Yes!"], ["The horse , the saddle .", "Yes !", "at 3.14 o'clock"]
+    assert not stands_apart(prose) and stands_apart(tokenised) and stands_apart(["no marks at all"])
+    auto = VocabularyConfig(words="auto")
+    assert {"horse", "saddle", ","} <= set(Vocabulary.build(prose, auto).words)
+    assert "horse," in Vocabulary.build(prose, VocabularyConfig(words="whitespace")).words
+    assert Vocabulary.build(tokenised, auto).words == Vocabulary.build(tokenised).words
+
+
+def test_a_segmenter_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ValidationError, match=r"jieba is not installed: pip install 'langladder\[chinese\]'"):
+        VocabularyConfig(words="jieba")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "words"),
+    [
+        ("jieba", "我爱北京天安门。 GPT, ok", ["我", "爱", "北京", "天安门", "。", "GPT", ",", "ok"]),
+        ("fugashi", "東京に住む。", ["東京", "に", "住む", "。"]),
+        ("pythainlp", "ฉันรักแมว ok", ["ฉัน", "รัก", "แมว", "ok"]),
+    ],
+)
+def test_parity_of_segmenters_where_they_are_installed(name: Segmenter, line: str, words: list[str]) -> None:
+    pytest.importorskip(name)
+    split, said = splitter(name, [])
+    assert split(line) == words and name in said
 
 
 def test_golden_order_is_frequency_then_alphabet() -> None:
@@ -64,4 +119,5 @@ def test_word_stream_drops_what_the_vocabulary_lacks(tmp_path: Path) -> None:
     report = encode_words(tmp_path / "clean", VocabularyConfig(min_count=2), tmp_path / "words")
     stream = TokenStream.open(tmp_path / "words" / "train.arrow")
     assert [row.tolist() for row in stream] == [[1, 0, 0, 2], [0, 1, 2], []]
+    assert report.pop("read_as") == "words as white space separates them"
     assert report == {"types": 3, "documents": 2, "words": 9, "kept_words": 7, "coverage": 0.777778}

@@ -55,13 +55,13 @@ def score_sentences(rung: Rung, sentences: list[str]) -> list[dict[str, Any]]:
     """[{"rank", "sentence", "bits", "tokens": [{"token", "bits"}]}], likeliest first; bits of the impossible: None."""
     import torch
 
-    from langladder.text.specials import BOS, EOS, PAD
+    from langladder.text.specials import BOS, EOS
 
     rows = [[BOS, *ids.tolist(), EOS] for ids in rung.tokenizer.encode_lines(sentences)]
     scored = []
     for sentence, row in zip(sentences, rows, strict=True):
         bits = (-rung.model.log_probs(torch.tensor([row]))[0, 1:].double() / math.log(2)).tolist()  # (T − 1,)
-        names = [rung.tokenizer.name(token) if token in (PAD, EOS) else rung.tokenizer.decode([token]) for token in row]
+        names = [rung.tokenizer.piece(token) for token in row]
         tokens = [{"token": name, "bits": _finite(b)} for name, b in zip(names[1:], bits, strict=True)]
         scored.append((sum(bits), {"sentence": sentence, "bits": _finite(sum(bits)), "tokens": tokens}))
     ranked = sorted(scored, key=lambda pair: pair[0])  # stable: equals stay as given

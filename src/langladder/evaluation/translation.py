@@ -88,7 +88,7 @@ def _example(
 
 def pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
     """Each token as text of its own, white space as a dot."""
-    return [tokenizer.decode(np.array([i], dtype=np.int64)) or "·" for i in ids]
+    return [tokenizer.piece(int(i)) or "·" for i in ids]
 
 
 def _examples(words: np.ndarray) -> list[int]:

@@ -35,6 +35,12 @@ CONTINUES = "##"
 IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 
 
+# Byte-level BPE writes each byte as one visible character: itself where it is one, else the next free from 256 on.
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+_BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for place, byte in enumerate(_HIDDEN)}
+
+
 class TokenizerConfig(Config):
     """Which tokenizer, and how large."""
 
@@ -113,6 +119,12 @@ class Tokenizer:
         shown = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) >= len(self.specials)]
         decoder = self._backend.decoder
         return " ".join(shown) if decoder is None else str(decoder.decode(shown))
+
+    def piece(self, token: int) -> str:
+        r"""The text of one token by itself; bytes that make no whole character as `\xe4\xbd`; specials by name."""
+        if token >= len(self.specials) and self.kind == "bpe_bytes":
+            return bytes(_BYTES[character] for character in self._tokens[token]).decode(errors="backslashreplace")
+        return self.decode([token]) or self.name(token)
 
     def name(self, token: int) -> str:
         """How one token is written in the vocabulary; specials as people know them."""

@@ -14,22 +14,28 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from langladder.artefacts import read_json, write_arrays, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
+from langladder.text.segmenters import Split, WordChoice, installed, splitter
 from langladder.text.tables import present_splits, read_column, read_table
-from langladder.text.words import WordMode, split_words
 
 
 class VocabularyConfig(Config):
     """Which words get an id."""
 
-    words: WordMode = "whitespace"
+    words: WordChoice = "whitespace"
     min_count: int = Field(default=1, ge=1)
     max_size: int | None = Field(default=None, ge=1)  # the most frequent ones; null: no cap
+
+    @field_validator("words")
+    @classmethod
+    def _is_installed(cls, choice: WordChoice) -> WordChoice:
+        installed(choice)
+        return choice
 
 
 @dataclass(frozen=True)
@@ -48,16 +54,24 @@ class Vocabulary:
         return len(self.words)
 
     @classmethod
-    def build(cls, lines: Iterable[str], config: VocabularyConfig | None = None) -> "Vocabulary":
+    def build(
+        cls, lines: Iterable[str], config: VocabularyConfig | None = None, split: Split | None = None
+    ) -> "Vocabulary":
         """Count the words of training lines.
+
+        Args:
+            split: how a line becomes words; None: as the settings say.
 
         Raises:
             InputError: no word is left.
         """
         config = config or VocabularyConfig()
+        if split is None:
+            lines = list(lines)
+            split, _ = splitter(config.words, lines)
         counter: Counter[str] = Counter()
         for line in lines:
-            counter.update(split_words(line, config.words))
+            counter.update(split(line))
         kept = [(word, count) for word, count in counter.items() if count >= config.min_count]
         if not kept:
             raise InputError(
@@ -99,21 +113,26 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     the stream each document ends: `bounds` (D + 1,) int64).
 
     Returns:
-        Figures for the metrics: types, documents, words, kept words, coverage (share of running words that have an id).
+        Figures for the metrics: types, documents, words, kept words, coverage (share of running words that have an id),
+        and what was taken for a word.
     """
     train = clean_folder / "train.parquet"
     if "train" not in present_splits(clean_folder):
         raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
-    vocabulary = Vocabulary.build((line for lines in read_column(train, "text") for line in lines), config)
+
+    def training_lines() -> Iterable[str]:
+        return (line for lines in read_column(train, "text") for line in lines)
+
+    split, said = splitter(config.words, training_lines())
+    vocabulary = Vocabulary.build(training_lines(), config, split)
     running = 0
 
     def rows() -> Iterable[np.ndarray]:
         nonlocal running
-        for lines in read_column(train, "text"):
-            for line in lines:
-                words = split_words(line, config.words)
-                running += len(words)
-                yield vocabulary.encode(words)
+        for line in training_lines():
+            words = split(line)
+            running += len(words)
+            yield vocabulary.encode(words)
 
     TokenStream.write(out_folder / "train.arrow", rows())
     # lines of one document stand together
@@ -130,4 +149,5 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
         "words": running,
         "kept_words": kept,
         "coverage": round(kept / running, 6),
+        "read_as": said,
     }
