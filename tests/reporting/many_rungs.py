@@ -38,6 +38,7 @@ def vectors(name: str, title: str, family: str, chance: random.Random) -> dict[s
     scores["similarity"]["sets"] = [{"name": name, "spearman": chance.random()} for name in ("wordsim353", "simlex999")]
     scores["clusters"] = {"purity": chance.random(), "outliers": {"accuracy": chance.random()}}
     near = [[chance.choice(WORDS), chance.random()] for _ in range(8)]
+    value["map"] = value["map"] if name in ("svd", "skipgram") else []  # drawing is slow
     value["neighbours"] = [{"word": word, "nearest": near} for word in WORDS]
     return value | {"title": title, "family": family, "bytes_per_word": 400}
 
@@ -77,6 +78,8 @@ def many_rungs(seed: int = 1) -> ReportInputs:
     for name, title, family in listed("translator"):
         value = translator(name)
         value["scores"]["bleu"] = chance.uniform(20, 95)
+        if name not in ("attention", "transformer"):
+            value["examples"][0]["attention"] = None
         translators.append(TranslatorRung.model_validate(value | {"title": title, "family": family}))
     curves = {("lm", rung.name): curve(chance.uniform(10, 300), 200) for rung in lms if rung.family != "n-grams"}
     curves |= {("translator", rung.name): curve(chance.uniform(2, 9), 500) for rung in translators}

@@ -1,13 +1,15 @@
 """Plots: what is drawn where, and that they are the same every time and fit for light and dark."""
 
+import math
 import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from many_rungs import many_rungs
 
 from langladder.errors import InputError
-from langladder.reporting import plots
+from langladder.reporting import line_plots, plots
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import CurvePoint, ReportInputs
 from langladder.reporting.rungs import EmbeddingRung, Meta, Stage, Translation
@@ -18,6 +20,19 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 def texts(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
+
+
+def lines(svg: str) -> dict[str, list[ElementTree.Element]]:
+    """The lines of each rung."""
+    found: dict[str, list[ElementTree.Element]] = {}
+    for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}g"):
+        if rung := element.get("data-rung"):
+            found.setdefault(rung, []).append(element)
+    return found
+
+
+def titled(element: ElementTree.Element) -> str | None:
+    return element.findtext(f"{NAMESPACE}title")
 
 
 def test_ladder_picture_shows_rungs_and_floor(inputs: ReportInputs) -> None:
@@ -42,26 +57,55 @@ def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:
 def test_nothing_measured_nothing_drawn() -> None:
     empty = ReportInputs(Meta(), [], [], [])
     assert plots.ladder_plot(empty) is None
-    assert plots.curves_plot(empty, "lm") is None
-    assert plots.bleu_curves_plot(empty) is None
-    assert plots.length_plot([]) is None
+    assert line_plots.curves_plot(empty, "lm") is None
+    assert line_plots.bleu_curves_plot(empty) is None
+    assert line_plots.length_plot([]) is None
     assert plots.map_plot(EmbeddingRung(name="a", title="a"), "m") is None
     assert plots.attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
 
 
 def test_curves_name_the_rungs_that_have_one(inputs: ReportInputs) -> None:
-    svg = plots.curves_plot(inputs, "lm")
-    assert svg is not None
-    assert {"LSTM", "GPT"} <= set(texts(svg))
-    assert "Kneser–Ney 3-gram" not in texts(svg)
+    drawn = line_plots.curves_plot(inputs, "lm")
+    assert drawn is not None
+    assert set(drawn.choice.titles) == {"lstm", "gpt"} == set(lines(drawn.svg))
+    assert [titled(line) for line in lines(drawn.svg)["lstm"]] == ["LSTM", "LSTM"]  # training and validation
 
 
 def test_bleu_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInputs) -> None:
-    assert plots.bleu_curves_plot(inputs) is None
+    assert line_plots.bleu_curves_plot(inputs) is None
     curve = [CurvePoint(10, train_loss=2.0), CurvePoint(20, validation_bleu=12.5), CurvePoint(40, validation_bleu=31.0)]
-    svg = plots.bleu_curves_plot(replace(inputs, curves={("translator", "attention"): curve}))
+    drawn = line_plots.bleu_curves_plot(replace(inputs, curves={("translator", "attention"): curve}))
+    assert drawn is not None
+    assert "BLEU, greedy" in texts(drawn.svg)
+    assert drawn.choice.titles == {"attention": inputs.translators[0].title}
+
+
+def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
+    drawn = line_plots.curves_plot(many_rungs(), "lm")
+    assert drawn is not None
+    found = lines(drawn.svg)
+    assert len(found) > 20
+    coloured = {rung: line for rung, (line, *_) in found.items() if "on" in str(line.get("class")).split()}
+    assert list(drawn.choice.chosen) == [rung for rung in found if rung in coloured]
+    styles = [str(line.get("style")) for line in coloured.values()]
+    assert styles == [f"--rung: var(--series-{i})" for i in range(6)]
+    assert all(line.get("style") is None for rung, both in found.items() for line in both if rung not in coloured)
+    assert "var(--rung)" in drawn.svg and "#7f8103" not in drawn.svg
+
+
+def test_an_infinite_loss_leaves_the_others_their_scale(inputs: ReportInputs) -> None:
+    curve = [CurvePoint(10, 2.0, 2.5), CurvePoint(20, math.inf, math.inf), CurvePoint(30, 1.0, 1.5)]
+    drawn = line_plots.curves_plot(replace(inputs, curves={("lm", "gpt"): curve}), "lm")
+    assert drawn is not None
+    assert max(float(text.replace("−", "-")) for text in texts(drawn.svg) if re.fullmatch(r"[−\d.]+", text)) <= 30
+
+
+def test_families_have_colours_and_the_corpus_its_name(inputs: ReportInputs) -> None:
+    svg = plots.ladder_plot(replace(many_rungs(), meta=Meta(text="novels")))
     assert svg is not None
-    assert {"BLEU, greedy", inputs.translators[0].title} <= set(texts(svg))
+    assert {"n-grams", "recurrent", "Transformer"} <= set(texts(svg))
+    assert "perplexity a word on the test text of novels (lower is better)" in texts(svg)
+    assert "n-grams" not in texts(str(plots.ladder_plot(inputs)))
 
 
 def test_attention_labels_stand_in_order_whatever_they_hold() -> None:

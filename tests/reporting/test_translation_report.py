@@ -4,9 +4,9 @@ from xml.etree import ElementTree
 
 from langladder.reporting import plots
 from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.line_plots import search_errors_plot
 from langladder.reporting.page import build_page
 from langladder.reporting.rungs import TranslatorRung
-from langladder.reporting.search_plot import search_errors_plot
 from langladder.reporting.tables import ladder_rows, ladder_summary
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -40,13 +40,15 @@ def test_a_rung_without_them_has_dashes(inputs: ReportInputs) -> None:
 
 
 def test_search_errors_by_width_are_drawn(inputs: ReportInputs) -> None:
-    svg = search_errors_plot(inputs.translators)
-    assert svg is not None
-    assert {"1", "5", "beam width", "search errors, % of the wrong", "BLEU", "attention"} <= set(texts(svg))
-    assert svg == search_errors_plot(inputs.translators)
+    drawn = search_errors_plot(inputs.translators)
+    assert drawn is not None
+    assert {"1", "5", "beam width", "search errors, % of the wrong", "BLEU"} <= set(texts(drawn.svg))
+    assert list(drawn.choice.titles) == ["attention"]
+    assert drawn == search_errors_plot(inputs.translators)
     assert search_errors_plot([]) is None
     assert search_errors_plot([bare()]) is None
-    assert search_errors_plot([*inputs.translators, bare()]) is not None
+    again = search_errors_plot([*inputs.translators, bare()])
+    assert again is not None and list(again.choice.titles) == ["attention"]
 
 
 def test_the_page_shows_precisions_widths_and_other_candidates(inputs: ReportInputs) -> None:

@@ -8,15 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from langladder.reporting import numbers
-from langladder.reporting.inputs import ReportInputs, Task
-from langladder.reporting.rungs import EmbeddingRung, Translation, TranslatorRung
-from langladder.reporting.svg import DASHES, GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.rungs import EmbeddingRung, Translation
+from langladder.reporting.svg import GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
 
-TASK_NAMES: dict[Task, str] = {"lm": "language models", "embedding": "word vectors", "translator": "translators"}
+_DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
 _LOG_FROM = 6.0  # a log axis pays once the largest value is so many times the smallest
 
 
@@ -36,11 +37,14 @@ def ladder_plot(inputs: ReportInputs, *, standalone: bool = False) -> str | None
         _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
         values = [min(value, axes.get_xlim()[1]) for value in values]  # what is infinite stands at the edge
         left = floor if floor else axes.get_xlim()[0]
-        axes.hlines(range(len(rungs)), left, values, color=SERIES[0], linewidth=2.2, alpha=0.55)
-        axes.plot(values, range(len(rungs)), "o", color=SERIES[0], markersize=8)
+        hue = _family_hues(figure, [rung.family for rung, _ in rungs])
+        colours = [hue[rung.family] for rung, _ in rungs]
+        axes.hlines(range(len(rungs)), left, values, colors=colours, linewidth=2.2, alpha=0.55)
+        for height, (value, colour) in enumerate(zip(values, colours, strict=True)):
+            axes.plot(value, height, "o", color=colour, markersize=8, clip_on=False)
         for height, ((rung, value), place) in enumerate(zip(rungs, values, strict=True)):
             above = rung.scores.above_floor_percent
-            text = numbers.perplexity(value) + (f"  (+{above:.0f} %)" if above is not None and isfinite(above) else "")
+            text = numbers.perplexity(value) + (f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else "")
             axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(rungs)), [visible(rung.title) for rung, _ in rungs])
         axes.tick_params(axis="y", length=0)
@@ -51,9 +55,23 @@ def ladder_plot(inputs: ReportInputs, *, standalone: bool = False) -> str | None
             note = f"entropy floor {numbers.perplexity(floor)}"
             top = (floor, len(rungs) - 0.28)
             axes.annotate(note, top, (6, 0), textcoords="offset points", color=SERIES[1], va="top")
-        axes.set_xlabel("perplexity a word on the test text (lower is better)")
+        text = f"the test text of {inputs.meta.text}" if inputs.meta.text else "the test text"
+        axes.set_xlabel(visible(f"perplexity a word on {text} (lower is better)"))
         label = "Perplexity a word of every language model" + (f"; entropy floor {floor:.4g}" if floor else "")
         return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
+
+
+def _family_hues(figure: Figure, families: list[str]) -> dict[str, str]:
+    """A colour for each family, and a legend that tells them where there are several."""
+    names = list(dict.fromkeys(families))
+    others = [hue for hue in SERIES if hue != SERIES[1]]  # which is the floor's
+    found = dict(zip(names, cycle(others), strict=False))
+    if len(names) > 1 and all(names):
+        dots = [
+            Line2D([], [], color=hue, marker="o", linestyle="none", label=visible(name)) for name, hue in found.items()
+        ]
+        figure.legend(handles=dots, loc="outside lower center", ncols=len(names), handletextpad=0.2)
+    return found
 
 
 def _value_axis(axes: Axes, values: list[float]) -> None:
@@ -61,69 +79,13 @@ def _value_axis(axes: Axes, values: list[float]) -> None:
     low, high = min(values), max(values)
     if high / low >= _LOG_FROM:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < _DECADES_FROM else (1.0,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(low * (low / high) ** 0.06, high * (high / low) ** 0.25)
     else:
         spread = (high - low) or high
         axes.set_xlim(low - 0.06 * spread, high + 0.25 * spread)
-
-
-def curves_plot(inputs: ReportInputs, task: Task) -> str | None:
-    """Learning curves of all rungs of a task: validation loss strong, training loss faint."""
-    rungs = inputs.rungs(task)
-    with drawing():
-        figure, axes = new_figure(10.4, max(3.6, 0.5 + 0.24 * len(rungs)))
-        for i, (rung, hue) in enumerate(zip(rungs, hues(len(rungs)), strict=True)):
-            curve = inputs.curves.get((task, rung.name), [])
-            train = [(p.step, p.train_loss) for p in curve if p.train_loss is not None]
-            valid = [(p.step, p.validation_loss) for p in curve if p.validation_loss is not None]
-            if train:
-                dash = DASHES[i // len(SERIES) % len(DASHES)]
-                axes.plot(
-                    *zip(*train, strict=True), color=hue, alpha=0.45 if valid else 1.0, linewidth=1.2, linestyle=dash
-                )
-            if valid:
-                _marked_line(axes, valid, i, hue)
-            if train or valid:
-                axes.lines[-1].set_label(visible(rung.title))
-        if not axes.lines:
-            return None
-        _over_steps(axes, "loss (nats)")
-        return to_svg(figure, f"curves-{task}", f"Learning curves of the {TASK_NAMES[task]}")
-
-
-def bleu_curves_plot(inputs: ReportInputs) -> str | None:
-    """BLEU of greedy translations at every validation, for the translators that were chosen by it."""
-    rungs = inputs.translators
-    with drawing():
-        figure, axes = new_figure(10.4, 3.2)
-        for i, (rung, hue) in enumerate(zip(rungs, hues(len(rungs)), strict=True)):
-            curve = inputs.curves.get(("translator", rung.name), [])
-            if points := [(p.step, p.validation_bleu) for p in curve if p.validation_bleu is not None]:
-                _marked_line(axes, points, i, hue)
-                axes.lines[-1].set_label(visible(rung.title))
-        if not axes.lines:
-            return None
-        _over_steps(axes, "BLEU, greedy")
-        return to_svg(figure, "curves-bleu", "BLEU of the validation pairs during training")
-
-
-def _marked_line(axes: Axes, points: list[tuple[int, float]], number: int, hue: str) -> None:
-    """The strong line of rung `number`, with its mark where the points are few enough to be told apart."""
-    mark = MARKERS[number % len(MARKERS)] if len(points) <= 40 else None
-    dash = DASHES[number // len(SERIES) % len(DASHES)]
-    axes.plot(*zip(*points, strict=True), color=hue, linewidth=2, linestyle=dash, marker=mark, markersize=4.5)
-
-
-def _over_steps(axes: Axes, measured: str) -> None:
-    """Axes and legend of a curve over training steps."""
-    axes.set_xlabel("training step")
-    axes.set_ylabel(measured)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
 def map_plot(rung: EmbeddingRung, name: str) -> str | None:
@@ -208,28 +170,3 @@ def attention_plot(example: Translation, name: str, title: str, *, standalone: b
         axes.spines[["left", "bottom"]].set_visible(False)
         caption = f"Attention of {title}, from {example.source} to {example.output}"
         return to_file(figure, caption) if standalone else to_svg(figure, name, caption)
-
-
-def length_plot(rungs: Sequence[TranslatorRung]) -> str | None:
-    """BLEU by source length, a line a rung."""
-    lengths = list(dict.fromkeys(bucket.length for rung in rungs for bucket in rung.by_length))
-    if not lengths:
-        return None
-    with drawing():
-        figure, axes = new_figure(10.4, 3.2)
-        for i, (rung, hue) in enumerate(zip(rungs, hues(len(rungs)), strict=True)):
-            points = [
-                (lengths.index(bucket.length), bucket.bleu) for bucket in rung.by_length if bucket.bleu is not None
-            ]
-            if points:
-                dash, mark = DASHES[i // len(SERIES) % len(DASHES)], MARKERS[i % len(MARKERS)]
-                x, y = zip(*points, strict=True)
-                axes.plot(x, y, linestyle=dash, marker=mark, color=hue, linewidth=2, label=visible(rung.title))
-        if not axes.lines:
-            return None
-        axes.set_xticks(range(len(lengths)), [visible(length) for length in lengths])
-        axes.set_xlabel("words of the source sentence")
-        axes.set_ylabel("BLEU")
-        axes.set_ylim(0, 105)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-        return to_svg(figure, "by-length", "BLEU by length of the source sentence")

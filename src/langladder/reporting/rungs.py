@@ -284,8 +284,10 @@ class Stage(Part):
 
 
 class Meta(Part):
-    """What was chosen in params.yaml."""
+    """What was chosen in params.yaml; `text` and `pairs` are the names of the corpora themselves, of own files too."""
 
+    text: str | None = None
+    pairs: str | None = None
     size: str | None = None
     seed: int | None = None
     corpus: str | None = None

@@ -13,18 +13,24 @@ from contextlib import contextmanager
 from io import StringIO
 from itertools import cycle, islice
 from typing import Any
+from xml.sax.saxutils import escape
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from langladder.reporting.choosing import Choice
+
 INK, GRID = "#1b1e23", "#b9bec6"
+LINE = "#7f8103"  # of a line that is a rung's: the page says which rungs have a colour, and which are grey
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 
-_VARIABLES = {INK: "currentColor", GRID: "var(--grid)"} | {hue: f"var(--series-{i})" for i, hue in enumerate(SERIES)}
+_VARIABLES = {INK: "currentColor", GRID: "var(--grid)", LINE: "var(--rung)"} | {
+    hue: f"var(--series-{i})" for i, hue in enumerate(SERIES)
+}
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -83,9 +89,22 @@ def visible(text: str) -> str:
     return "".join("⏎" if char == "\n" else char if char.isprintable() else "�" for char in text)
 
 
-def to_svg(figure: Figure, name: str, label: str) -> str:
-    """The figure as an `<svg>` element for the page; `name` makes its ids unique, `label` says what it shows."""
+def line_of(rung: str, part: str = "") -> str:
+    """The `gid` of a line that is a rung's; `part` says which of several, e.g. `train`."""
+    return f"rung:{part}:{rung}"
+
+
+def to_svg(figure: Figure, name: str, label: str, choice: Choice | None = None) -> str:
+    """The figure as an `<svg>` element for the page.
+
+    Args:
+        name: makes its ids unique.
+        label: says what it shows.
+        choice: the rungs whose lines (`line_of`) are drawn, and which of them have a colour at first.
+    """
     text = _render(figure)
+    if choice is not None:
+        text = _lines(text, choice)
     for hue, variable in _VARIABLES.items():
         text = text.replace(hue, variable)
     return _prefix_ids(_named(text, label), name)
@@ -103,6 +122,23 @@ def _render(figure: Figure) -> str:
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     return re.sub(r"\n\s*", "\n", text).strip()
+
+
+def _lines(svg: str, choice: Choice) -> str:
+    """Give each rung's lines their class, name and colour."""
+    for rung, title in choice.titles.items():
+        name, shown = escape(rung, {'"': "&quot;"}), escape(visible(title))
+        place = choice.chosen.index(rung) if rung in choice.chosen else None
+        style = "" if place is None else f' style="--rung: var(--series-{place % len(SERIES)})"'
+        on = "" if place is None else " on"
+        svg = re.sub(
+            rf'<g id="rung:(\w*):{re.escape(name)}">',
+            lambda m, on=on, style=style, name=name, shown=shown: (  # type: ignore[misc]
+                f'<g class="{f"rung {m[1]}".strip()}{on}" data-rung="{name}"{style}><title>{shown}</title>'
+            ),
+            svg,
+        )
+    return svg
 
 
 def _named(svg: str, label: str) -> str:

@@ -14,6 +14,7 @@ from langladder.reporting.rungs import (
     EmbeddingRung,
     LanguageModelRung,
     Neighbours,
+    Rung,
     Sample,
     Translation,
     TranslatorRung,
@@ -21,14 +22,14 @@ from langladder.reporting.rungs import (
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-R = TypeVar("R")
+R = TypeVar("R", bound=Rung)
 
 
 @dataclass(frozen=True)
 class Aligned(Generic[K, V]):
-    """A row a key; in each row a value or `None` for each rung of `titles`."""
+    """A row a key; in each row a value or `None` for each rung of `rungs`, which are (name, title)."""
 
-    titles: list[str]
+    rungs: list[tuple[str, str]]
     rows: list[tuple[K, list[V | None]]]
 
 
@@ -41,18 +42,18 @@ def generations(rungs: Sequence[LanguageModelRung]) -> Aligned[tuple[str, int], 
             seen[sample.prompt] += 1
             yield (sample.prompt, seen[sample.prompt]), sample
 
-    return _aligned([(rung.title, rung) for rung in rungs if rung.samples], numbered)
+    return _aligned([rung for rung in rungs if rung.samples], numbered)
 
 
 def neighbours(rungs: Sequence[EmbeddingRung]) -> Aligned[str, Neighbours]:
     """A row a word."""
-    with_some = [(rung.title, rung) for rung in rungs if rung.neighbours]
+    with_some = [rung for rung in rungs if rung.neighbours]
     return _aligned(with_some, lambda rung: ((found.word, found) for found in rung.neighbours))
 
 
 def translations(rungs: Sequence[TranslatorRung]) -> Aligned[tuple[str, str], Translation]:
     """A row a test sentence: (source, reference)."""
-    with_some = [(rung.title, rung) for rung in rungs if rung.examples]
+    with_some = [rung for rung in rungs if rung.examples]
     return _aligned(with_some, lambda rung: (((seen.source, seen.reference), seen) for seen in rung.examples))
 
 
@@ -65,11 +66,12 @@ def analogy_sections(rungs: Sequence[EmbeddingRung]) -> Aligned[str, str]:
             few = "" if section.answered == section.total else f" ({section.answered:,} of {section.total:,})"
             yield section.name, text + few
 
-    with_some = [(rung.title, rung) for rung in rungs if rung.scores.analogy and rung.scores.analogy.sections]
+    with_some = [rung for rung in rungs if rung.scores.analogy and rung.scores.analogy.sections]
     return _aligned(with_some, shown)
 
 
-def _aligned(rungs: list[tuple[str, R]], items: Callable[[R], Iterable[tuple[K, V]]]) -> Aligned[K, V]:
-    columns = [dict(items(rung)) for _, rung in rungs]
+def _aligned(rungs: list[R], items: Callable[[R], Iterable[tuple[K, V]]]) -> Aligned[K, V]:
+    columns = [dict(items(rung)) for rung in rungs]
     keys = dict.fromkeys(key for column in columns for key in column)
-    return Aligned([title for title, _ in rungs], [(key, [column.get(key) for column in columns]) for key in keys])
+    names = [(rung.name, rung.title) for rung in rungs]
+    return Aligned(names, [(key, [column.get(key) for column in columns]) for key in keys])

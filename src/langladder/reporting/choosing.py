@@ -1,0 +1,73 @@
+"""Which rungs the page shows at first, where all would be too many: the best of each family, then the next best.
+
+The reader chooses others with the page's script; without it everything stands on the page, and these are picked out.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Rung, TranslatorRung
+
+COLOURED = 6  # lines of one plot: as many as there are colours (`svg.SERIES`)
+BESIDE = 3  # columns of text that can be read side by side
+
+R = TypeVar("R", bound=Rung)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Rungs to choose from, by family, as (name, title); those shown at first; how many can be shown together."""
+
+    families: list[tuple[str, list[tuple[str, str]]]]
+    chosen: list[str]
+    most: int
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The title of each rung."""
+        return {name: title for _, rungs in self.families for name, title in rungs}
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything to choose."""
+        return len(self.titles) > len(self.chosen)
+
+
+def choice(rungs: Sequence[R], loss: Callable[[R], float | None], shown: int, most: int = COLOURED) -> Choice:
+    """A choice of `shown` rungs at first.
+
+    Args:
+        loss: by which a rung is better the lower it is; None where nothing was measured.
+    """
+
+    def rank(rung: R) -> tuple[bool, float]:
+        value = loss(rung)
+        return value is None, value or 0.0
+
+    ranked = sorted(rungs, key=rank)
+    first = {rung.family or rung.name: rung.name for rung in reversed(ranked)}.values()  # the best of each family
+    order = [rung.name for rung in ranked if rung.name in first] + [rung.name for rung in ranked]
+    kept = list(dict.fromkeys(order))[:shown]
+    names = dict.fromkeys(rung.family for rung in rungs)
+    families = [(name, [(rung.name, rung.title) for rung in rungs if rung.family == name]) for name in names]
+    return Choice(families, [rung.name for rung in rungs if rung.name in kept], max(most, shown))
+
+
+def lm_loss(rung: LanguageModelRung) -> float | None:
+    """Perplexity a word."""
+    return rung.scores.perplexity_per_word
+
+
+def embedding_loss(rung: EmbeddingRung) -> float | None:
+    """Wrong analogies; where there are none, what similarity lacks."""
+    scores = rung.scores
+    if scores.analogy is not None and scores.analogy.accuracy is not None:
+        return 1 - scores.analogy.accuracy
+    return next((1 - found.spearman for found in scores.similarity if found.spearman is not None), None)
+
+
+def translator_loss(rung: TranslatorRung) -> float | None:
+    """What chrF or BLEU lacks, whichever is the figure to go by."""
+    value = rung.scores.chrf if rung.scores.main == "chrf" else rung.scores.bleu
+    return None if value is None else 100 - value
