@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import read_json, write_json
+from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
 from langladder.embeddings.from_models import input_embedding
 from langladder.evaluation.perplexity import score
@@ -41,8 +42,11 @@ def main(job: Any, out: Path) -> None:
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])
         sampling = SamplingConfig(temperature=job.evaluation.temperature, max_tokens=job.evaluation.sample_tokens)
-        prompts = tracked(job.evaluation.prompts, "sampling", unit="prompts")
-        samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in prompts]
+        prompts = job.evaluation.prompts
+        if isinstance(prompts, int):
+            prompts = draw_prompts(TokenStream.open(TOKENS / "test.arrow"), tokenizer, prompts)
+        begun = tracked(prompts, "sampling", unit="prompts")
+        samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in begun]
         page = {"name": name, "title": job.lm.title, "family": model.family, "parameters": model.number_of_parameters()}
         page |= {"scores": scores, "samples": samples, "vectors": word_vectors(model, folder, job)}
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)

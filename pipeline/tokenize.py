@@ -1,15 +1,18 @@
 """Stage `tokenize`: train the tokenizer on the training split; encode every split to memory-mapped Arrow."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
+from langladder.text.alphabet import Alphabet
 from langladder.text.encoding import TableLines, encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.sizes import text_size
 from langladder.text.tables import SPLITS
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer
 from pipeline.support.stage import stage
 
 
@@ -18,7 +21,8 @@ def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     tokenizer = train_tokenizer(training_text(clean), job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
     write_json(folder / "sizes.json", {split: text_size(clean / f"{split}.parquet") for split in SPLITS})
-    return {"splits": splits} | report_on(tokenizer, TableLines([(clean / "validation.parquet", "text")]))
+    report = report_on(tokenizer, TableLines([(clean / "validation.parquet", "text")]))
+    return {"splits": splits} | report | alphabet(training_text(clean), tokenizer)
 
 
 def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
@@ -29,9 +33,19 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     splits = encode_pairs(clean, source, target, folder)
     reports = {
         side: report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]))
+        | alphabet(training_sides(clean, [side]), tokenizer)
         for side, tokenizer in (("source", source), ("target", target))
     }
     return {"splits": splits} | reports
+
+
+def alphabet(lines: Iterable[str], tokenizer: Tokenizer) -> dict[str, Any]:
+    """How many characters the training text has, and a warning where byte-level BPE has too little room for them."""
+    found = Alphabet.of(lines)
+    warning = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
+    if warning:
+        print(f"tokenize: warning: {warning}")
+    return {"characters": found.size, "common_characters": found.common} | ({"warning": warning} if warning else {})
 
 
 @stage

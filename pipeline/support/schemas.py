@@ -40,7 +40,7 @@ BEGINNINGS = {"lm": "langladder.models.initial_vectors.InputVectors"}  # what th
 class Evaluation(Config):
     """How rungs are judged and shown."""
 
-    prompts: list[str]
+    prompts: list[str] | Annotated[int, Field(ge=0, le=100)]
     sample_tokens: int = Field(ge=1)
     temperature: float = Field(gt=0)
     beam: int = Field(ge=1)

@@ -33,7 +33,7 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
         size += sum(len(line.encode()) for line in chunk)
         total_lines += len(chunk)
         for line, ids in islice(zip(chunk, encoded, strict=True), max(0, samples - len(shown))):
-            shown.append({"text": line[:200], "tokens": [tokenizer.name(int(token)) for token in ids[:60]]})
+            shown.append({"text": line[:200], "tokens": " ".join(visible(tokenizer, token) for token in ids[:60])})
     tokens = int(uses.sum())
     ordinary = range(len(tokenizer.specials), tokenizer.vocab_size)
     longest = sorted((tokenizer.decode([token]) for token in ordinary), key=lambda text: (-len(text), text))
@@ -47,6 +47,11 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
         "unknown_rate": round(int(uses[UNK]) / max(tokens, 1), 6),
         "vocabulary_used": round(int((uses[list(ordinary)] > 0).sum()) / max(len(ordinary), 1), 4),
         "longest_tokens": longest[:LONGEST],
-        "most_frequent_tokens": [tokenizer.name(int(token)) for token in np.argsort(-uses, kind="stable")[:LONGEST]],
+        "most_frequent_tokens": [visible(tokenizer, token) for token in np.argsort(-uses, kind="stable")[:LONGEST]],
         "samples": shown,
     }
+
+
+def visible(tokenizer: Tokenizer, token: int | np.integer[Any]) -> str:
+    """A token as text, its spaces as ▁."""
+    return tokenizer.piece(int(token)).replace(" ", "▁")

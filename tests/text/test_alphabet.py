@@ -1,0 +1,47 @@
+"""The characters of a text against a vocabulary's size; tokens shown as text."""
+
+import pytest
+
+from langladder.text.alphabet import Alphabet
+from langladder.text.tokenizer_report import report_on, visible
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+
+HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]
+
+
+def tokenizer(lines: list[str], size: int) -> Tokenizer:
+    return train_tokenizer(lines, TokenizerConfig(kind="bpe_bytes", vocab_size=size))
+
+
+def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve() -> None:
+    found = Alphabet.of(HAN)
+    assert found.size == 3000 and 2900 < found.common <= 3000
+    said = found.warning(2000)
+    assert said and "2,000" in said and "3,000 characters" in said and "6,500" in said
+    assert found.warning(6500) is None
+
+
+@pytest.mark.parametrize("lines", [["the cat sleeps ."] * 10, ["männer und frauen"] * 10, []])
+def test_an_alphabet_of_letters_is_no_matter(lines: list[str]) -> None:
+    assert Alphabet.of(lines).warning(600) is None
+
+
+def test_golden_tokens_are_shown_as_text() -> None:
+    lines = ["die männer und die frauen", "围棋"] * 20
+    small = tokenizer(lines, 300)
+    for line in lines[:2]:
+        assert small.decode(small.encode(line)) == line
+    samples = report_on(small, lines, samples=2)["samples"]
+    assert "▁männer" in samples[0]["tokens"].replace(" ", "") and "Ġ" not in samples[0]["tokens"]
+    assert "\ufffd" not in samples[1]["tokens"]
+    for byte, shown in ((0xE4, r"\xe4"), (0x20, "▁"), (0x41, "A")):
+        single = next(token for token in range(4, 300) if small.name(token) == chr(byte if byte != 0x20 else 0x120))
+        assert visible(small, single) == shown
+
+
+def test_pieces_of_one_line_are_the_line() -> None:
+    line = "naïve café — 围棋, 🙂"
+    small = tokenizer([line, "the cat"], 270)
+    raw = "".join(small.piece(int(token)) for token in small.encode(line))
+    assert raw.encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1").decode() == line
