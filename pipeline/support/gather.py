@@ -8,6 +8,7 @@ from langladder.reporting.inputs import ReportInputs, load_report
 from pipeline import ROOT
 from pipeline.support import choices, history
 from pipeline.support.claims import TIMED
+from pipeline.support.corpus_names import corpus_names
 from pipeline.support.found_runs import find_runs, stored_file
 
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
@@ -23,7 +24,8 @@ def gather() -> ReportInputs:
     years = history.years({ladder: chosen.rungs(ladder) for ladder in choices.LADDERS})
     rungs = {ladder: list(names) for ladder, names in years.items()}  # the oldest first
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
-    inputs = load_report(ROOT, rungs, _timings(rungs), _graph(), meta)
+    meta |= corpus_names(chosen)
+    inputs = load_report(ROOT, rungs, _timings(rungs), _graph(), meta, years)
     return replace(inputs, claims=[claim.with_timed(_timed(claim.fingerprint)) for claim in inputs.claims])
 
 

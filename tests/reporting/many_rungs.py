@@ -86,5 +86,6 @@ def many_rungs(seed: int = 1) -> ReportInputs:
     cost = {"seconds": 3599, "tokens_per_second": 123_456.0, "peak_memory_bytes": 812_000_000}
     rungs = [("lm", rung.name) for rung in lms] + [("embedding", rung.name) for rung in embeddings]
     timings = {key: Timing.model_validate(cost | {"run": "3f2a" * 8}) for key in rungs}
-    meta = Meta(size="small", seed=1, corpus="text", parallel="microworld", tokenizer="bpe")
-    return ReportInputs(meta, lms, embeddings, translators, curves=curves, timings=timings)
+    meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="microworld", tokenizer="bpe")
+    years = {("lm", rung.name): 1948 + i for i, rung in enumerate(lms)}
+    return ReportInputs(meta, lms, embeddings, translators, curves=curves, timings=timings, years=years)

@@ -109,6 +109,14 @@ def test_rows_know_what_the_script_sorts_and_filters_by(nodes: list[Node]) -> No
         assert headings == [family for family, _ in ladder.families()]
 
 
+def test_titles_name_the_corpus_and_rungs_their_year(page: str) -> None:
+    assert "<title>langladder: the ladder on novels</title>" in page
+    assert "<h1>The ladder on <bdi>novels</bdi></h1>" in page
+    assert "of the test text of novels" in page or "on the test text of novels" in page
+    assert 'Absolute discounting 3-gram <span class="faint small">1948</span>' in page
+    assert ">Absolute discounting 3-gram, 1948</text>" in page  # of the picture, where the oldest is at the foot
+
+
 def test_an_infinite_value_can_be_sorted(page: str) -> None:
     assert '<td class="number" data-value="Infinity">∞</td>' in page
     assert 'data-value="inf"' not in page

@@ -56,6 +56,7 @@ class ReportInputs:
     translators: list[TranslatorRung]
     curves: dict[Key, list[CurvePoint]] = field(default_factory=dict)
     timings: dict[Key, Timing] = field(default_factory=dict)
+    years: dict[Key, int] = field(default_factory=dict)
     sequences: list[SequenceRung] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     dag: list[Stage] = field(default_factory=list)
@@ -92,6 +93,7 @@ def load_report(
     timings: Mapping[Key, Mapping[str, Any] | None],
     dag: Iterable[Mapping[str, Any]],
     meta: Mapping[str, Any],
+    years: Mapping[str, Mapping[str, int]] | None = None,
 ) -> ReportInputs:
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
@@ -100,6 +102,7 @@ def load_report(
         timings: (task, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
+        years: task → rung → when it came into the world.
 
     Raises:
         InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
@@ -126,6 +129,7 @@ def load_report(
         ],
         curves=curves,
         timings={key: _check(Timing, value or {}, f"timings {key}") for key, value in timings.items()},
+        years={(task, name): year for task, dated in (years or {}).items() for name, year in dated.items()},
         dag=[_check(Stage, stage, "dag") for stage in dag],
         data={side: _files_read(root, side) | _clean_report(root, side) for side in SIDES},
         tokenizers={side: _read(root / "metrics" / "tokenize" / f"{side}.json", f"tokenize@{side}") for side in SIDES},

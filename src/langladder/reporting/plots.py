@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from langladder.reporting import numbers
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.rungs import EmbeddingRung, Translation
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Translation
 from langladder.reporting.svg import GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
@@ -46,7 +46,7 @@ def ladder_plot(inputs: ReportInputs, *, standalone: bool = False) -> str | None
             above = rung.scores.above_floor_percent
             text = numbers.perplexity(value) + (f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else "")
             axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
-        axes.set_yticks(range(len(rungs)), [visible(rung.title) for rung, _ in rungs])
+        axes.set_yticks(range(len(rungs)), [visible(_dated(rung, inputs)) for rung, _ in rungs])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(-0.6, len(rungs) - 0.2)
         axes.grid(axis="y", visible=False)
@@ -59,6 +59,11 @@ def ladder_plot(inputs: ReportInputs, *, standalone: bool = False) -> str | None
         axes.set_xlabel(visible(f"perplexity a word on {text} (lower is better)"))
         label = "Perplexity a word of every language model" + (f"; entropy floor {floor:.4g}" if floor else "")
         return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
+
+
+def _dated(rung: LanguageModelRung, inputs: ReportInputs) -> str:
+    year = inputs.years.get(("lm", rung.name))
+    return rung.title if year is None else f"{rung.title}, {year}"
 
 
 def _family_hues(figure: Figure, families: list[str]) -> dict[str, str]:

@@ -58,6 +58,7 @@ class Row:
     title: str
     cells: list[Cell]
     family: str = ""
+    year: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,10 @@ def _table(task: Task, rungs: Sequence[Rung], inputs: ReportInputs) -> LadderTab
     read = [(column, [column.read(rung, inputs.timing(task, rung.name)) for rung in rungs]) for column in columns]
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
-    rows = [Row(rung.name, rung.title, [column[i] for column in cells], rung.family) for i, rung in enumerate(rungs)]
+    rows = [
+        Row(rung.name, rung.title, [column[i] for column in cells], rung.family, inputs.years.get((task, rung.name)))
+        for i, rung in enumerate(rungs)
+    ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
     return LadderTable(task, TITLES[task], headings, rows)
 

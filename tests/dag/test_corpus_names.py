@@ -1,0 +1,47 @@
+"""The report calls the corpora by their names."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.support import choices, corpus_names
+from pipeline.support.corpus_names import file_name
+
+
+@pytest.mark.parametrize(
+    ("files", "said", "name"),
+    [
+        (["novels.txt"], "novels.txt", "novels"),
+        (["zh/wiki.jsonl.gz"], "zh/wiki.jsonl.gz", "wiki"),
+        (["input/text/austen/emma.txt", "input/text/austen/persuasion.txt"], "input/text", "austen"),
+        (["input/text/emma.txt", "input/text/.gitkeep"], "input/text", "emma"),
+        (["input/text/a.txt", "input/text/b.txt"], "input/text", "input/text"),
+        (["my-corpus/a.txt", "my-corpus/b.txt"], "my-corpus", "my-corpus"),
+        ([], "gone/there.txt", "there"),
+    ],
+)
+def test_own_files_name_the_corpus(tmp_path: Path, files: list[str], said: str, name: str) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    assert file_name(tmp_path / said, said) == name
+
+
+@pytest.mark.parametrize(
+    ("choice", "source", "name"),
+    [
+        ("microworld", {"size": "small"}, "microworld"),
+        ("wikitext2", {"path": "input/text"}, "wikitext2"),
+        ("text", {"path": "books/dubliners.txt"}, "dubliners"),
+        ("hub", {"name": "Salesforce/wikitext"}, "Salesforce/wikitext"),
+    ],
+)
+def test_the_choice_or_what_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: str, source: dict[str, str], name: str
+) -> None:
+    monkeypatch.setattr(corpus_names, "ROOT", tmp_path)
+    (tmp_path / "resolved" / "corpus").mkdir(parents=True)
+    (tmp_path / "resolved" / "corpus" / "text.yaml").write_text(yaml.safe_dump({"corpus": {"source": source}}))
+    chosen = choices.load_choices().model_copy(update={"corpus": choice})
+    assert corpus_names.corpus_names(chosen)["text"] == name
