@@ -38,8 +38,7 @@ def stage(run: Run) -> Callable[[], None]:
         try:
             settings = jobs.from_resolved(name, config) if resolved else jobs.from_composed(name, config, _task())
             compute_with(getattr(settings, "threads", 1))
-            progress.show()
-            with progress.working(f"{name} {Path(config._job_).stem}" if resolved else name):
+            with progress.shown(), progress.working(f"{name} {Path(config._job_).stem}" if resolved else name):
                 run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)

@@ -153,6 +153,16 @@ def show(shown: bool = True) -> None:
 
 
 @contextmanager
+def shown() -> Iterator[None]:
+    """Show what is under way while the block runs."""
+    show()
+    try:
+        yield
+    finally:
+        show(False)
+
+
+@contextmanager
 def working(what: str, total: int | None = None, unit: str = "", *, always: bool = False) -> Iterator[Task]:
     """A piece of work, shown while the block runs.
 

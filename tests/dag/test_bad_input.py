@@ -2,11 +2,14 @@
 
 import errno
 import importlib
+import re
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
+from langladder import progress
 
 
 def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
@@ -60,6 +63,21 @@ def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: py
     assert corpus(path, tmp_path / "out", monkeypatch) == 0
     table = read_table(tmp_path / "out" / "data" / "raw" / "text" / "all.parquet")
     assert table.column("text").to_pylist() == ["first line", "second line"]
+    truth = tmp_path / "out" / "data" / "raw" / "text" / "truth"
+    sets = {"analogies.txt", "similarity.tsv", "groups.txt", "agreement.jsonl"}
+    assert {file.name for file in truth.iterdir()} == sets  # text of one's own brings none, but DVC wants the files
+    assert all(file.stat().st_size for file in truth.iterdir())  # and warns of empty ones, once a stage
+
+
+def test_a_stage_says_what_it_does_and_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("langladder.progress.FIRST", 0.01)
+    monkeypatch.setattr("langladder.progress.EVERY", 0.02)
+    assert run_stage("corpus", tmp_path / "out", monkeypatch, "corpus=microworld", "size=tiny", "debug=fast") == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("… corpus")]
+    assert any(re.search(r"drawing train: [\d,]+ of [\d,]+ sentences \(\d+%\)", line) for line in said), said
+    assert not progress._always.tasks  # all of it is over
 
 
 def test_parallel_files_of_different_length(

@@ -68,7 +68,9 @@ def test_sparse_and_dense_give_the_same_page(files: dict[str, Path]) -> None:
 def test_what_is_not_given_is_none(files: dict[str, Path], tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()
-    for nothing in (None, empty):
+    blank = tmp_path / "blank.txt"
+    blank.write_text("\n")
+    for nothing in (None, empty, blank):
         page = evaluate_word_vectors(
             vectors(sparse=False), nothing, nothing, groups=nothing, restrict_vocabulary=None, neighbours=2
         )
