@@ -48,17 +48,20 @@ setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
 	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db, loading Lightning for the first time"
-	@test -f mlflow.db || { python -m pipeline.runs prepare & }; $(if $(filter full,$(LADDER)),python -m pipeline.ladder &&) python -m pipeline.parallel
-	@test -f reports/index.html || dvc repro -q -f -s report
-	@python -m pipeline.summary
+	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(filter full,$(LADDER)),ladder,parallel)
+	@$(if $(filter full,$(LADDER)),,test -f reports/index.html || dvc repro -q -f -s report; python -m pipeline.summary)
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long"
+	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full"
 
 .PHONY: test-long
 test-long: setup ## run every command of the README, and own text through the whole DAG, in copies of the project (ten minutes)
 	@pytest -m long
+
+.PHONY: test-full
+test-full: setup ## train every rung that conf/ has, twenty steps each, as `make repro LADDER=full` does (ten minutes)
+	@pytest -m full
 
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
 $(VENV)-peers/ready: setup requirements-peers.lock

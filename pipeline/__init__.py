@@ -7,5 +7,5 @@ repository, runs the copy's code and not the installed one's.
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).absolute().parent.parent  # links are not followed: ladders/full/ is a root of its own
 sys.path.insert(0, str(ROOT / "src"))

@@ -1,30 +1,35 @@
-"""The full ladder: list every rung that conf/ offers in params.yaml (`make repro LADDER=full`).
+"""The full ladder: every rung that conf/ has, in ladders/full/ (`make repro LADDER=full`); params.yaml stays as it is.
 
-The change can be seen with `git diff params.yaml` and taken back with `git checkout params.yaml`.
+    python -m pipeline.ladder          # as many jobs as processors, at most 8; JOBS=… for another number
+
+Rungs that the default ladder has made are taken from DVC's cache. Its report is ladders/full/reports/index.html.
 """
 
-import re
+import os
+import subprocess
+import sys
 
-from langladder.artefacts import write_text
-from pipeline import ROOT
-from pipeline.support import choices
-
-
-def full(text: str, chosen: choices.Choices) -> str:
-    """params.yaml with every rung listed, those that were chosen first; comments stay."""
-    for group, key in choices.LADDERS.items():
-        listed = chosen.rungs(group)
-        rungs = listed + [name for name in choices.conf_names(group) if name not in listed]
-        text, lines = re.subn(rf"(?m)^{key}: \[[^\]]*\]", f"{key}: [{', '.join(rungs)}]", text)
-        if lines != 1:
-            raise SystemExit(f"params.yaml: {key}: expected one list in square brackets")
-    return text
+from langladder.errors import InputError
+from pipeline.support import choices, ladder_copy
+from pipeline.support.resolution import plan
 
 
 def main() -> None:
-    path = ROOT / "params.yaml"
-    write_text(path, full(path.read_text(encoding="utf-8"), choices.load_choices()))
-    print("ladder: params.yaml lists every rung")
+    try:
+        chosen = choices.load_choices()
+        folder = ladder_copy.make(chosen)
+    except InputError as error:
+        print(f"ladder: {error}", file=sys.stderr)
+        sys.exit(2)
+    every = ladder_copy.every_rung(chosen)
+    rungs = sum(len(every.rungs(group)) for group in choices.LADDERS)
+    print(f"ladder: {rungs} rungs and claims, {1 + len(plan(every))} jobs → {ladder_copy.FOLDER}/reports/index.html")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
+    report = folder / "reports" / "index.html"
+    for module in ("pipeline.parallel", *([] if report.is_file() else ["pipeline.report"]), "pipeline.summary"):
+        command = [sys.executable, "-m", module]
+        if code := subprocess.run(command, cwd=folder, env=environment, check=False).returncode:
+            sys.exit(code)
 
 
 if __name__ == "__main__":

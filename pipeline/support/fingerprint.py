@@ -13,7 +13,12 @@ from pipeline import ROOT
 
 
 def home() -> Path:
-    """The checkout that owns checkpoints and runs: queued experiments work in copies of it under .dvc/tmp."""
+    """The checkout that owns checkpoints and runs.
+
+    Queued experiments work in copies of it under .dvc/tmp, the full ladder in ladders/full/.
+    """
+    if ROOT.parent.name == "ladders" and (ROOT / "pipeline").is_symlink():
+        return ROOT.parent.parent
     parts = ROOT.parts
     for i in range(len(parts) - 2):
         if parts[i : i + 3] == (".dvc", "tmp", "exps"):

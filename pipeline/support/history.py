@@ -3,7 +3,7 @@
 The year is said for the reader alone: it is in no job's settings but the report's, so that mending one trains nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from langladder.errors import InputError
 from pipeline.support import choices
@@ -23,7 +23,7 @@ def year(group: str, name: str) -> int:
         return Dated.model_validate({key: value for key, value in said.items() if key == "year"}).year
 
 
-def years(rungs: dict[str, Iterable[str]]) -> dict[str, dict[str, int]]:
+def years(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
     """Ladder → rung → year, in order of history; those of one year in the order in which they are listed.
 
     Raises:

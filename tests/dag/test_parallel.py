@@ -12,12 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 from project_copy import ENVIRONMENT, run
 
 from langladder.errors import InputError
-from pipeline import ROOT, ladder, parallel
-from pipeline.support import choices
+from pipeline import ROOT, parallel
 
 STAGES = """
 stages:
@@ -125,11 +123,3 @@ def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("JOBS", wrong)
         with pytest.raises(InputError, match="JOBS"):
             parallel.jobs_at_once(1)
-
-
-def test_the_full_ladder_lists_every_rung() -> None:
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    listed = yaml.safe_load(ladder.full(text, choices.load_choices()))
-    for group, key in choices.LADDERS.items():
-        assert sorted(listed[key]) == choices.conf_names(group)
-    assert yaml.safe_load(text)["seed"] == listed["seed"]

@@ -1,0 +1,112 @@
+"""`make repro LADDER=full`: every rung of conf/, in ladders/full/, to the report; params.yaml stays as it is.
+
+The test marked `full` trains them all, twenty steps each (`pytest -m full`); the others train nothing.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from project_copy import ENVIRONMENT, copy_project, edit, run, smallest
+
+from pipeline.support import choices
+
+EVERY = {group: choices.conf_names(group) for group in choices.LADDERS}
+MAKE = "from pipeline.support import choices, ladder_copy; ladder_copy.make(choices.load_choices())"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    smallest(folder)
+    run(folder, "dvc", "config", "--local", "core.no_scm", "true")
+    return folder
+
+
+def test_every_rung_is_listed_and_params_stay(project: Path) -> None:
+    before = (project / "params.yaml").read_bytes()
+    run(project, sys.executable, "-c", MAKE)
+    copy = project / "ladders" / "full"
+    assert (project / "params.yaml").read_bytes() == before
+    own, listed = (yaml.safe_load((folder / "params.yaml").read_text()) for folder in (project, copy))
+    for group, key in choices.LADDERS.items():
+        assert sorted(listed.pop(key)) == EVERY[group]
+        own.pop(key)
+    assert {key: listed[key] for key in own} == own  # so that what both make is made once
+    assert yaml.safe_load((copy / "dvc.yaml").read_text()) == yaml.safe_load((project / "dvc.yaml").read_text())
+
+
+def test_a_second_time_brings_edits_in_and_leaves_the_rest(project: Path) -> None:
+    copy = project / "ladders" / "full"
+    (copy / "mine.txt").write_text("a note")
+    (copy / "models").mkdir(exist_ok=True)
+    (copy / "models" / "mine.txt").write_text("another")
+    edit(project / "params.yaml", "seed: 1", "seed: 5")
+    (project / "conf" / "lm" / "new.yaml").write_text((project / "conf" / "lm" / "katz.yaml").read_text())
+    edit(project / "conf" / "lm" / "new.yaml", "name: katz", "name: new")
+    run(project, sys.executable, "-c", MAKE)
+    listed = yaml.safe_load((copy / "params.yaml").read_text())
+    assert listed["seed"] == 5 and "new" in listed["lms"]
+    assert (copy / "conf" / "lm" / "new.yaml").is_file()
+    assert (copy / "mine.txt").read_text() == "a note"
+    assert (copy / "models" / "mine.txt").read_text() == "another"
+    (project / "conf" / "lm" / "new.yaml").unlink()
+
+
+def test_files_from_outside_are_those_of_the_checkout(project: Path, tmp_path: Path) -> None:
+    """A path inside is the same word in both (its content comes from the cache); one beside the checkout is found."""
+    params = project / "params.yaml"
+    edit(params, "text: input/text", "text: corpora/mine.txt")
+    edit(params, "vectors: input/vectors", "vectors: ../beside.txt")
+    edit(params, "lexicon: input/lexicon", f"lexicon: {tmp_path}/far.tsv")
+    (project / "corpora").mkdir()
+    (project / "corpora" / "mine.txt").write_text("one line\n")
+    run(project, sys.executable, "-c", MAKE)
+    copy = project / "ladders" / "full"
+    paths = yaml.safe_load((copy / "params.yaml").read_text())["paths"]
+    assert paths["text"] == "corpora/mine.txt" and (copy / paths["text"]).read_text() == "one line\n"
+    assert paths["vectors"] == str(project.parent / "beside.txt")
+    assert paths["lexicon"] == f"{tmp_path}/far.tsv"
+    assert paths["analogies"].startswith("data/raw") and not (copy / "data").is_symlink()
+
+
+def test_what_stands_in_a_links_place_is_left(project: Path) -> None:
+    link = project / "ladders" / "full" / "input"
+    link.unlink()
+    link.mkdir()
+    (link / "mine.txt").write_text("mine")
+    output = run(project, sys.executable, "-m", "pipeline.ladder", check=False)
+    assert "ladders/full/input" in output and "move it away" in output and "Traceback" not in output
+    assert (link / "mine.txt").read_text() == "mine"
+
+
+def test_runs_and_checkpoints_are_those_of_the_checkout(project: Path) -> None:
+    copy = project / "ladders" / "full"
+    code = "from pipeline import ROOT; from pipeline.support.fingerprint import home; print(ROOT, home())"
+    assert run(copy, sys.executable, "-c", code).split() == [str(copy), str(project)]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(5400)
+def test_every_rung_reaches_the_report(tmp_path: Path) -> None:
+    project = copy_project(tmp_path)
+    smallest(project)
+    run(project, "dvc", "config", "--local", "core.no_scm", "true")
+    before = (project / "params.yaml").read_bytes()
+    command = [sys.executable, "-m", "pipeline.ladder"]
+    result = subprocess.run(command, cwd=project, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, check=False)
+    assert result.returncode == 0, result.stdout[-8000:]
+    assert (project / "params.yaml").read_bytes() == before
+    copy = project / "ladders" / "full"
+    for group, names in EVERY.items():
+        assert sorted(file.stem for file in (copy / "reports" / "rungs" / group).glob("*.json")) == names
+    ladder = json.loads((copy / "reports" / "ladder.json").read_text())
+    for group in ("lm", "translator", "sequence"):
+        assert sorted(rung["name"] for rung in ladder[group]) == EVERY[group]
+    assert ladder["lm"][0]["name"] == "maximum_likelihood"  # the oldest
+    page = (copy / "reports" / "index.html").read_text()
+    assert "∞" in page and "Traceback" not in result.stdout
+    assert not (project / "reports").exists() and (project / "mlflow.db").is_file()
