@@ -54,3 +54,13 @@ def test_a_closed_pipe_is_no_error(file: Path) -> None:
     command = f"{sys.executable} -m langladder neighbours {file} king queen | head -n 1"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert result.returncode == 0 and "Traceback" not in result.stderr
+
+
+def test_the_shell_completes_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/vectors.md sets it up."""
+    script = Path(sys.executable).with_name("langladder")
+    monkeypatch.setenv("_LANGLADDER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "langladder nei")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    found = subprocess.run([script], capture_output=True, text=True, check=False)
+    assert found.stdout == "plain,neighbours\n"
