@@ -151,7 +151,7 @@ def test_score_from_file_and_from_stdin(run: Run) -> None:
     [
         ("generate models/lm/gtp", "models/lm/gtp: no saved language model; expected a folder with config.json"),
         ("generate models/lm/gpt --top-k 0", "--top-k 0: input should be greater than or equal to 1"),
-        ("generate models/lm/gpt --temperature 0", "--temperature 0.0: input should be greater than 0"),
+        ("generate models/lm/gpt --temperature 0", "--temperature 0.0: input should be greater than or equal to 0.01"),
         ("generate", "Missing argument 'MODEL...'"),
         ("score models/lm/gpt models/lm/lstn", "models/lm/lstn: no such folder"),
         ("score models/lm/gpt", "1 models and 0 sentences"),

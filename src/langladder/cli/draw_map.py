@@ -7,6 +7,7 @@ import click
 
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json, vectors_argument
+from langladder.cli.reading import LARGEST_SEED, Number
 from langladder.cli.words import find
 from langladder.errors import InputError
 
@@ -23,8 +24,10 @@ SHOWN = 100  # words, where none are named
 @click.option("--words", "file", type=click.Path(path_type=Path), help="A word a line; after a tab, its group's name.")
 @click.option("--top", type=click.IntRange(min=3), help=f"The most frequent so many words [default: {SHOWN}].")
 @click.option("--method", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True)
-@click.option("--perplexity", type=float, help="Of t-SNE [default: 30, or less for few words].")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of t-SNE.")
+@click.option(
+    "--perplexity", type=Number(0, 10_000, min_open=True), help="Of t-SNE [default: 30, or less for few words]."
+)
+@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of t-SNE.")
 @overwrite_option
 @json_option
 def draw_map(

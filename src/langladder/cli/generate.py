@@ -18,7 +18,7 @@ from langladder.cli.output import json_option, print_json, print_table
 @click.option("--top-p", type=float, help="Draw among the likeliest tokens that hold this probability together.")
 @click.option("--repetition-penalty", type=float, default=1.0, show_default=True, help="Above 1: repeat less.")
 @click.option("--max-tokens", type=int, default=50, show_default=True, help="Most tokens after the prompt.")
-@click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True, help="Texts of each prompt.")
+@click.option("--samples", type=click.IntRange(1, 1000), default=1, show_default=True, help="Texts of each prompt.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same texts.")
 @json_option
 def generate(

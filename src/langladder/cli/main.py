@@ -11,6 +11,7 @@ from langladder.cli.draw_map import draw_map
 from langladder.cli.export import export
 from langladder.cli.generate import generate
 from langladder.cli.neighbours import neighbours
+from langladder.cli.reading import refuse_broken_text
 from langladder.cli.score import score
 from langladder.cli.similarity import similarity
 from langladder.cli.translate import translate
@@ -26,14 +27,28 @@ class Refused(click.ClickException):
 class App(click.Group):
     """The group of all commands."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the command line apart; text that is no Unicode goes no further."""
+        refuse_broken_text(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; `InputError`, and files that cannot be opened, become messages."""
+        """Run the command; `InputError`, and what the system refuses, become messages."""
         try:
             return super().invoke(ctx)
         except InputError as error:
             raise Refused(str(error)) from error
-        except (PermissionError, NotADirectoryError, IsADirectoryError) as error:
-            raise Refused(f"{error.filename}: {error.strerror}") from error
+        except OSError as error:
+            if error.filename is None:  # no file: a closed pipe, which click knows how to take
+                raise
+            raise Refused(f"{str(error.filename)[:300]}: {error.strerror}") from error
+        except MemoryError as error:
+            raise Refused(
+                f"there is not enough memory for this ({str(error)[:200] or 'the system gives no more'})"
+            ) from error
+        except UnicodeEncodeError as error:
+            told = f"{error.object[error.start : error.end][:20]!a} cannot be written in {error.encoding}"
+            raise Refused(f"{told}, the encoding of the output; set PYTHONIOENCODING=utf-8") from error
 
 
 @click.group(

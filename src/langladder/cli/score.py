@@ -1,7 +1,6 @@
 """`langladder score`: how surprising each token of a sentence is, and which sentence a model finds likeliest."""
 
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import click
 
 from langladder.cli.language_models import Rung, read_rung
 from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.reading import is_folder, standard_input
 from langladder.errors import InputError
 
 
@@ -69,8 +69,8 @@ def score_sentences(rung: Rung, sentences: list[str]) -> list[dict[str, Any]]:
 
 
 def _sort(asked: tuple[str, ...]) -> tuple[list[Path], list[str]]:
-    folders = [Path(word) for word in asked if Path(word).is_dir()]
-    sentences = [word for word in asked if not Path(word).is_dir()]
+    folders = [Path(word) for word in asked if is_folder(word)]
+    sentences = [word for word in asked if not is_folder(word)]
     for sentence in sentences:
         if "/" in sentence and not any(character.isspace() for character in sentence):
             raise InputError(f"{sentence}: no such folder (a sentence that looks like a path goes into --file)")
@@ -79,7 +79,7 @@ def _sort(asked: tuple[str, ...]) -> tuple[list[Path], list[str]]:
 
 def _lines(file: str) -> list[str]:
     if file == "-":
-        return [line.strip() for line in sys.stdin if line.strip()]
+        return [line.strip() for line in standard_input() if line.strip()]
     from langladder.evaluation.question_files import read_lines
 
     return [line.strip() for _, line in read_lines(Path(file)) if line.strip()]

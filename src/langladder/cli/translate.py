@@ -9,6 +9,7 @@ import click
 
 from langladder.cli.out import STDOUT, claim, overwrite_option
 from langladder.cli.output import Cell, json_option, print_json, print_table
+from langladder.cli.reading import LARGEST_SEED, Number, standard_input
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,20 +24,20 @@ CHUNK = 512  # lines searched together: long enough to be sorted by length, shor
 @click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
 @click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one a line (also .gz).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here, not to the terminal.")
-@click.option("--beam", type=click.IntRange(min=1), default=5, show_default=True, help="Beam width; 1 is greedy.")
-@click.option("--alpha", type=click.FloatRange(0, 2), default=0.7, show_default=True, help="Length normalisation.")
+@click.option("--beam", type=click.IntRange(1, 1000), default=5, show_default=True, help="Beam width; 1 is greedy.")
+@click.option("--alpha", type=Number(0, 2), default=0.7, show_default=True, help="Length normalisation.")
 @click.option("--length-form", type=click.Choice(["power", "gnmt"]), default="power", show_default=True)
-@click.option("--coverage", type=click.FloatRange(min=0), default=0.0, help="Weight of the coverage penalty.")
-@click.option("--n-best", type=click.IntRange(min=1), default=1, show_default=True, help="Translations to show.")
-@click.option("--groups", type=click.IntRange(min=1), default=1, show_default=True, help="Of diverse beam search.")
-@click.option("--diversity", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Between the groups.")
-@click.option("--min-length", type=click.IntRange(min=0), default=1, show_default=True, help="Fewest tokens.")
-@click.option("--max-length", type=click.IntRange(min=1), default=200, show_default=True, help="Most tokens.")
+@click.option("--coverage", type=Number(0, 100), default=0.0, help="Weight of the coverage penalty.")
+@click.option("--n-best", type=click.IntRange(1, 1000), default=1, show_default=True, help="Translations to show.")
+@click.option("--groups", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of diverse beam search.")
+@click.option("--diversity", type=Number(0, 1000), default=0.5, show_default=True, help="Between the groups.")
+@click.option("--min-length", type=click.IntRange(0, 10_000), default=1, show_default=True, help="Fewest tokens.")
+@click.option("--max-length", type=click.IntRange(1, 10_000), default=200, show_default=True, help="Most tokens.")
 @click.option("--sample", is_flag=True, help="Draw --n-best translations instead of searching.")
-@click.option("--temperature", type=click.FloatRange(0, min_open=True), default=1.0, help="Of --sample.")
+@click.option("--temperature", type=Number(0.01, 100), default=1.0, help="Of --sample.")
 @click.option("--top-k", type=click.IntRange(min=1), help="Of --sample.")
-@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Of --sample.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of --sample.")
+@click.option("--top-p", type=Number(0, 1, min_open=True), help="Of --sample.")
+@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of --sample.")
 @click.option("--attention", is_flag=True, help="Show what each token was written from.")
 @click.option(
     "--attention-svg", type=click.Path(path_type=Path), help="Draw that into a file (one sentence, one model)."
@@ -108,18 +109,10 @@ def _places(
 
 def _read(file: Path | None) -> list[str]:
     if file is None:
-        return _lines(sys.stdin.buffer.read())
+        return standard_input()
     from langladder.text.lines import FileFacts, read_lines
 
     return list(read_lines(file, FileFacts()))
-
-
-def _lines(data: bytes) -> list[str]:
-    lines = data.removesuffix(b"\n").split(b"\n") if data else []
-    try:
-        return [line.removesuffix(b"\r").decode("utf-8") for line in lines]
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: not UTF-8 ({error.reason}); convert it first") from error
 
 
 def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["Answer"]:
@@ -171,6 +164,9 @@ def _converse(request: "Request", as_json: bool) -> None:
         except (EOFError, KeyboardInterrupt):
             click.echo()
             return
+        except UnicodeDecodeError as error:
+            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
+            continue
         try:
             (answer,) = request.answer([line])
         except InputError as error:

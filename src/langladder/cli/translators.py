@@ -17,6 +17,8 @@ from langladder.models.translator import Translator
 from langladder.text.specials import EOS
 from langladder.text.tokenizers import Tokenizer
 
+MOST_TOKENS = 10_000  # of a sentence: what a model reads at once takes memory by their square
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -75,14 +77,21 @@ class Loaded:
         if not (folder / "config.json").is_file():
             raise InputError(f"{folder}: not a translator (a folder with config.json); see models/translator/")
         model = Translator.load(folder)
-        return cls(
-            folder.resolve().name, model, Tokenizer.load(folder / "source.json"), Tokenizer.load(folder / "target.json")
-        )
+        sides = {}
+        for side, size in (("source", model.source_vocab_size), ("target", model.target_vocab_size)):
+            sides[side] = Tokenizer.load(folder / f"{side}.json")
+            if sides[side].vocab_size != size:
+                raise InputError(f"{folder}: the model has {size} tokens, its {side}.json {sides[side].vocab_size}")
+        return cls(folder.resolve().name, model, **sides)
 
     def answer(self, lines: Sequence[str], config: BeamConfig | SampleConfig, attention: bool) -> list[Found]:
         """What this model makes of each line."""
         filled = [place for place, line in enumerate(lines) if line.strip()]
         sources = [np.append(ids, EOS) for ids in self.source.encode_lines([lines[place] for place in filled])]
+        for place, ids in zip(filled, sources, strict=True):
+            if len(ids) > MOST_TOKENS:
+                shown = f"{lines[place][:40]!r} …"
+                raise InputError(f"{shown} has {len(ids):,} tokens; a sentence may have {MOST_TOKENS:,}: cut it")
         found: list[list[Candidate]] = [[] for _ in lines]
         for place, ids, hypotheses in zip(filled, sources, translate(self.model, sources, config), strict=True):
             if attention and any(hypothesis.attention is None for hypothesis in hypotheses):

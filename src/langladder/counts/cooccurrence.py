@@ -30,6 +30,7 @@ from langladder.schema import Config
 
 PAIRS_AT_ONCE = 1 << 28  # entries of 4 bytes that the buckets hold
 MOST_THREADS = 8
+MOST_COLUMNS = 10_000_000  # of a saved matrix, besides those that hold something
 
 Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # calls a function with many arguments
 
@@ -207,8 +208,19 @@ def load_counts(path: Path) -> csr_matrix:
     arrays = read_arrays(path)
     if set(arrays) != {"indptr", "indices", "data", "shape"}:
         raise InputError(f"{path}: not a sparse matrix (its arrays are {', '.join(sorted(arrays))})")
+    kinds = {name: (array.ndim, array.dtype.kind) for name, array in arrays.items()}
+    whole = all(kinds[name] == (1, "i") for name in ("indptr", "indices", "shape"))
     shape = tuple(arrays["shape"].tolist())
+    if not whole or kinds["data"] != (1, "f") or len(shape) != 2:
+        raise InputError(f"{path}: not a sparse matrix (its arrays are {kinds})")
+    # one row may have to be made dense
+    if min(shape) < 0 or shape[0] + 1 != len(arrays["indptr"]) or shape[1] > MOST_COLUMNS + len(arrays["data"]):
+        raise InputError(
+            f"{path}: a sparse matrix of shape {shape}, which its {len(arrays['data'])} entries cannot fill"
+        )
     try:
-        return csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-    except ValueError as error:
+        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        matrix.check_format(full_check=True)  # compiled code trusts every index
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{path}: not a sparse matrix ({error})") from error
+    return matrix

@@ -10,7 +10,9 @@ import numpy as np
 
 from langladder.artefacts import read_json, write_json
 from langladder.corpora.scenes import Described, Scene
+from langladder.errors import InputError
 from langladder.text.corpus_ids import PairStream, Rows
+from langladder.text.json_lists import word_list
 from langladder.text.specials import BOS, EOS, NAMES
 
 
@@ -62,8 +64,11 @@ class SceneCodes:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote."""
-        return cls(**read_json(path))
+        """Read what `save` wrote. Raises InputError where the file holds something else."""
+        value = read_json(path)
+        if not isinstance(value, dict) or set(value) != {"facts", "words"}:
+            raise InputError(f"{path}: not the facts and words of a captioner")
+        return cls(**{name: word_list(path, words) for name, words in value.items()})
 
 
 def _rows(rows: Sequence[np.ndarray]) -> Rows:

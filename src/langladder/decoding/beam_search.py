@@ -39,27 +39,27 @@ from langladder.text.specials import BOS, EOS, PAD
 class BeamConfig(Config):
     """How translations are searched for."""
 
-    width: int = Field(default=5, ge=1)
+    width: int = Field(default=5, ge=1, le=1000)
     """K; 1 is greedy search."""
     alpha: float = Field(default=0.7, ge=0, le=2)
     """Exponent of the length normalisation; 0 = none, 1 = mean log-probability a token."""
     length_form: LengthForm = "power"
     """T^α, or ((5 + T) / 6)^α as in Google's system."""
-    coverage: float = Field(default=0.0, ge=0)
+    coverage: float = Field(default=0.0, ge=0, le=100)
     """β of the coverage penalty; 0 = none. Only for models with attention."""
-    n_best: int = Field(default=1, ge=1)
+    n_best: int = Field(default=1, ge=1, le=1000)
     """Translations returned for each sentence, at most `width`."""
-    min_length: int = Field(default=1, ge=0)
+    min_length: int = Field(default=1, ge=0, le=10_000)
     """Fewest tokens before EOS."""
-    max_length: int = Field(default=200, ge=1)
+    max_length: int = Field(default=200, ge=1, le=10_000)
     """Most tokens before EOS."""
-    max_ratio: float = Field(default=2.0, gt=0)
+    max_ratio: float = Field(default=2.0, gt=0, le=1000)
     """Most tokens before EOS for each source token, plus 10."""
     early_stop: bool = True
     """Stop where nothing better can come; never changes the result."""
-    groups: int = Field(default=1, ge=1)
+    groups: int = Field(default=1, ge=1, le=1000)
     """G of diverse beam search; divides `width`. 1 = ordinary beam search."""
-    diversity: float = Field(default=0.5, ge=0)
+    diversity: float = Field(default=0.5, ge=0, le=1000)
     """λ: what a token loses for each choice of it by an earlier group; without effect where `groups` is 1."""
 
     @model_validator(mode="after")

@@ -21,16 +21,16 @@ from langladder.text.specials import BOS, EOS, PAD
 class SampleConfig(Config):
     """How translations are drawn."""
 
-    samples: int = Field(default=1, ge=1)
+    samples: int = Field(default=1, ge=1, le=10_000)
     """M: translations drawn for each sentence."""
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, ge=0.01, le=100)
     top_k: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
-    max_length: int = Field(default=200, ge=1)
+    max_length: int = Field(default=200, ge=1, le=10_000)
     """Most tokens before EOS."""
-    max_ratio: float = Field(default=2.0, gt=0)
+    max_ratio: float = Field(default=2.0, gt=0, le=1000)
     """Most tokens before EOS for each source token, plus 10."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
 
 @torch.no_grad()

@@ -30,12 +30,12 @@ class SamplingConfig(Config):
     """How the next token is chosen."""
 
     strategy: Literal["sample", "greedy"] = "sample"
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, ge=0.01, le=100)
     top_k: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
-    repetition_penalty: float = Field(default=1.0, ge=1)
-    max_tokens: int = Field(default=50, ge=0)
-    seed: int = Field(default=0, ge=0)
+    repetition_penalty: float = Field(default=1.0, ge=1, le=100)
+    max_tokens: int = Field(default=50, ge=0, le=100_000)
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
 
 def generate(

@@ -28,6 +28,7 @@ from langladder.atomic import Owner, atomic_folder
 from langladder.counts.cooccurrence import load_counts, save_counts
 from langladder.embeddings import word2vec_format
 from langladder.errors import InputError
+from langladder.text.json_lists import count_list, word_list
 
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
@@ -246,8 +247,14 @@ class WordVectors:
         if description["format"] != artefacts.FORMAT_VERSION:
             raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
         counts = description["counts"]
-        counts = None if counts is None else np.array(counts, dtype=np.int64)
-        vectors = WordVectors(description["words"], _read_matrix(path.parent), counts, description.get("about", {}))
+        counts = None if counts is None else count_list(path, counts)
+        words, about = word_list(path, description["words"]), description.get("about", {})
+        matrix = _read_matrix(path.parent)
+        if len(words) != matrix.shape[0]:
+            raise InputError(f"{path}: {len(words)} words, but vectors.safetensors has {matrix.shape[0]} vectors")
+        if not isinstance(about, dict):
+            raise InputError(f"{path}: about: a {type(about).__name__}, not an object")
+        vectors = WordVectors(words, matrix, counts, about)
         if "kind" not in description:
             return vectors
         if description["kind"] != "subword":
@@ -274,10 +281,16 @@ def _read_matrix(folder: Path) -> Any:
     file = folder / "vectors.safetensors"
     arrays = artefacts.read_arrays(file)
     if set(arrays) == {"indptr", "indices", "data", "shape"}:
-        return load_counts(file)
+        counts = load_counts(file)
+        if counts.dtype != np.float32:
+            raise InputError(f"{file}: vectors of type {counts.dtype}; needed: float32")
+        return counts
     if set(arrays) != {"vectors"}:
-        raise InputError(f"{file}: no word vectors (its arrays are {sorted(arrays)})")
-    return arrays["vectors"]
+        raise InputError(f"{file}: no word vectors (its arrays are {sorted(arrays)[:8]})")
+    matrix = arrays["vectors"]
+    if matrix.ndim != 2 or matrix.dtype != np.float32:
+        raise InputError(f"{file}: vectors of shape {matrix.shape} and type {matrix.dtype}; needed: (V, D) float32")
+    return matrix
 
 
 def _largest(table: np.ndarray, k: int) -> np.ndarray:

@@ -19,6 +19,11 @@ from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 GZIP = b"\x1f\x8b"  # how every gzip file begins
+MOST_DIMENSIONS = 1_000_000
+LONGEST_WORD = 10_000  # bytes: what is longer is no word but a file of another format
+GZIP_RATIO = 1032  # no gzip file unpacks to more than so many times its length
+SPARE = 1 << 20  # bytes by which a header may be wrong, to be told later where the entries end
+LONGEST_NUMBER = 50  # bytes, the space before it included
 ROWS_AT_ONCE = 1024  # of a sparse matrix, made dense for writing
 
 
@@ -45,6 +50,35 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: a folder, where a file of word vectors was expected") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: damaged gzip file ({error})") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def entry_line(path: Path, file: IO[bytes], number: int, dim: int) -> bytes:
+    """The next line, as long as one of `dim` numbers can be; empty at the end of the file.
+
+    Raises:
+        InputError: it goes on.
+    """
+    most = LONGEST_WORD + LONGEST_NUMBER * dim
+    line = file.readline(most + 1)
+    if len(line) > most:
+        raise InputError(f"{path}:{number}: more than {most:,} bytes without a line end: no word with its vector")
+    return line
+
+
+def refuse_empty_claims(path: Path, size: int, dim: int, least: int) -> None:
+    """Raise InputError for a header that says more than the file can hold, before memory is taken for it.
+
+    Args:
+        least: the fewest bytes of an entry.
+    """
+    with path.open("rb") as raw:
+        unpacked = GZIP_RATIO if raw.read(2) == GZIP else 1
+    length = path.stat().st_size
+    if dim > MOST_DIMENSIONS or size * least > length * unpacked + SPARE:
+        claim = f"{size} words of dimension {dim}" if size < 10**15 > dim else "more words or dimensions than exist"
+        raise InputError(f"{path}:1: the header says {claim}; the file, of {length:,} bytes, cannot hold them")
 
 
 @contextmanager

@@ -6,16 +6,23 @@ what most of the first lines have.
 
 from array import array
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from langladder.embeddings.entries import check_words, parse_entry, reading, write_entries, writing
+from langladder.embeddings.entries import (
+    check_words,
+    entry_line,
+    parse_entry,
+    reading,
+    write_entries,
+    writing,
+)
 from langladder.errors import InputError
 
 LINES_LOOKED_AT = 100  # to find the dimension
+LONGEST_LINE = 100_000  # numbers; what is longer is no text of vectors
 
 
 def write(path: Path, words: list[str], matrix: Any) -> None:
@@ -39,7 +46,7 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
     lines: dict[str, int] = {}  # word → line
     numbers = array("f")
     with reading(path) as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter(lambda: entry_line(path, file, len(lines) + 1, dim), b""), start=1):
             word, vector = parse_entry(f"{path}:{number}", line, dim, "most lines have")
             first = lines.setdefault(word, number)
             if first != number:
@@ -50,7 +57,8 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
 
 def _dimension(path: Path) -> int:
     with reading(path) as file:
-        found = Counter(len(line.split(b" ")) - 1 for line in islice(file, LINES_LOOKED_AT))
+        first = (entry_line(path, file, number, LONGEST_LINE) for number in range(1, LINES_LOOKED_AT + 1))
+        found = Counter(len(line.split(b" ")) - 1 for line in first if line)
     if not found:
         raise InputError(f"{path}: empty; a GloVe file has a word and its numbers on each line")
     dim = min(found, key=lambda fields: (-found[fields], fields))

@@ -57,8 +57,14 @@ class WordCorpus:
         """
         folder = Path(folder)
         vocabulary = Vocabulary.load(folder / "vocabulary.json")
-        documents = read_arrays(folder / "documents.safetensors")["bounds"]
-        return cls(TokenStream.open(folder / "train.arrow"), vocabulary, documents)
+        stream = TokenStream.open(folder / "train.arrow")
+        path = folder / "documents.safetensors"
+        documents = read_arrays(path).get("bounds")
+        if documents is None or documents.ndim != 1 or documents.dtype != np.int64 or not len(documents):
+            raise InputError(f"{path}: has no array `bounds` of whole numbers; make it again (stage `vocab`)")
+        if documents[0] != 0 or documents[-1] != len(stream.ids) or (np.diff(documents) < 0).any():
+            raise InputError(f"{path}: its documents are not those of train.arrow; make both again (stage `vocab`)")
+        return cls(stream, vocabulary, documents)
 
     @property
     def document_bounds(self) -> np.ndarray:

@@ -12,9 +12,10 @@ import numpy as np
 
 from langladder.artefacts import write_text
 from langladder.atomic import Owner, atomic_folder
-from langladder.embeddings.entries import check_words, decode, dense_rows, reading
+from langladder.embeddings.entries import check_words, decode, dense_rows, entry_line, reading
 from langladder.errors import InputError
 
+MOST_NUMBERS = 100_000  # on a line
 VECTORS, METADATA, SETTINGS = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
 _CONFIG = f'embeddings {{\n  tensor_path: "{VECTORS}"\n  metadata_path: "{METADATA}"\n}}\n'
 
@@ -56,7 +57,8 @@ def read(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray | None]:
     matrix = _read_vectors(Path(folder) / VECTORS)
     path = Path(folder) / METADATA
     with reading(path) as file:
-        rows = [decode(f"{path}:{n}", line.rstrip(b"\r\n")).split("\t") for n, line in enumerate(file, start=1)]
+        lines = enumerate(iter(lambda: entry_line(path, file, 0, 0), b""), start=1)
+        rows = [decode(f"{path}:{n}", line.rstrip(b"\r\n")).split("\t") for n, line in lines]
     header = rows.pop(0) if len(rows) == len(matrix) + 1 and len(rows[0]) > 1 else []
     if len(rows) != len(matrix):
         raise InputError(f"{path}: {len(rows)} words, but {len(matrix)} vectors in {Path(folder) / VECTORS}")
@@ -64,7 +66,7 @@ def read(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray | None]:
     if header[1:2] == ["count"]:
         try:
             counts = np.array([int(row[1]) for row in rows], dtype=np.int64)
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, OverflowError) as error:
             raise InputError(f"{path}: the column `count` must have a whole number in every row ({error})") from error
     return [row[0] for row in rows], matrix, counts
 
@@ -72,9 +74,10 @@ def read(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray | None]:
 def _read_vectors(path: Path) -> np.ndarray:
     rows: list[np.ndarray] = []
     with reading(path) as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter(lambda: entry_line(path, file, len(rows) + 1, MOST_NUMBERS), b""), start=1):
             try:
-                row = np.array([float(field) for field in line.split(b"\t")], dtype=np.float32)
+                with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
+                    row = np.array([float(field) for field in line.split(b"\t")], dtype=np.float32)
             except ValueError as error:
                 raise InputError(f"{path}:{number}: {error}") from error
             if rows and len(row) != len(rows[0]):

@@ -21,6 +21,8 @@ from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.errors import InputError
 
+LONGEST_NGRAM = 100  # characters
+
 
 @dataclass(frozen=True)
 class SubwordVectors(WordVectors):
@@ -122,11 +124,18 @@ class SubwordVectors(WordVectors):
         """
         cut = description.get("ngrams")
         keys = ("min_n", "max_n", "buckets")
-        if not isinstance(cut, dict) or not all(isinstance(cut.get(key), int) for key in keys):
+        if not isinstance(cut, dict) or not all(type(cut.get(key)) is int for key in keys):
             raise InputError(f"{folder / 'words.json'}: subword vectors without ngrams (min_n, max_n, buckets)")
+        if not (1 <= cut["min_n"] <= cut["max_n"] <= LONGEST_NGRAM and 1 <= cut["buckets"] < 2**31):
+            allowed = f"1 ≤ min_n ≤ max_n ≤ {LONGEST_NGRAM}, 1 ≤ buckets < 2^31"
+            raise InputError(f"{folder / 'words.json'}: ngrams: {str(cut)[:100]}; allowed: {allowed}")
         arrays = artefacts.read_arrays(folder / "ngrams.safetensors")
         if set(arrays) != {"buckets", "vectors"}:
             raise InputError(f"{folder / 'ngrams.safetensors'}: no n-gram vectors (its arrays are {sorted(arrays)})")
+        buckets, table = arrays["buckets"], arrays["vectors"]
+        fits = buckets.ndim == 1 and buckets.dtype == np.int64 and table.ndim == 2 and table.dtype == np.float32
+        if vectors.is_sparse or not fits or not np.isfinite(table).all():
+            raise InputError(f"{folder / 'ngrams.safetensors'}: not a whole number and a vector of numbers a bucket")
         rule = NgramBuckets(*(cut[key] for key in keys))
         own = (vectors.words, vectors.matrix, vectors.counts, vectors.about)
         return cls(*own, rule, arrays["buckets"], arrays["vectors"])

@@ -49,6 +49,8 @@ class Synsets:
             raise InputError(
                 f"{path}: no such file; a lexicon has lines of `id <tab> words <tab> hypernyms`"
             ) from error
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
         return cls.parse(text.split("\n"), str(path))

@@ -10,18 +10,20 @@ from typing import IO, Any
 import numpy as np
 
 from langladder.embeddings.entries import (
+    LONGEST_NUMBER,
+    LONGEST_WORD,
     check_words,
     decode,
     dense_rows,
+    entry_line,
     is_number,
     parse_entry,
     reading,
+    refuse_empty_claims,
     write_entries,
     writing,
 )
 from langladder.errors import InputError
-
-LONGEST_WORD = 10_000  # bytes: what is longer is no word but a file of another format
 
 
 def write(path: Path, words: list[str], matrix: Any, *, binary: bool) -> None:
@@ -51,8 +53,9 @@ def read(path: Path, *, binary: bool | None = None) -> tuple[list[str], np.ndarr
     """
     if binary is None:
         binary = _looks_binary(path)
-    with reading(path) as file:
+    with reading(path) as file, np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
         size, dim = _header(path, file)
+        refuse_empty_claims(path, size, dim, 4 * dim + 1 if binary else 2 * dim + 1)
         return _read_binary(path, file, size, dim) if binary else _read_text(path, file, size, dim)
 
 
@@ -69,17 +72,20 @@ def _header(path: Path, file: IO[bytes]) -> tuple[int, int]:
 
 def _looks_binary(path: Path) -> bool:
     with reading(path) as file:
-        _, dim = _header(path, file)
-        fields = file.readline(LONGEST_WORD + 50 * dim).split(b" ")
+        size, dim = _header(path, file)
+        refuse_empty_claims(path, size, dim, 2 * dim + 1)
+        fields = file.readline(LONGEST_WORD + LONGEST_NUMBER * dim).split(b" ")
     return len(fields) <= dim or not all(is_number(number) for number in fields[1:] if number.strip())
 
 
 def _read_text(path: Path, file: IO[bytes], size: int, dim: int) -> tuple[list[str], np.ndarray]:
     words, matrix = [], np.empty((size, dim), dtype=np.float32)
     for entry in range(size):
-        word, matrix[entry] = parse_entry(f"{path}:{entry + 2}", file.readline(), dim, "the header says")
+        word, matrix[entry] = parse_entry(
+            f"{path}:{entry + 2}", entry_line(path, file, entry + 2, dim), dim, "the header says"
+        )
         words.append(word)
-    if file.readline().strip():
+    if file.readline(LONGEST_WORD).strip():
         raise InputError(f"{path}:{size + 2}: more entries than the {size} that the header says")
     return words, matrix
 

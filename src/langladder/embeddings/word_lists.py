@@ -45,7 +45,7 @@ def read_stereotypes(path: Path) -> dict[str, float]:
         if len(entry) == 3:
             try:
                 scores[str(entry[0])] = float(entry[2])
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise InputError(f"{path}: {entry} is not [word, definitional score, stereotype score]") from error
     return scores
 
@@ -60,8 +60,8 @@ def _entries(path: Path) -> list[list[Any]]:
     else:
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except FileNotFoundError as error:
-            raise InputError(f"{path}: no such file") from error
+        except OSError as error:
+            raise InputError(f"{path}: {'no such file' if not path.exists() else error.strerror}") from error
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from error
         entries = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]

@@ -4,12 +4,14 @@ And finding their words among those that have vectors, whatever their case.
 """
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 
+LONGEST_LINE = 1_000_000  # bytes
 Line = tuple[int, str]  # number, text without surrounding space
 
 
@@ -21,7 +23,9 @@ def read_lines(path: Path) -> Iterator[Line]:
     """
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
+            for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+                if len(raw) > LONGEST_LINE:
+                    raise InputError(f"{path}:{number}: a line longer than {LONGEST_LINE:,} bytes")
                 try:
                     text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 except UnicodeDecodeError as error:
@@ -30,8 +34,10 @@ def read_lines(path: Path) -> Iterator[Line]:
                     yield number, text
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: damaged gzip file ({error})") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def question_files(path: Path, is_first_line: Callable[[str], bool], kind: str) -> tuple[list[Path], list[str]]:

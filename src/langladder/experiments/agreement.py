@@ -74,7 +74,7 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
         try:
             pair = json.loads(line)
             good, bad, clauses = str(pair["good"]), str(pair["bad"]), int(pair["clauses"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise InputError(f'{path}:{number}: not {{"good": …, "bad": …, "clauses": number}} ({error})') from error
         if len(pairs[clauses]) < most:
             pairs[clauses].append((good, bad))

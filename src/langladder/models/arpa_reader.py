@@ -3,6 +3,7 @@
 import gzip
 import math
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from langladder.counts.ngrams import numbers
 from langladder.errors import InputError
 from langladder.text.specials import BOS, PAD
 
+LONGEST_LINE = 1_000_000  # bytes
+HIGHEST_ORDER = 64
 ZERO = -99.0  # the logarithm of 0
 
 
@@ -35,12 +38,16 @@ class Reader:
     def _lines(self) -> Iterator[bytes]:
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
-                for self.number, line in enumerate(file, start=1):
+                for self.number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+                    if len(line) > LONGEST_LINE:
+                        raise self.wrong(f"a line longer than {LONGEST_LINE:,} bytes")
                     yield line
         except FileNotFoundError as error:
             raise InputError(f"{self.path}: no such file") from error
-        except (gzip.BadGzipFile, EOFError) as error:
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"{self.path}: damaged gzip file ({error})") from error
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror or error})") from error
 
     def wrong(self, what: str) -> InputError:
         return InputError(f"{self.path}:{self.number}: {what}")
@@ -73,9 +80,11 @@ class Reader:
                     return sizes
                 continue
             found = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text)
-            if not found or int(found[1]) != len(sizes) + 1:
+            if not found or int(found[1][:9]) != len(sizes) + 1 or len(found[2]) > 15:
                 raise self.wrong(f"{text!r}; expected 'ngram {len(sizes) + 1}=<number>'")
             sizes.append(int(found[2]))
+            if len(sizes) > HIGHEST_ORDER:
+                raise self.wrong(f"an order above {HIGHEST_ORDER}")
         raise self.wrong("the file ends within its head")
 
     def section(self, n: int, size: int, highest: bool) -> Section:

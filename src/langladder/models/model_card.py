@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import map_arrays, read_json
+from langladder.artefacts import map_arrays, read_json, regular_file
+from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.infinity import from_plain, show
 from langladder.models.loading import LOADING
-from langladder.schema import locate
+from langladder.models.saving import located
 from langladder.text.tokenizers import Tokenizer
 
 SCORES = {
@@ -68,8 +69,11 @@ def model_card(
         InputError: no saved model there.
     """
     folder = Path(folder)
-    about = _read(folder / "provenance.json")
-    job = next((part for part in about.get("settings", {}).values() if isinstance(part, dict) and "name" in part), {})
+    provenance = folder / "provenance.json"
+    about = _read(provenance)
+    for part in ("settings", "inputs"):
+        about[part] = _object(provenance, about, part)
+    job = next((part for part in about["settings"].values() if isinstance(part, dict) and "name" in part), {})
     model = _vectors(folder, job) if (folder / "words.json").exists() else _network(folder)
     loading = LOADING[kind or model.sort].replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
@@ -96,10 +100,13 @@ def model_card(
 
 def _network(folder: Path) -> _Described:
     path = folder / "config.json"
-    target = read_json(path).get("_target_")
+    regular_file(path)
+    target = _read(path).get("_target_")
     if target is None:
         raise InputError(f"{path}: not a saved model (lacks _target_)")
-    kind = locate(target)
+    kind: Any = located(path, target)
+    if not hasattr(kind, "load"):
+        raise InputError(f"{path}: holds a {target}, which is no model")
     sort = next((_BASES[base.__name__] for base in kind.__mro__ if base.__name__ in _BASES), "other")
     model = kind.load(folder)
     what, size = "", f"{model.number_of_parameters():,} parameters"
@@ -114,18 +121,19 @@ def _network(folder: Path) -> _Described:
 
 
 def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
-    words = read_json(folder / "words.json")
+    words, provenance = _read(folder / "words.json"), folder / "provenance.json"
     arrays = map_arrays(folder / "vectors.safetensors")
     sparse = "shape" in arrays
-    V, D = arrays["shape"] if sparse else arrays["vectors"].shape
-    method = f"{_first_line(locate(job['_target_']))}. " if "_target_" in job else ""
+    shape = arrays["shape"] if sparse else arrays["vectors"].shape if "vectors" in arrays else ()
+    if len(shape) != 2:
+        raise InputError(f"{folder / 'vectors.safetensors'}: no word vectors (its arrays are {sorted(arrays)[:8]})")
+    V, D = shape
+    method = f"{_first_line(located(provenance, job['_target_']))}. " if "_target_" in job else ""
     stored = "stored sparse" if sparse else "dense"
     summary = f"Word vectors. {method}{V:,} words × {D:,} dimensions, {stored}"
     if words.get("kind") == "subword":
         summary += ", and vectors of parts of words, from which unseen words get theirs"
-    return _Described(
-        "embedding", locate("langladder.embeddings.base.WordVectors"), f"{summary}.", job.get("model") or {}
-    )
+    return _Described("embedding", WordVectors, f"{summary}.", _object(provenance, job, "model"))
 
 
 def _first_line(kind: type) -> str:
@@ -143,13 +151,13 @@ def _tokens(folder: Path) -> list[str]:
 
 
 def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
-    if not about:
+    if not any(about.values()):
         return ["Not recorded: the folder holds no provenance.json."]
     settings = about.get("settings", {})
     inputs = {f"input `{name}`": fingerprint for name, fingerprint in about.get("inputs", {}).items()}
     traces = {"rung": job.get("name"), "seed": settings.get("seed"), "code": settings.get("code")} | inputs
     traces |= {"fingerprint": about.get("fingerprint")}
-    how = job.get("training") or {}
+    how = _object(Path("provenance.json"), job, "training")
     table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
     return [table, _table("training setting", how)]
 
@@ -171,4 +179,15 @@ def _cell(value: Any) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return dict(read_json(path)) if path.exists() else {}
+    found = read_json(path) if path.exists() else {}
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a {type(found).__name__}, not an object")
+    return found
+
+
+def _object(path: Path, holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """An object within an object of a file; empty where it is not there."""
+    found = holder.get(key) or {}
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: {key}: a {type(found).__name__}, not an object")
+    return found

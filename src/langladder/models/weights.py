@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from langladder import artefacts
 from langladder.errors import InputError
@@ -39,7 +40,7 @@ def load_network(saved: Saved, folder: Path) -> Any:
     path = Path(folder) / ARRAYS
     facts = artefacts.read_array_facts(path)
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _Layout():
             plan = own_tensors(saved.kind(saved.config, *saved.sizes))
     except (RuntimeError, ValueError, OverflowError) as error:  # sizes without sense together
         raise InputError(f"{path.parent / 'config.json'}: makes no network ({str(error).splitlines()[0]})") from error
@@ -55,6 +56,17 @@ def load_network(saved: Saved, folder: Path) -> Any:
     # not strict, because a shared tensor is named once here and twice in the network
     network.load_state_dict(values, strict=False)
     return network
+
+
+class _Layout(TorchFunctionMode):
+    """Leaves out what fills tensors on the `meta` device: torch loads its compiler for that, which takes seconds."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in ("normal_", "uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def _misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts]) -> list[str]:

@@ -14,6 +14,8 @@ import torch
 def sinusoidal(length: int, width: int) -> torch.Tensor:
     """(length, width) float32 table; width must be even."""
     assert width % 2 == 0, width
+    if torch.get_default_device().type == "meta":  # no numbers there, and torch would load its compiler, for seconds
+        return torch.empty(length, width)
     position = torch.arange(length, dtype=torch.float64)[:, None]  # (T, 1)
     frequency = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)  # (D/2,)
     angle = position * frequency  # (T, D/2)

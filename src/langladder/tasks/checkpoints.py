@@ -46,9 +46,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             if header.get("format") != FORMAT_VERSION:
                 raise InputError(f"{path}: not a checkpoint of format {FORMAT_VERSION}; delete it to start afresh")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
+        checkpoint: dict[str, Any] = _decode(header["state"], tensors)
+    except InputError:
+        raise
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path}: damaged checkpoint ({error}); delete it to start afresh") from error
-    checkpoint: dict[str, Any] = _decode(header["state"], tensors)
     return checkpoint
 
 

@@ -136,13 +136,16 @@ def _read(path: Path, column: str) -> Rows:
     try:
         # The arrays keep the mapping alive; it is closed when the last of them goes.
         table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+        table.validate(full=True)  # bounds within the ids, in order; the ids themselves are not looked at
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; make it first (stage `tokenize`)") from error
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not an Arrow stream file ({error})") from error
-    if column not in table.column_names or table.schema.field(column).type != pa.list_(pa.int32()):
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not an Arrow stream file ({str(error)[:200]})") from error
+    if table.column_names.count(column) != 1 or table.schema.field(column).type != pa.list_(pa.int32()):
         raise InputError(f"{path}: has no column {column!r} of list<int32>; its columns are {table.schema.names}")
 
+    if any(chunk.null_count or chunk.values.null_count for chunk in table.column(column).chunks):
+        raise InputError(f"{path}: column {column!r} has empty places (null)")
     ids = [np.zeros(0, dtype=np.int32)]
     offsets = [np.zeros(1, dtype=np.int64)]
     for chunk in table.column(column).chunks:

@@ -6,6 +6,7 @@ when any file is bad, nothing is written. Blank lines are dropped; outer white s
 
 import json
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -21,6 +22,8 @@ from langladder.text.lines import FileFacts, open_bytes, read_lines
 from langladder.text.pair_files import aligned_report, laid_out
 from langladder.text.sources import Documents, FileSource, ParallelSource, TextSource, files_of, format_of
 from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TABLES, TEXT, write_batches
+
+ROWS_AT_ONCE = 4096  # of a Parquet file, whose rows may be far larger in memory than in the file
 
 
 class Record(NamedTuple):
@@ -143,7 +146,7 @@ def _values(file: Path, source: FileSource, fields: list[str], facts: FileFacts)
 def _json_values(file: Path, number: int, line: str, fields: list[str]) -> list[str]:
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: deep lists; ValueError: also endless integers
         raise InputError(f"{file}:{number}: not JSON ({error})") from error
     return [text_field(row, field, f"{file}:{number}") for field in fields]
 
@@ -177,12 +180,13 @@ def _parquet_values(file: Path, fields: list[str], facts: FileFacts) -> Iterator
             table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
             columns = list(dict.fromkeys(field.split(".")[0] for field in fields))
             row = 0
-            for batch in table.iter_batches(columns=[c for c in columns if c in table.schema_arrow.names]):
+            known = [column for column in columns if column in table.schema_arrow.names]
+            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=known):
                 for value in batch.to_pylist():
                     row += 1
                     yield [text_field(value, field, f"{file}, row {row}") for field in fields]
-        except (pa.ArrowInvalid, EOFError, OSError) as error:
-            raise InputError(f"{file}: not a Parquet file ({error})") from error
+        except (pa.ArrowException, EOFError, OSError, OverflowError, UnicodeDecodeError, zlib.error) as error:
+            raise InputError(f"{file}: not a Parquet file ({str(error)[:200]})") from error
         if row == 0:
             raise InputError(f"{file}: the file is empty; give a file with text, or take it out of `files`")
 

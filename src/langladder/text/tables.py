@@ -4,6 +4,7 @@ Raw and clean text has the columns of `TEXT`, parallel text those of `PAIRS`; on
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,13 +60,13 @@ def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
     Raises:
         InputError: the file is missing, is not Parquet, or lacks a column of `schema`.
     """
-    with _open(path, schema) as file:
+    with _open(path, schema) as file, _damage(path):
         return file.read(columns=None if schema is None else schema.names)
 
 
 def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
-    with _open(path, schema) as file:
+    with _open(path, schema) as file, _damage(path):
         batches = file.iter_batches(batch_size=rows, columns=schema.names)
         yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
 
@@ -88,13 +89,22 @@ def present_splits(folder: Path) -> list[str]:
     return found
 
 
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """What shows only when the rows are read."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: damaged Parquet file ({str(error)[:200]})") from error
+
+
 def _open(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(path)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise InputError(f"{path}: no such file") from error
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({error})") from error
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({str(error)[:200]})") from error
     missing = [] if schema is None else [name for name in schema.names if name not in file.schema_arrow.names]
     if missing:
         have = ", ".join(file.schema_arrow.names)

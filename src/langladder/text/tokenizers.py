@@ -23,7 +23,7 @@ import tokenizers as hf
 from pydantic import Field, model_validator
 from tokenizers import decoders, models, pre_tokenizers
 
-from langladder.artefacts import write_text
+from langladder.artefacts import read_json, write_text
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.specials import EXTRA_NAMES, NAMES, SPELLINGS, UNK, spelling
@@ -141,15 +141,27 @@ class Tokenizer:
         Raises:
             InputError: the file is missing, or holds no tokenizer of this house.
         """
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file; train the tokenizer first (stage `tokenize`)")
+        settings = read_json(path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
-            return cls(hf.Tokenizer.from_str(text), _kind_of(json.loads(text)))
-        except FileNotFoundError as error:
-            raise InputError(f"{path}: no such file; train the tokenizer first (stage `tokenize`)") from error
-        except InputError:
+            backend = hf.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
+            kind = _kind_of(settings)
+            # What cuts and joins text is ours: rules from elsewhere may never end, padding may fill all memory.
+            own = json.loads(assemble(kind, backend.model).to_str())
+            other = [part for part in _RULES if settings.get(part) != own[part]]
+            if other:
+                raise InputError(f"{path}: no tokenizer of kind {kind} of this project (other: {', '.join(other)})")
+            return cls(backend, kind)
+        except InputError as error:
+            raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
+        except (KeyboardInterrupt, SystemExit):
             raise
-        except Exception as error:  # the library raises plain Exception for anything it cannot parse
-            raise InputError(f"{path}: not a tokenizer ({error})") from error
+        except BaseException as error:  # the library raises plain Exception, or panics, at what it cannot parse
+            raise InputError(f"{path}: not a tokenizer ({str(error)[:200]})") from error
+
+
+_RULES = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")  # of tokenizer.json
 
 
 def assemble(kind: Kind, model: Any) -> hf.Tokenizer:

@@ -20,6 +20,7 @@ from langladder.artefacts import read_json, write_arrays, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
+from langladder.text.json_lists import count_list, word_list
 from langladder.text.segmenters import Split, WordChoice, installed, splitter
 from langladder.text.tables import present_splits, read_column, read_table
 
@@ -101,9 +102,10 @@ class Vocabulary:
         value = read_json(path)
         if not isinstance(value, dict) or set(value) != {"words", "counts"}:
             raise InputError(f"{path}: not a vocabulary (its keys must be words and counts)")
-        if len(value["words"]) != len(value["counts"]):
-            raise InputError(f"{path}: {len(value['words'])} words but {len(value['counts'])} counts")
-        return cls(value["words"], np.array(value["counts"], dtype=np.int64))
+        words, counts = word_list(path, value["words"]), count_list(path, value["counts"])
+        if len(words) != len(counts):
+            raise InputError(f"{path}: {len(words)} words but {len(counts)} counts")
+        return cls(words, counts)
 
 
 def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path) -> dict[str, Any]:

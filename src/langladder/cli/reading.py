@@ -1,0 +1,57 @@
+"""What the commands are given, taken with care: numbers within bounds, Unicode, words that may be paths."""
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from langladder.errors import InputError
+
+LARGEST_SEED = 2**32 - 1
+
+
+class Number(click.FloatRange):
+    """A number within bounds; neither NaN, which lies within all bounds, nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a usage error for any other text."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+def refuse_broken_text(arguments: list[str]) -> None:
+    """Raise a usage error for an argument whose bytes are not UTF-8: Python holds such bytes as lone surrogates."""
+    for number, argument in enumerate(arguments, start=1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"argument {number} ({ascii(argument)[:60]}) is not valid UTF-8 text") from error
+
+
+def standard_input() -> list[str]:
+    """The lines that come through a pipe.
+
+    Raises:
+        InputError: they are not UTF-8 (names the line).
+    """
+    data = sys.stdin.buffer.read()
+    lines = []
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], start=1):
+        try:
+            lines.append(line.removesuffix(b"\r").decode())
+        except UnicodeDecodeError as error:
+            where = f"standard input: not UTF-8 in line {number}"
+            raise InputError(f"{where} ({error.reason}); convert it first") from error
+    return lines
+
+
+def is_folder(word: str) -> bool:
+    """Whether a word on the command line names a folder; a sentence may be too long for any name."""
+    try:
+        return Path(word).is_dir()
+    except (OSError, ValueError):
+        return False
