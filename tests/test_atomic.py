@@ -2,36 +2,24 @@
 
 import errno
 import os
-import resource
 import signal
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from faults import device, largest_file
 
 from langladder.artefacts import read_arrays, write_arrays, write_json, write_text
 from langladder.atomic import STAGE, Owner, atomic_file, atomic_folder
 from langladder.errors import InputError
 
 BOOKS = Owner("a shelf of books", ("*.book", "mark"), lambda folder: (folder / "mark").is_file())
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """No file can grow beyond `size` bytes inside, as where a disk is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def names(folder: Path) -> list[str]:
@@ -184,17 +172,19 @@ def test_links(tmp_path: Path) -> None:
 
 
 def test_devices_and_pipes_are_written_to(tmp_path: Path) -> None:
-    write_text(Path("/dev/null"), "x")
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-    with pytest.raises(InputError, match="/dev/full: the disk is full"):
-        write_text(Path("/dev/full"), "x")
+    null, full = device("null", tmp_path), device("full", tmp_path)
+    write_text(null, "x")
+    assert null.is_char_device()
+    with pytest.raises(InputError, match="/full: the disk is full"):
+        write_text(full, "x")
+    before = names(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
     reader.start()
     write_text(tmp_path / "pipe", "through")
     reader.join()
-    assert read == ["through"] and names(tmp_path) == ["pipe"]
+    assert read == ["through"] and names(tmp_path) == sorted([*before, "pipe"])
 
 
 @pytest.fixture(params=[0o022, 0o077, 0o002])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from langladder.cli.convert import FORMATS, folder_of
-from langladder.cli.out import claim, overwrite_option, to
+from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json, print_table, vectors_argument
 
 if TYPE_CHECKING:
@@ -109,10 +109,9 @@ def debias(
     from langladder.embeddings.files import format_of, write_vectors
 
     chosen = format or format_of(out)
-    place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen))
+    place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
     debiased, found = _debias(vectors, lists, weat, components)
-    with to(place) as path:
-        write_vectors(debiased, path, chosen)
+    write_vectors(debiased, place, chosen)
     if as_json:
         print_json(found | {"out": str(out), "format": chosen})
         return

@@ -51,7 +51,7 @@ def convert(
     from langladder.embeddings.files import format_of, read_vectors, write_vectors
 
     chosen = format or format_of(out)
-    place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen))
+    place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen), answers=as_json)
     known = read_vectors(vectors) if vocabulary is None else _from_model(Path(vectors), vocabulary)
     if top is not None:
         known = _first(known, top)

@@ -26,19 +26,28 @@ def overwrite_option(function: Function) -> Function:
     return click.option("--overwrite", is_flag=True, help="Replace what is there already.")(function)
 
 
-def claim(out: Path, overwrite: bool, reads: Iterable[Path | str | None] = (), folder: Owner | None = None) -> Path:
+def claim(
+    out: Path,
+    overwrite: bool,
+    reads: Iterable[Path | str | None] = (),
+    folder: Owner | None = None,
+    *,
+    answers: bool = False,
+) -> Path:
     """The place to write to, links followed.
 
     Args:
         reads: what the command reads, in files and folders.
         folder: the sort of folder that is written; None: a file.
+        answers: whether something else goes to the standard output, as with --json.
 
     Raises:
         InputError: something is there and `overwrite` is not given, or it is not of this sort, or it is read.
     """
     if out == STDOUT:
-        if folder is not None:
-            raise InputError("-: a folder cannot go to the standard output; name one")
+        if folder is not None or answers:
+            what = "a folder cannot go to the standard output" if folder else "the standard output has the answer"
+            raise InputError(f"-: {what}; name a place")
         return out
     place = out.resolve() if out.is_symlink() and (out.is_file() or out.is_dir() or not out.exists()) else out
     for read in reads:
