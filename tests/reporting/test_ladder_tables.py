@@ -60,6 +60,19 @@ def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> Non
     assert "ρ ws353" in titles
 
 
+def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
+    def table(inputs: ReportInputs) -> list[str]:
+        return [one.title for one in next(t for t in ladder_rows(inputs) if t.task == "translator").columns]
+
+    assert table(inputs)[0] == "BLEU"
+    (rung,) = inputs.translators
+    chinese = rung.scores.model_copy(update={"main": "chrf", "bleu_signature": "nrefs:1|tok:zh"})
+    inputs = replace(inputs, translators=[rung.model_copy(update={"scores": chinese})])
+    assert table(inputs)[0] == "chrF" and "BLEU" in table(inputs)
+    page = build_page(inputs)
+    assert "nrefs:1|tok:zh" in page and "go by chrF" in page
+
+
 def test_tasks_without_rungs_have_no_table() -> None:
     assert ladder_rows(ReportInputs(Meta(), [], [], [])) == []
 

@@ -174,7 +174,7 @@ def test_golden_statistics() -> None:
     report = statistics.report()
     assert (report["lines"], report["words"], report["characters"]) == (3, 4 + 3 + 2, 13 + 4 + 7)
     assert report["bytes"] == 13 + 10 + 8 and report["lines_with_control_characters"] == 1
-    assert report["scripts"] == {"Latin": 0.823529, "Cjk": 0.176471}
+    assert report["scripts"] == {"Latin": 0.823529, "Han": 0.176471}
     assert report["words_a_line"]["histogram"] == {"2-3": 2, "4-7": 1}
     assert report["words_a_line"]["percentiles"]["50"] == 3 and report["words_a_line"]["percentiles"]["100"] == 4
 

@@ -98,7 +98,8 @@ def scripts(characters: Counter[str]) -> dict[str, float]:
     found: Counter[str] = Counter()
     for character, count in characters.items():
         if unicodedata.category(character)[0] == "L":
-            found[unicodedata.name(character, "UNNAMED").split()[0].split("-")[0].capitalize()] += count
+            name = unicodedata.name(character, "UNNAMED").split()[0].split("-")[0].capitalize()
+            found["Han" if name == "Cjk" else name] += count
     return _shares(found)
 
 
