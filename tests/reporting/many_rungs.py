@@ -5,10 +5,10 @@ import random
 from typing import Any
 
 import yaml
-from conftest import embedding, language_model, translator
+from conftest import DAG, embedding, language_model, split, translator
 
 from langladder.reporting.inputs import CurvePoint, ReportInputs
-from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Timing, TranslatorRung
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Stage, Timing, TranslatorRung
 from pipeline import ROOT
 
 FAMILIES = {
@@ -87,5 +87,9 @@ def many_rungs(seed: int = 1) -> ReportInputs:
     rungs = [("lm", rung.name) for rung in lms] + [("embedding", rung.name) for rung in embeddings]
     timings = {key: Timing.model_validate(cost | {"run": "3f2a" * 8}) for key in rungs}
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="microworld", tokenizer="bpe")
+    dag = [Stage.model_validate(stage) for stage in DAG]
+    data = {side: {"splits": {"train": split(20_000), "test": split(100)}} for side in ("text", "parallel")}
     years = {("lm", rung.name): 1948 + i for i, rung in enumerate(lms)}
-    return ReportInputs(meta, lms, embeddings, translators, curves=curves, timings=timings, years=years)
+    return ReportInputs(
+        meta, lms, embeddings, translators, curves=curves, timings=timings, years=years, dag=dag, data=data
+    )
