@@ -11,6 +11,8 @@ from pipeline import ROOT
 from pipeline.support import store
 from pipeline.support.found_runs import find_runs, provenances
 
+TRAINING = "workflowType=machine_learning"  # MLflow's view of runs; its other one is of prompts and traces
+
 
 class Group(click.Group):
     """Says in one sentence what is wrong with the store."""
@@ -44,6 +46,19 @@ def prepare() -> None:
 
 
 @main.command()
+@click.argument("address", default="http://127.0.0.1:5000")
+def links(address: str) -> None:
+    """Print where the UI at ADDRESS shows each experiment's runs.
+
+    Without the end of these links MLflow shows an experiment's prompts and traces, of which there are none here.
+    """
+    client, experiments = store.prepare()
+    del client
+    for task, experiment in experiments.items():
+        click.echo(f"{task:16} {address}/#/experiments/{experiment}/runs?{TRAINING}")
+
+
+@main.command()
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def of(artefact: Path) -> None:
     """Print the runs that made ARTEFACT, e.g. models/lm/lstm; the most complete first, then the newest."""
@@ -51,7 +66,8 @@ def of(artefact: Path) -> None:
     runs = find_runs(fingerprint)
     for run in runs:
         click.echo(
-            f"{run.info.run_id}  {run.info.run_name}  #/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
+            f"{run.info.run_id}  {run.info.run_name}  "
+            f"#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}?{TRAINING}"
         )
     if not runs:
         raise click.ClickException(f"no run with fingerprint {fingerprint} in {store.uri()} (made on another machine?)")

@@ -1,9 +1,12 @@
 """Everything the report is made of: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
 
+import sys
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from langladder.artefacts import read_json
+from langladder.errors import InputError
 from langladder.reporting.inputs import ReportInputs, load_report
 from pipeline import ROOT
 from pipeline.support import choices, history
@@ -29,13 +32,28 @@ def gather() -> ReportInputs:
     return replace(inputs, claims=[claim.with_timed(_timed(claim.fingerprint)) for claim in inputs.claims])
 
 
+def _runs(fingerprint: str) -> list[Any]:
+    """The runs of a job; none where the tracking store cannot be used: the report is worth more than its clocks."""
+    return find_runs(fingerprint) if _store_answers() else []
+
+
+@cache
+def _store_answers() -> bool:
+    try:
+        find_runs("")
+    except InputError as error:
+        print(f"report: warning: no timings; then `dvc repro -f -s report` adds them. {error}", file=sys.stderr)
+        return False
+    return True
+
+
 def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any]]:
     """What training cost, from the MLflow run that made each artefact; nothing where it was made elsewhere."""
     timings: dict[tuple[str, str], dict[str, Any]] = {}
     for ladder, names in rungs.items():
         for name in names:
             file = ROOT / "models" / ladder / name / "provenance.json"
-            runs = find_runs(read_json(file)["fingerprint"]) if file.is_file() else []
+            runs = _runs(read_json(file)["fingerprint"]) if file.is_file() else []
             if runs:
                 metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
                 memory = metrics.get("peak_memory_bytes")
@@ -46,7 +64,7 @@ def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any
 
 def _timed(fingerprint: str) -> dict[str, Any] | None:
     """What an experiment's speed was, from the MLflow run that measured it."""
-    runs = find_runs(fingerprint)
+    runs = _runs(fingerprint)
     return stored_file(runs[0].info.run_id, TIMED) if runs else None
 
 

@@ -49,8 +49,9 @@ def log_numbers(client: Any, run_id: str, values: Mapping[str, float], model: st
 
 
 def log_test_scores(client: Any, evaluation: str, folder: Path, scores: Mapping[str, float]) -> None:
-    """Add a model's scores, as `test_…`, to the run that trained it, and name the model as the evaluation's input.
+    """Add a model's scores (not the counts of the text), as `test_…`, to the run that trained it.
 
+    The evaluation's run names the model as its input.
     A model that was trained elsewhere has no such run here; then nothing is added.
     """
     from mlflow.entities import LoggedModelInput

@@ -1,7 +1,8 @@
 """What an MLflow run says of its job, in the terms that MLflow's pages sort, filter and draw by.
 
-Parameters are what one compares runs by: the rung, its widths, its learning rate, the seed. What is constant or
-internal (class, title, code version) is a tag; the whole settings are the artifact resolved.yaml.
+The page that compares runs begins with the first parameters, in the order of the alphabet, in which they differ. So
+the dials that every ladder has come first, `dimension`, `lr`, `rung`, `seed`, and the rest as `settings.…` after them.
+What is constant or internal (class, title, code version) is a tag; the whole settings are the artifact resolved.yaml.
 """
 
 import getpass
@@ -19,8 +20,11 @@ from pipeline import ROOT
 from pipeline.support import choices
 
 # How a job is watched, not what it computes.
-WATCHED = ("progress", "profiler", "log_every", "checkpoint_every", "fast_dev_run", "overfit_batches", "validate_every")
+WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
+WATCHED += ["fast_dev_run", "overfit_batches"]
+DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
 CHOSEN = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")
+PARTS = ("model", "training", "settings", "data")
 LENGTH = 250  # MLflow's longest parameter
 
 
@@ -47,15 +51,18 @@ class Job:
 
 
 def parameters(job: Job) -> dict[str, str]:
-    """The settings by their own names (`width`, `lr`); a name that two parts use has the second's before it."""
-    flat: dict[str, Any] = {"rung": job.rung["name"]}
-    parts = {key: value for key, value in job.rung.items() if key in ("model", "training", "settings", "data")}
-    for part, values in parts.items():
+    """The settings by their own names; a name that two parts use has the second's part before it."""
+    parts = [job.rung.get(part) or {} for part in PARTS]
+    rest = {key: value for key, value in job.rung.items() if key in ("after", "input")}
+    rest |= {key: value for key, value in job.settings.items() if key not in (job.ladder, "code", "paths")}
+    named: dict[str, Any] = {"rung": job.rung["name"]}
+    for part, values in zip([*PARTS, "job"], [*parts, rest], strict=True):
         for key, value in _flatten(values).items():
-            flat[f"{part}.{key}" if key in flat else key] = value
-    flat |= _flatten({key: value for key, value in job.rung.items() if key in ("after", "input")})
-    flat |= _flatten({key: value for key, value in job.settings.items() if key not in (job.ladder, "code", "paths")})
-    return {key: str(value)[:LENGTH] for key, value in flat.items() if value is not None and key not in WATCHED}
+            if value is None or key in WATCHED:
+                continue
+            name = DIALS.get(key, f"settings.{key}")
+            named[f"settings.{part}.{key}" if name in named else name] = value
+    return {key: str(value)[:LENGTH] for key, value in named.items()}
 
 
 def tags(job: Job) -> dict[str, str]:
@@ -75,17 +82,19 @@ def tags(job: Job) -> dict[str, str]:
 
 
 def datasets(job: Job) -> list[Any]:
-    """What the job reads, as MLflow's data sets: name, hash of the content, where it lies."""
+    """What the job reads, as MLflow's data sets: corpus and place, hash of the content. (A model is none.)"""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     context = InputTag("mlflow.data.context", "training" if job.stage.startswith(("train", "embed")) else "evaluation")
     chosen = choice()
     found = []
     for name, (path, digest) in job.inputs.items():
-        side = "parallel" if "parallel" in path.parts else "corpus"
-        profile = json.dumps({"corpus": chosen.get(side, ""), "size": chosen.get("size", "")})
+        if name.startswith("model"):
+            continue
+        corpus = chosen.get("parallel" if "parallel" in path.parts else "corpus", "")
+        profile = json.dumps({"corpus": corpus, "size": chosen.get("size", ""), "input": name})
         source = json.dumps({"uri": path.as_posix()})
-        data = Dataset(f"{name}: {path.as_posix()}", digest, "local", source, profile=profile)
+        data = Dataset(f"{corpus}: {path.as_posix()}", digest, "local", source, profile=profile)
         found.append(DatasetInput(data, [context]))
     return found
 

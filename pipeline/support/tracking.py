@@ -67,7 +67,8 @@ class Tracked:
     def test_scores(self, folder: Path, values: Mapping[str, Any]) -> None:
         """Log what the model in `folder` scores, to this run and to the one that trained it."""
         self.metrics(values)
-        self._calls.append(lambda: log_test_scores(self.client, self.run_id, folder, _numbers(values)))
+        scores = {key: value for key, value in values.items() if isinstance(value, float)}  # counts are integers
+        self._calls.append(lambda: log_test_scores(self.client, self.run_id, folder, scores))
 
     def _add(self, values: Mapping[str, Any], step: int) -> None:
         from mlflow.entities import Metric
@@ -120,8 +121,15 @@ class Tracked:
         """The final numbers; the model that they belong to."""
         folder = self.folder if finished else None
         model = log_model(self.client, self.run_id, self.job, folder) if folder else None
-        new = {key: value for key, value in self._final.items() if (key, 0) not in self._known}
+        curves = {key for key, step in self._known if step}  # the final number is not the curve's point at step 0
+        final = {f"best_{key}" if key in curves else key: value for key, value in self._final.items()}
+        new = {key: final[key] for key in sorted(final, key=_scores_first) if (key, 0) not in self._known}
         log_numbers(self.client, self.run_id, new, model)
+
+
+def _scores_first(key: str) -> bool:
+    """Order of what the UI shows first: the page that compares runs colours them by the first number they share."""
+    return not key.startswith("validation_")
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from train_once import train_once
 
 from pipeline import ROOT
 from pipeline.support import processes, store, tracking
@@ -54,12 +55,13 @@ def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) ->
         assert [run.info.status for run in runs()] == ["RUNNING"]
         log(open_work, [row | {"train_loss": 0.123} for row in ROWS[4:6]] + ROWS[6:9])
         open_work.write_curve(Path("curve.csv"), ROWS)
-        open_work.run.metrics({"seconds": 3.0, "name": "no number"})
+        open_work.run.metrics({"seconds": 3.0, "name": "no number", "train_loss": 0.01})
     [run] = runs()
     assert run.info.status == "FINISHED"
     assert points(run) == [(row["step"], row["train_loss"]) for row in ROWS]
     assert points(run, "lr") == [(row["step"], 0.1) for row in ROWS]
     assert run.data.metrics["seconds"] == 3.0
+    assert points(run, "best_train_loss") == [(0, 0.01)]  # not a point of the curve
     assert not (checkout / "checkpoints").exists() or not list((checkout / "checkpoints").iterdir())
 
 
@@ -183,21 +185,25 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
     client = store.client()
     trained, evaluated = (client.get_run(run.info.run_id) for run in runs())
     assert trained.data.params == {
-        "rung": "lstm",
-        "cell": "lstm",
-        "width": "8",
-        "dropout": "0.1",
+        "dimension": "8",
         "lr": "0.01",
-        "max_steps": "60",
+        "rung": "lstm",
         "seed": "1",
+        "settings.cell": "lstm",
+        "settings.dropout": "0.1",
+        "settings.max_steps": "60",
     }
+    assert sorted(trained.data.params)[:4] == ["dimension", "lr", "rung", "seed"]  # the axes that one compares by
     tags = trained.data.tags
     assert (tags["size"], tags["corpus"]) == ("small", "microworld") and tags["code"] == "c0de"
     assert tags["mlflow.source.name"] == "pipeline/train_lm.py" and "LSTM" in tags["mlflow.note.content"]
     [data] = trained.inputs.dataset_inputs
-    assert (data.dataset.name, data.dataset.digest) == ("tokens: data/tokens", training.provenance["inputs"]["tokens"])
+    assert (data.dataset.name, data.dataset.digest) == (
+        "microworld: data/tokens",
+        training.provenance["inputs"]["tokens"],
+    )
     assert evaluated.data.metrics == {"perplexity": 9.5, "words": 3.0}
-    assert trained.data.metrics == {"seconds": 2.0, "test_perplexity": 9.5, "test_words": 3.0}
+    assert trained.data.metrics == {"seconds": 2.0, "test_perplexity": 9.5}
     [made] = trained.outputs.model_outputs
     model = client.get_logged_model(made.model_id)
     assert (model.name, model.tags["folder"], str(model.status)) == ("lstm", str(folder), "READY")
@@ -229,3 +235,21 @@ def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pyt
     with work("lm", "train_lm", job(), {}):
         pass
     assert runs()[0].data.tags["size"] == "tiny"
+
+
+@pytest.mark.slow
+def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, job: Any) -> None:
+    """Killed at step 14, its last checkpoint is of step 10; steps 11 to 14 are made again."""
+    script = Path(__file__).parent / "train_once.py"
+    killed = subprocess.run([sys.executable, str(script), str(checkout), "14"], cwd=checkout, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    [run] = runs()
+    before = [step for step, _ in points(run)]
+    assert run.info.status == "RUNNING" and before[-1] > 10, before
+    curve = train_once(job())
+    [run] = runs()
+    assert run.info.status == "FINISHED"
+    assert points(run) == [(row["step"], row["train_loss"]) for row in curve]
+    validated = [(row["step"], row["validation_loss"]) for row in curve if row["validation_loss"] is not None]
+    assert points(run, "validation_loss") == validated and len(validated) == 4
+    assert "seconds" in run.data.metrics

@@ -15,7 +15,7 @@ import pytest
 
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import store, tracking
+from pipeline.support import gather, store, tracking
 from pipeline.support.work import work
 
 pytestmark = pytest.mark.usefixtures("checkout")
@@ -153,3 +153,12 @@ def test_a_store_that_fails_later(
     else:
         assert len(warnings) == 2 and run.info.run_id in warnings[1]
         assert (run.info.status, known) == ("RUNNING", list(range(1, 6)))
+
+
+def test_the_report_goes_without_timings(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "mlflow.db").write_bytes(b"no database " * 1000)
+    gather._store_answers.cache_clear()
+    assert gather._runs("0") == gather._runs("1") == []
+    gather._store_answers.cache_clear()
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 1 and "mlflow.db" in warnings[0] and "dvc repro -f -s report" in warnings[0]
