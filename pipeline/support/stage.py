@@ -17,9 +17,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from langladder import progress
+from langladder.atomic import disk_error, explain
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import choices, jobs
+from pipeline.support import choices, jobs, outputs
 from pipeline.support.threads import compute_with
 
 Run = Callable[[Any, Path], None]
@@ -43,6 +44,11 @@ def stage(run: Run) -> Callable[[], None]:
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)
             sys.exit(2)
+        except Exception as error:
+            if (number := disk_error(error)) is None:
+                raise
+            print(f"{name}: {explain(Path(getattr(error, 'filename', None) or '.'), number)}", file=sys.stderr)
+            sys.exit(2)
 
     def main() -> None:
         os.chdir(ROOT)
@@ -51,6 +57,7 @@ def stage(run: Run) -> Callable[[], None]:
             os.environ.setdefault(key, value)
         if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
             try:
+                outputs.check_run_folder(sys.argv[1:])
                 carried = choices.overrides(choices.load_choices(), sys.argv[1:])
                 _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
             except InputError as error:

@@ -244,7 +244,7 @@ def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
 
 def test_onnx_needs_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export_onnx, "NEEDED", ("onnx_that_nobody_has",))
-    with pytest.raises(InputError, match="pip install onnx_that_nobody_has"):
+    with pytest.raises(InputError, match=r"needs onnx_that_nobody_has; pip install 'langladder\[onnx\]'"):
         export_onnx_recurrent(recurrent({"cell": "rnn"}), tmp_path / "model.onnx")
     with pytest.raises(InputError, match="output=hierarchical"):
         export_onnx_recurrent(recurrent(RECURRENT[7]), tmp_path / "model.onnx")

@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
     """Through the pipeline's own door; the same folder gives the same card, which names no place of this machine."""
     job = {"name": "kneser_ney", "title": "Kneser-Ney", "training": None}
     provenance = {"fingerprint": "ab12", "inputs": {"tokens": "cd34"}, "settings": {"seed": 5, "code": "ef", "lm": job}}
-    open_work = Work("ab12", provenance, tmp_path / "checkpoints", run=None)  # type: ignore[arg-type]
+    open_work = Work("ab12", provenance, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
     with open_work.artefact(tmp_path / "model") as folder:
         n_gram(folder)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")

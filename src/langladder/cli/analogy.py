@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import check, find
+from langladder.cli.words import check, file_of, find
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import AnalogyMethod, WordVectors
@@ -73,11 +73,10 @@ def _answers(
 def _answer_file(
     vectors: "WordVectors", path: str, method: "AnalogyMethod", restrict: int | None, as_json: bool
 ) -> None:
-    from pathlib import Path
-
     from langladder.evaluation.analogy import evaluate_analogies
 
-    found = evaluate_analogies(vectors, Path(path), restrict_vocabulary=restrict, method=method)
+    questions = file_of(vectors, path, "an analogy asks three words, A B C, or one file of questions")
+    found = evaluate_analogies(vectors, questions, restrict_vocabulary=restrict, method=method)
     if as_json:
         print_json(found)
         return

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from langladder.atomic import disk_error
 from langladder.cli.analogy import analogy
 from langladder.cli.bias import bias
 from langladder.cli.convert import convert
@@ -39,8 +40,10 @@ class App(click.Group):
         except InputError as error:
             raise Refused(str(error)) from error
         except OSError as error:
-            if error.filename is None:  # no file: a closed pipe, which click knows how to take
-                raise
+            if error.filename is None:
+                if disk_error(error) is None:  # a closed pipe, which click knows how to take
+                    raise
+                raise Refused(f"the standard output: {str(error.strerror).lower()}") from error
             raise Refused(f"{str(error.filename)[:300]}: {error.strerror}") from error
         except MemoryError as error:
             raise Refused(

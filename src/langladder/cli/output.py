@@ -6,9 +6,12 @@ Into a pipe or file go plain text lines as long as they need to be; on a termina
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from langladder.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Cell = str | int | float | None
@@ -18,7 +21,15 @@ _WIDE = 100_000  # columns of a pipe
 
 def vectors_argument(function: Function) -> Function:
     """The argument VECTORS, first of every command."""
-    return click.argument("vectors", metavar="VECTORS")(function)
+    return click.argument("vectors", metavar="VECTORS", callback=_there)(function)
+
+
+def _there(context: click.Context, _: click.Parameter, vectors: str) -> str:
+    """What is given first must be there: a word in its place is the likeliest slip."""
+    if not context.resilient_parsing and not Path(vectors).exists():
+        first = "what comes first is where the word vectors are, such as models/embedding/skipgram"
+        raise InputError(f"{vectors}: no such file or folder; {first}")
+    return vectors
 
 
 def json_option(function: Function) -> Function:

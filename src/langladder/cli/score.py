@@ -86,8 +86,8 @@ def _lines(file: str) -> list[str]:
 
 
 def _finite(bits: float) -> float | None:
-    return round(bits, 6) if math.isfinite(bits) else None
+    return round(bits, 6) + 0.0 if math.isfinite(bits) else None
 
 
 def _bits(bits: float | None) -> str:
-    return "∞" if bits is None else f"{bits:.2f}"
+    return "∞" if bits is None else f"{round(bits, 2) + 0.0:.2f}"  # a certain token's 0.00 has no sign

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import check
+from langladder.cli.words import check, file_of
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
@@ -37,18 +37,17 @@ def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json
       langladder similarity vectors.bin wordsim353.tsv
     """
     if len(asked) not in (1, 2):
-        raise click.UsageError(f"{len(asked)} words: name two (or one file of pairs)")
+        raise click.UsageError(f"{len(asked)} words: name two, or one file of pairs")
     from langladder.embeddings.files import read_vectors
 
     known = read_vectors(vectors)
     if len(asked) == 2:
         _compare(known, *asked, as_json)
         return
-    from pathlib import Path
-
     from langladder.evaluation.similarity import evaluate_similarity
 
-    found = evaluate_similarity(known, Path(asked[0]), measure=measure)
+    pairs = file_of(known, asked[0], "name two words to compare, or one file of pairs `word word score`")
+    found = evaluate_similarity(known, pairs, measure=measure)
     if as_json:
         print_json(found)
         return

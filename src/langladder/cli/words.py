@@ -1,5 +1,6 @@
 """Words that the user names: known, or refused with the nearest spellings."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langladder.errors import InputError
@@ -25,6 +26,19 @@ def check(vectors: "WordVectors", word: str) -> None:
         raise InputError(
             f"{word!r} is not among the {len(vectors):,} words that have a vector; did you mean {', '.join(same)}?"
         ) from None
+
+
+def file_of(vectors: "WordVectors", given: str, wanted: str) -> Path:
+    """What is given alone is a file (or folder) to read.
+
+    Raises:
+        InputError: there is none; says whether it is a word, and what is `wanted`.
+    """
+    path = Path(given)
+    if not path.exists():
+        what = f"{given!r} is one word" if given in vectors else f"{given}: no such file, and no word that has a vector"
+        raise InputError(f"{what}; {wanted}")
+    return path
 
 
 def find(vectors: "WordVectors", word: str) -> int:

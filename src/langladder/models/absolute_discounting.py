@@ -27,7 +27,7 @@ class AbsoluteDiscountingConfig(PrunableConfig):
 
 
 class AbsoluteDiscounting(NgramModel):
-    """Interpolated absolute discounting of orders 1 to 6."""
+    """Interpolated absolute discounting."""
 
     Config: ClassVar[type[Config]] = AbsoluteDiscountingConfig
     config: AbsoluteDiscountingConfig

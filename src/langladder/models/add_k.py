@@ -28,7 +28,7 @@ class AddKConfig(NgramConfig):
 
 
 class AddK(NgramModel):
-    """Add-k n-gram model of orders 1 to 6."""
+    """Add-k n-gram model."""
 
     Config: ClassVar[type[Config]] = AddKConfig
     config: AddKConfig

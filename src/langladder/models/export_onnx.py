@@ -124,7 +124,7 @@ def _write(
     """One file; `shapes` names, for each input, the axes of any size. The module's mode stays as it is."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError(f"export to onnx: needs {' and '.join(missing)}; pip install {' '.join(missing)}")
+        raise InputError(f"export to onnx: needs {' and '.join(missing)}; pip install 'langladder[onnx]'")
     training = module.training
     try:
         with _quiet():

@@ -34,7 +34,7 @@ class KatzConfig(PrunableConfig):
 
 
 class Katz(NgramModel):
-    """Katz back-off model of orders 1 to 6."""
+    """Katz back-off model."""
 
     Config: ClassVar[type[Config]] = KatzConfig
     config: KatzConfig

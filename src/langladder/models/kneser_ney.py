@@ -42,7 +42,7 @@ class KneserNeyConfig(PrunableConfig):
 
 
 class KneserNey(NgramModel):
-    """Interpolated Kneser-Ney n-gram model of orders 1 to 6."""
+    """Interpolated Kneser-Ney n-gram model."""
 
     Config: ClassVar[type[Config]] = KneserNeyConfig
     config: KneserNeyConfig

@@ -23,7 +23,7 @@ class MaximumLikelihoodConfig(NgramConfig):
 
 
 class MaximumLikelihood(NgramModel):
-    """Unsmoothed n-gram model of orders 1 to 6."""
+    """Unsmoothed n-gram model."""
 
     Config: ClassVar[type[Config]] = MaximumLikelihoodConfig
     config: MaximumLikelihoodConfig

@@ -117,7 +117,9 @@ def _network(folder: Path) -> _Described:
         what = "A translator, P(y_t | y_1 … y_{t-1}, x): "
         vocabularies = f"{model.source_vocab_size:,} source and {model.target_vocab_size:,} target tokens"
         size = f"{size}, vocabularies of {vocabularies}"
-    return _Described(sort, kind, f"{what}{_first_line(kind)}. {size}.", model.config.model_dump(mode="json"))
+    order = getattr(model, "order", None)  # of n-grams: how many tokens it looks at, itself included
+    named = _first_line(kind) if order is None else f"{_first_line(kind)}, of order {order}"
+    return _Described(sort, kind, f"{what}{named}. {size}.", model.config.model_dump(mode="json"))
 
 
 def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:

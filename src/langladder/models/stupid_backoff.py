@@ -35,7 +35,7 @@ class StupidBackoffConfig(PrunableConfig):
 
 
 class StupidBackoff(NgramModel):
-    """Stupid back-off of orders 1 to 6, normalised."""
+    """Stupid back-off, normalised."""
 
     Config: ClassVar[type[Config]] = StupidBackoffConfig
     config: StupidBackoffConfig

@@ -21,7 +21,7 @@ class WittenBellConfig(PrunableConfig):
 
 
 class WittenBell(NgramModel):
-    """Interpolated Witten-Bell n-gram model of orders 1 to 6."""
+    """Interpolated Witten-Bell n-gram model."""
 
     Config: ClassVar[type[Config]] = WittenBellConfig
     config: WittenBellConfig
