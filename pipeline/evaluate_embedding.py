@@ -7,6 +7,7 @@ from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.files import read_vectors
 from langladder.evaluation.word_vectors import evaluate_word_vectors
+from langladder.reporting.numbers import share
 from langladder.schema import locate
 from pipeline.support.stage import stage
 from pipeline.support.work import work
@@ -49,7 +50,12 @@ def main(job: Any, out: Path) -> None:
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)
         write_json(out / "metrics" / "embedding" / f"{name}.json", figures)
         open_work.run.test_scores(model, figures)
-    print(f"evaluate_embedding {name}: analogy accuracy {figures['analogy']}, coverage {figures['analogy_coverage']}")
+    answered = "no analogies to answer"
+    if figures["analogy"] is not None:
+        answered = (
+            f"{share(figures['analogy'])} right, {share(figures['analogy_coverage'])} of the analogies answered"
+        )
+    print(f"evaluate_embedding {name}: {answered}")
 
 
 if __name__ == "__main__":

@@ -177,7 +177,9 @@ def _cell(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return str(value).lower()
-    return show(value, ".4g") if isinstance(value, float) else str(value).replace("|", "\\|")
+    if isinstance(value, float):  # four digits; 16,873 and not 1.687e+04
+        return show(value, ",.0f" if abs(value) >= 9999.5 else ".4g")
+    return str(value).replace("|", "\\|")
 
 
 def _read(path: Path) -> dict[str, Any]:
