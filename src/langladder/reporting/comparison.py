@@ -77,7 +77,8 @@ def compare(
     """
     found = [_compare(a, b, task, columns or TELLING[task]) for task in tasks]
     if columns and not any(one.measures for one in found):
-        known = (column.title for task in tasks for column in columns_of(task, [*a.rungs(task), *b.rungs(task)]))
+        both = [(task, [*a.rungs(task), *b.rungs(task)]) for task in tasks]
+        known = [column.title for task, rungs in both for column in columns_of(task, rungs) if _has(column, rungs)]
         raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(dict.fromkeys(known))}")
     return [one for one in found if one.measures]
 
@@ -109,9 +110,13 @@ def _measured(columns: Sequence[Column[Any]], start: str, rungs: Sequence[Rung])
     """The first column whose title begins so and that has a value."""
     exact = [column for column in columns if column.title == start]
     for column in exact or [column for column in columns if column.title.startswith(start)]:
-        if any(column.read(rung, Timing()) is not None for rung in rungs):
+        if _has(column, rungs):
             return column
     return None
+
+
+def _has(column: Column[Any], rungs: Sequence[Rung]) -> bool:
+    return any(column.read(rung, Timing()) is not None for rung in rungs)
 
 
 def _cell(column: Column[Any], a: Rung | None, b: Rung | None) -> Compared:
