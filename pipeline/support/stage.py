@@ -39,7 +39,8 @@ def stage(run: Run) -> Callable[[], None]:
         try:
             settings = jobs.from_resolved(name, config) if resolved else jobs.from_composed(name, config, _task())
             compute_with(getattr(settings, "threads", 1))
-            with progress.shown(), progress.working(f"{name} {Path(config._job_).stem}" if resolved else name):
+            rung = Path(config._job_).stem if resolved else name
+            with progress.shown(), progress.working(name if rung == name else f"{name} {rung}"):
                 run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)

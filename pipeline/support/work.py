@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.models.model_card import model_card
+from langladder.progress import working
 from pipeline.support import outputs, processes, store, tracking
 from pipeline.support.fingerprint import digest, fingerprint, home
 from pipeline.support.run_facts import Job
@@ -57,6 +58,8 @@ def work(ladder: str, stage: str, job: Any, inputs: Mapping[str, Path]) -> Itera
     described = Job(store.TASKS[ladder], stage, ladder, settings, name, read)
     with processes.only(name) as alone:
         checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")
-        with tracking.run(described, checkpoints) as run:
+        with ExitStack() as open_run:
+            with working("opening the run in MLflow"):  # imports MLflow, may make its database
+                run = open_run.enter_context(tracking.run(described, checkpoints))
             yield Work(name, provenance, checkpoints, run)
         shutil.rmtree(checkpoints, ignore_errors=True)
