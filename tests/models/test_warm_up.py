@@ -75,13 +75,8 @@ for name, values in jobs.items():
 @pytest.mark.timeout(600)  # it compiles all of them, where nothing has yet
 def test_nothing_is_compiled_while_the_clock_runs() -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
-    result = subprocess.run(
-        [sys.executable, "-c", f"EMBEDDINGS, LMS = {EMBEDDINGS}, {LMS}\n{SCRIPT}"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", f"EMBEDDINGS, LMS = {EMBEDDINGS}, {LMS}\n{SCRIPT}"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     fitted = [line.split()[1:] for line in result.stdout.splitlines() if line.startswith("fitted")]
     assert {rung for rung, *_ in fitted} == {*EMBEDDINGS, *LMS}
