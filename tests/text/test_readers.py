@@ -3,9 +3,11 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 from pydantic import ValidationError
 from real_data import real
 
@@ -14,6 +16,7 @@ from langladder.text import tables
 from langladder.text.hub import HubSource, read_hub
 from langladder.text.readers import read_parallel, read_text
 from langladder.text.sources import ParallelSource, TextSource
+from pipeline import ROOT
 
 
 def read(folder: Path, **settings: object) -> list[tuple[int, str]]:
@@ -34,6 +37,12 @@ def read_pairs(folder: Path, **settings: object) -> list[tuple[str, str]]:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "texts").mkdir()
     return tmp_path / "texts"
+
+
+def shipped(group: str) -> dict[str, Any]:
+    """The settings of conf/<group>/text.yaml, which read a user's own files."""
+    settings = yaml.safe_load((ROOT / "conf" / group / "text.yaml").read_text())["source"]
+    return {key: value for key, value in settings.items() if key != "path"}
 
 
 def refuses(folder: Path, message: str, **settings: object) -> None:
@@ -123,7 +132,7 @@ def test_a_bare_glob_takes_known_endings_and_names_the_rest(folder: Path) -> Non
     (folder / "E.TXT").write_text("five\n")
     for name in ("scan.pdf", "noending", ".hidden.txt", "deep/readme.txt", ".gitignore"):
         (folder / name).write_bytes(b"%PDF\x00")
-    source = TextSource(path=str(folder), files="**/*")
+    source = TextSource.model_validate(shipped("corpus") | {"path": str(folder)})
     report = read_text(source, folder.parent / "raw")
     table = tables.read_table(folder.parent / "raw" / "all.parquet", tables.TEXT)
     assert sorted(table["text"].to_pylist()) == ["five", "four", "one", "three", "two"]
@@ -267,16 +276,16 @@ def test_pairs_are_laid_out_as_their_names_say(folder: Path) -> None:
     (folder / "e.txt").write_text("five\tcinq\n")
     (folder / "lone.de").write_text("allein\n")
     (folder / "doc.pdf").write_bytes(b"%PDF\x00")
-    auto = {"layout": "auto", "files": "**/*"}
+    auto = shipped("parallel")
     expected = [("one", "un"), ("two", "deux"), ("three", "trois"), ("four", "quatre"), ("five", "cinq")]
     assert read_pairs(folder, **auto) == expected
-    assert read_pairs(folder, **auto, swap=True)[1] == ("deux", "two")
-    assert read_pairs(folder, **auto, languages=["fr", "en"])[:3] == [
+    assert read_pairs(folder, **auto | {"swap": True})[1] == ("deux", "two")
+    assert read_pairs(folder, **auto | {"languages": ["fr", "en"]})[:3] == [
         ("one", "un"),
         ("deux", "two"),
         ("trois", "three"),
     ]
-    source = ParallelSource.model_validate({"path": str(folder), **auto})
+    source = ParallelSource.model_validate(auto | {"path": str(folder)})
     report = read_parallel(source, folder.parent / "raw")
     assert report["aligned"] == ["b.en → b.fr", "c.en.txt.gz → c.fr.txt.gz"] and report["files"] == 7
     assert {one["file"]: one["why"] for one in report["skipped"]} == {
