@@ -20,7 +20,8 @@ def main() -> None:
     try:
         inputs = gather()
     except InputError as error:
-        console.print(f"[red]{error}[/red]\nRun `dvc repro` first.")
+        console.print(str(error), style="red", markup=False, highlight=False)
+        console.print("Run `dvc repro` first.", highlight=False)
         raise SystemExit(2) from error
     for table in to_rich(ladder_rows(inputs), console.width):
         console.print(table, "", sep="\n")

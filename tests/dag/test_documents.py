@@ -22,6 +22,15 @@ def test_the_readme_is_short() -> None:
     assert README.count("\n") <= 250
 
 
+def test_the_ladder_tables_of_the_readme_are_narrow() -> None:
+    section = re.search(r"<!-- ladder -->(.*?)<!-- /ladder -->", README, re.DOTALL)
+    assert section is not None
+    rows = [line for line in section[1].splitlines() if line.startswith("|")]
+    assert len(rows) > 9
+    assert max(map(len, rows)) <= 120
+    assert max(row.count("|") for row in rows) <= 10
+
+
 def test_links_and_pictures_exist() -> None:
     documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     for document in documents:

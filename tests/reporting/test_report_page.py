@@ -133,6 +133,26 @@ def test_page_says_what_was_found(page: str) -> None:
     assert "too long" in text
 
 
+def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
+    """Nor of microworld: nobody knows the true probability of a text that no grammar made."""
+    lms = [
+        rung.model_copy(
+            update={
+                "scores": rung.scores.model_copy(
+                    update={"floor_perplexity_per_word": None, "above_floor_percent": None}
+                )
+            }
+        )
+        for rung in inputs.lms
+    ]
+    meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="text", pairs="en-de")
+    page = build_page(ReportInputs(meta, lms, [], []))
+    assert "The ladder on <bdi>novels</bdi>" in page
+    assert "floor" not in page.partition("<body>")[2].partition("<script>")[0]
+    assert "microworld" not in page
+    assert '<dt>pairs</dt><dd dir="auto">en-de</dd>' in page and "<dt>corpus</dt>" not in page
+
+
 def test_page_of_an_empty_ladder() -> None:
     page = build_page(ReportInputs(Meta(), [], [], []))
     Outline(page)
