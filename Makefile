@@ -56,8 +56,12 @@ test: setup ## set up, then run all tests
 	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full"
 
 .PHONY: test-long
-test-long: setup ## run every command of the README, and own text through the whole DAG, in copies of the project (ten minutes)
-	@pytest -m long
+test-long: setup ## every command of the README, own text through the DAG, locks against the index, in copies (ten minutes)
+	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long
+
+.PHONY: test-full
+test-full: setup ## every rung of LADDER=full, twenty steps each, to the report, in a copy (a quarter of an hour)
+	@pytest -m full
 
 .PHONY: test-full
 test-full: setup ## train every rung that conf/ has, twenty steps each, as `make repro LADDER=full` does (ten minutes)
