@@ -60,10 +60,6 @@ test-long: setup ## every command of the README, own text through the DAG, locks
 	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long
 
 .PHONY: test-full
-test-full: setup ## every rung of LADDER=full, twenty steps each, to the report, in a copy (a quarter of an hour)
-	@pytest -m full
-
-.PHONY: test-full
 test-full: setup ## train every rung that conf/ has, twenty steps each, as `make repro LADDER=full` does (ten minutes)
 	@pytest -m full
 
