@@ -3,6 +3,7 @@
 Quick by default; `HYPOTHESIS_PROFILE=thorough pytest -k fuzz` looks longer.
 """
 
+import gzip
 import json
 import os
 import resource
@@ -46,6 +47,12 @@ def little_memory(room: int = ROOM) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def swelling(start: bytes, sign: bytes = b"1") -> bytes:
+    """A gzip file of a few megabytes at most that begins with `start` and goes on with one line of 2 × ROOM bytes."""
+    part = 16 * 2**20
+    return gzip.compress(start, 1) + gzip.compress(sign * part, 1) * (2 * ROOM // part)
 
 
 def read(reader: Callable[..., Any], *arguments: Any) -> Any:

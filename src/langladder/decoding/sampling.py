@@ -141,6 +141,8 @@ def _draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator)
     """A token by its scores (V,); EOS where the model rules out every token, as an unsmoothed n-gram model may."""
     if bool(torch.isneginf(scores).all()):
         return EOS
+    if bool(scores.isnan().any()):
+        raise InputError("the model's probabilities are not numbers: its weights are beyond use")
     if config.strategy == "greedy":
         return int(scores.argmax())
     return int(torch.multinomial(torch.softmax(scores, dim=0), 1, generator=random))

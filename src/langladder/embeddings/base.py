@@ -74,7 +74,7 @@ class WordVectors:
         if len(self.index) != len(self.words):
             seen: set[str] = set()
             twice = next(word for word in self.words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
-            raise InputError(f"word vectors: the word {twice!r} occurs twice")
+            raise InputError(f"word vectors: the word {twice[:60]!r} occurs twice")
 
     def __len__(self) -> int:
         return len(self.words)

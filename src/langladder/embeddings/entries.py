@@ -119,7 +119,7 @@ def decode(place: str, word: bytes) -> str:
     try:
         return word.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{place}: the word {word!r} is not UTF-8") from error
+        raise InputError(f"{place}: the word {word[:60]!r} is not UTF-8") from error
 
 
 def parse_entry(place: str, line: bytes, dim: int, expected: str) -> tuple[str, list[float]]:
@@ -137,7 +137,7 @@ def parse_entry(place: str, line: bytes, dim: int, expected: str) -> tuple[str, 
     try:
         numbers = [float(number) for number in fields[1:]]
     except ValueError as error:
-        raise InputError(f"{place}: {error}") from error
+        raise InputError(f"{place}: {str(error)[:100]}") from error
     surplus = fields[0].split(b" ")[1:]
     if surplus and is_number(surplus[-1]):
         raise InputError(f"{place}: {dim + len(surplus)} numbers after the word; {expected} {dim}")

@@ -55,7 +55,8 @@ def read_vectors(path: Path | str) -> WordVectors:
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         row = np.searchsorted(vectors.matrix.indptr, bad[0, 0], side="right") - 1 if vectors.is_sparse else bad[0, 0]
-        raise InputError(f"{path}: the vector of {vectors.words[int(row)]!r} has a number that is not finite")
+        word = vectors.words[int(row)][:60]
+        raise InputError(f"{path}: the vector of {word!r} has a number that is not finite")
     return vectors
 
 

@@ -50,7 +50,7 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
             word, vector = parse_entry(f"{path}:{number}", line, dim, "most lines have")
             first = lines.setdefault(word, number)
             if first != number:
-                raise InputError(f"{path}:{number}: the word {word!r} stands on line {first} already")
+                raise InputError(f"{path}:{number}: the word {word[:60]!r} stands on line {first} already")
             numbers.extend(vector)
     return list(lines), np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim).copy()
 

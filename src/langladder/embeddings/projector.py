@@ -79,7 +79,7 @@ def _read_vectors(path: Path) -> np.ndarray:
                 with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
                     row = np.array([float(field) for field in line.split(b"\t")], dtype=np.float32)
             except ValueError as error:
-                raise InputError(f"{path}:{number}: {error}") from error
+                raise InputError(f"{path}:{number}: {str(error)[:100]}") from error
             if rows and len(row) != len(rows[0]):
                 raise InputError(f"{path}:{number}: {len(row)} numbers; the first line has {len(rows[0])}")
             rows.append(row)

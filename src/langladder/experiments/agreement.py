@@ -68,14 +68,21 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; set params.yaml: paths.agreement, or take agreement out of probes")
     pairs: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue  # a corpus that brings no pairs has a blank file
         try:
             pair = json.loads(line)
             good, bad, clauses = str(pair["good"]), str(pair["bad"]), int(pair["clauses"])
+            (good + bad).encode()  # a lone surrogate is no text
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-            raise InputError(f'{path}:{number}: not {{"good": …, "bad": …, "clauses": number}} ({error})') from error
+            raise InputError(
+                f'{path}:{number}: not {{"good": …, "bad": …, "clauses": number}} ({str(error)[:100]})'
+            ) from error
         if len(pairs[clauses]) < most:
             pairs[clauses].append((good, bad))
     return dict(sorted(pairs.items()))
