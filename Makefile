@@ -87,6 +87,7 @@ format: setup ## let ruff mend what it can
 
 .PHONY: ui
 ui: $(VENV)/ready ## MLflow UI on http://127.0.0.1:5000 (PORT=… for another port)
+	@python -m pipeline.runs links "http://127.0.0.1:$(or $(PORT),5000)"
 	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri "$$(python -m pipeline.runs uri)" --port $(or $(PORT),5000) --workers 1
 
 .PHONY: compare

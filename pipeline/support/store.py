@@ -22,6 +22,7 @@ TASKS |= {"sequence": "sequences", "experiment": "experiments", "probe": "experi
 PATIENCE = 20.0  # seconds to wait for a database that another process has locked
 # MLflow's own patience with a server is 7 tries of 120 s; a job at its beginning had better say so at once.
 BOUNDS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
+BOUNDS["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines a run, with the server's password
 # What the UI goes by: without it, it takes an experiment for one on prompts and traces, and opens on empty pages.
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 ALLOWED = "sqlite:////absolute/path.db, http://host:port or another of MLflow's stores"

@@ -6,6 +6,7 @@ The tests of this module run in order and share one copy: each begins where the 
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -217,6 +218,18 @@ def test_killed_training_resumes_to_the_same_bits(project: Path) -> None:
     run(project, "dvc", "repro", "train_lm@lstm")
     assert model.read_bytes() == whole
     assert (project / "metrics" / "train_lm" / "lstm.json").read_text() == metrics
+    whole_run, resumed = _curves(project, json.loads((model.parent / "provenance.json").read_text())["fingerprint"])
+    assert resumed == whole_run and len(resumed) > 3  # one run each, every step once
+
+
+def _curves(project: Path, fingerprint: str) -> list[list[tuple[int, float]]]:
+    """The training losses of each run of a job, the oldest first; all of them must have finished."""
+    database = sqlite3.connect(project / "mlflow.db")
+    where = "FROM runs JOIN tags USING (run_uuid) WHERE tags.key = 'fingerprint' AND tags.value = ? ORDER BY start_time"
+    found = database.execute(f"SELECT run_uuid, status {where}", [fingerprint]).fetchall()
+    assert {status for _, status in found} == {"FINISHED"}
+    points = "SELECT step, value FROM metrics WHERE run_uuid = ? AND key = 'train_loss' ORDER BY step"
+    return [database.execute(points, [run]).fetchall() for run, _ in found]
 
 
 def test_bad_settings_stop_everything_before_it_starts(project: Path) -> None:

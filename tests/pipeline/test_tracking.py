@@ -12,9 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from train_once import train_once
 
 from pipeline import ROOT
+from pipeline.runs import main
 from pipeline.support import processes, store, tracking
 from pipeline.support.found_runs import find_runs, stored_file
 from pipeline.support.work import Work, work
@@ -253,3 +255,10 @@ def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, 
     validated = [(row["step"], row["validation_loss"]) for row in curve if row["validation_loss"] is not None]
     assert points(run, "validation_loss") == validated and len(validated) == 4
     assert "seconds" in run.data.metrics
+
+
+def test_links_open_the_view_of_runs() -> None:
+    output = CliRunner().invoke(main, ["links", "http://127.0.0.1:5005"]).output.splitlines()
+    assert [line[:16].strip() for line in output] == list(dict.fromkeys(store.TASKS.values()))
+    assert all("http://127.0.0.1:5005/#/experiments/" in line for line in output)
+    assert all(line.endswith("/runs?workflowType=machine_learning") for line in output)
