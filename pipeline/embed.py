@@ -30,7 +30,8 @@ def fit(corpus: WordCorpus, job: Any, open_work: Work) -> tuple[Fitted, dict[str
         words = len(corpus.stream.ids) * getattr(job.embedding.model, "epochs", 1)
         cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": peak_bytes()}
         return fitted, cost
-    from langladder.tasks.word_vectors import train_word_vectors  # Lightning takes its time: only for networks
+    with working("loading Lightning"):  # it takes its time: only for networks
+        from langladder.tasks.word_vectors import train_word_vectors
 
     return train_word_vectors(
         rung,

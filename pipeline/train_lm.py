@@ -21,8 +21,6 @@ from pipeline.support.stage import stage
 from pipeline.support.work import Work, work
 
 TOKENS = Path("data/tokens/text")
-
-
 Curve = list[dict[str, Any]]
 
 
@@ -36,7 +34,8 @@ def fit(model: LanguageModel, tokenizer: Tokenizer, job: Any, open_work: Work) -
         model.fit(train)
         seconds = time.perf_counter() - started
         return [], {"seconds": seconds, "tokens_per_second": len(train.ids) / seconds}
-    from langladder.tasks.language_modelling import train_language_model  # Lightning takes its time: only for these
+    with working("loading Lightning"):  # it takes its time: only for these
+        from langladder.tasks.language_modelling import train_language_model
 
     assert isinstance(model, NeuralLanguageModel), type(model)
     start_from_vectors(model, tokenizer, job.lm.input)
@@ -73,8 +72,7 @@ def main(job: Any, out: Path) -> None:
         figures |= {f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_byte")}
         write_json(out / "metrics" / "train_lm" / f"{job.lm.name}.json", to_plain(figures))
         open_work.run.metrics(figures | cost)
-    perplexity = figures["validation_perplexity_per_word"]
-    shown = show(perplexity, ".2f")
+    shown = show(figures["validation_perplexity_per_word"], ".2f")
     print(f"train_lm {job.lm.name}: {cost['seconds']:.0f} s, validation perplexity {shown} a word → {place}")
 
 

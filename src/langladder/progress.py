@@ -132,7 +132,7 @@ class Board:
             with self.lock:
                 for task in self.tasks:
                     if task.bar is None:
-                        task.bar = bars.add_task("", total=task.total)
+                        task.bar = bars.add_task(_escaped(task.state), total=task.total)
                     bars.update(task.bar, description=_escaped(task.state), completed=task.done, total=task.total)
 
 
