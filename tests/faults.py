@@ -1,11 +1,14 @@
 """Faults to put into a test's way."""
 
+import errno
 import os
 import resource
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 
 @contextmanager
@@ -31,3 +34,18 @@ def device(name: str, folder: Path) -> Path:
     except OSError:  # a container that makes no devices guards its own, too
         return real
     return own
+
+
+@contextmanager
+def full_at(name: str) -> Iterator[None]:
+    """The disk is full where a file of this name is to be finished."""
+    replace = Path.replace
+
+    def fails(self: Path, target: Path) -> Path:
+        if Path(target).name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", fails)
+        yield

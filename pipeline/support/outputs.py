@@ -19,7 +19,7 @@ def check_run_folder(arguments: list[str]) -> None:
     sweeps = any(argument in ("-m", "--multirun") for argument in arguments)
     key, folder = ("hydra.sweep.dir=", "multirun") if sweeps else ("hydra.run.dir=", "outputs")
     chosen = next((argument.removeprefix(key) for argument in arguments if argument.startswith(key)), folder)
-    path = Path(chosen.partition("${")[0] or ".")
+    path = Path(chosen.strip("'\"").partition("${")[0] or ".")
     near = next(parent for parent in [path.absolute(), *path.absolute().parents] if parent.exists())
     if not near.is_dir():
         raise InputError(f"{chosen}: {near} is a file, not a folder; set {key}… to another place")

@@ -4,8 +4,10 @@ import json
 import math
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ from click.testing import CliRunner, Result
 
 from langladder.artefacts import write_json
 from langladder.cli.main import app
-from langladder.models.arpa import read_arpa
+from langladder.cli.score import _bits, _finite
+from langladder.models.arpa import read_arpa, spell
 from langladder.models.base import LanguageModel
 from langladder.models.export_gpt2 import import_gpt2
 from langladder.models.gpt import GPT
@@ -23,7 +26,7 @@ from langladder.models.kneser_ney import KneserNey
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
 from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.specials import BOS, EOS, UNK
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 
@@ -194,6 +197,67 @@ def test_export_keeps_what_the_models_say(run: Run, project: Path) -> None:
     tokenizer = Tokenizer.load(project / "models/lm/kneser_ney/tokenizer.json")
     back, _ = read_arpa(project / "out/kneser_ney/model.arpa", [tokenizer.name(v) for v in range(tokenizer.vocab_size)])
     torch.testing.assert_close(back.log_probs(tokens), counted.log_probs(tokens), atol=1e-5, rtol=1e-5)
+
+
+class KenLM:
+    """KenLM as the model cards call it: words between spaces, the unknown is <unk>, log10, the end included."""
+
+    def __init__(self, path: str) -> None:
+        self.model, words = read_arpa(Path(path))
+        self.ids = {spell(word): token for token, word in enumerate(words)}
+
+    def score(self, line: str) -> float:
+        row = [BOS, *(self.ids.get(word, UNK) for word in line.split()), EOS]
+        return float(self.model.log_probs(torch.tensor([row])).sum()) / math.log(10)
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe_bytes", "unigram", "character"])
+def test_an_arpa_folder_can_be_fed_with_text(
+    run: Run, kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By its README.md and what stands in the folder alone, KenLM says what the model says."""
+    size = None if kind in ("word", "character") else 280 if kind == "bpe_bytes" else 40
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind=kind, vocab_size=size))
+    ids = np.concatenate([[BOS, *tokenizer.encode(line), EOS] for line in LINES]).astype(np.int32)
+    model = KneserNey(KneserNey.Config(order=3), tokenizer.vocab_size)
+    model.fit(TokenStream(ids, np.array([0, len(ids)])))
+    model.save(tmp_path / "model")
+    tokenizer.save(tmp_path / "model" / "tokenizer.json")
+    words = run("export", str(tmp_path / "model"), str(tmp_path / "words"), "--words")
+    if kind == "word":
+        assert words.exit_code == 0, words.output
+    else:
+        assert words.exit_code == 2 and f"parts of words (tokenizer {kind})" in words.stderr
+        assert not (tmp_path / "words").exists()
+    found = answer(run("export", str(tmp_path / "model"), str(tmp_path / "out"), "--json"))
+    assert found["files"] == ["README.md", "model.arpa", "tokenizer.json"]
+    (example,) = re.findall(r"(?s)```python\n(.*?)\n```", (tmp_path / "out" / "README.md").read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path / "out")
+    monkeypatch.setitem(sys.modules, "kenlm", SimpleNamespace(Model=KenLM))  # type: ignore[arg-type]
+    names: dict[str, Any] = {}
+    exec(example, names)
+    for line in ("the king sat", "apple and zebra salad"):
+        row = torch.tensor([[BOS, *tokenizer.encode(line), EOS]])
+        text = line if kind == "word" else names["cut"](line)
+        expected = float(model.log_probs(row).sum()) / math.log(10)
+        assert names["model"].score(text) == pytest.approx(expected, abs=1e-4)
+
+
+def test_words_go_with_arpa_only(run: Run, project: Path) -> None:
+    result = run("export", "models/lm/gpt", "new", "--words")
+    assert result.exit_code == 2 and "--words goes with --to arpa" in result.stderr and not (project / "new").exists()
+
+
+@pytest.mark.parametrize(("bits", "shown"), [(-0.0, "0.00"), (-1e-4, "0.00"), (1.005, "1.00"), (None, "∞")])
+def test_bits_have_no_sign_where_they_are_none(bits: float | None, shown: str) -> None:
+    assert _bits(bits) == shown
+    assert bits is None or not str(_finite(-0.0)).startswith("-")
+
+
+def test_the_card_tells_the_models_own_order(run: Run, project: Path) -> None:
+    assert run("export", "models/lm/kneser_ney", "out/order").exit_code == 0
+    card = (project / "out/order/README.md").read_text(encoding="utf-8")
+    assert "Kneser-Ney n-gram model, of order 3. " in card and "1 to 6" not in card
 
 
 def test_model_card(run: Run, project: Path) -> None:

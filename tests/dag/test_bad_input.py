@@ -122,3 +122,17 @@ def test_wrong_overrides_are_refused_on_the_command_line(
 ) -> None:
     assert run_stage("corpus", tmp_path, monkeypatch, "corpus=text", "+corpus.source.pth=x") == 2
     assert "corpus.source.pth: unknown key" in capsys.readouterr().err
+
+
+def test_a_run_folder_that_cannot_be_made_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hydra makes it before the stage has its say, and would print a traceback."""
+    (tmp_path / "file").touch()
+    assert run_stage("corpus", tmp_path / "file" / "run", monkeypatch) == 2
+    assert f"{tmp_path}/file is a file, not a folder; set hydra.run.dir=" in capsys.readouterr().err
+    monkeypatch.setattr("os.access", lambda *_: False)  # as on a disk that is read-only
+    assert run_stage("corpus", tmp_path / "run", monkeypatch) == 2
+    told = capsys.readouterr().err
+    assert f"{tmp_path} cannot be written (read-only, or no permission)" in told and told.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

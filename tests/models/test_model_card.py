@@ -1,7 +1,9 @@
 """Every kind of model has a card, made of its folder alone; its loading example runs."""
 
 import math
+import os
 import re
+import stat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from faults import full_at
 from scipy.sparse import csr_matrix
 
 from langladder.artefacts import write_json
@@ -21,8 +24,10 @@ from langladder.models.kneser_ney import KneserNey
 from langladder.models.loading import LOADING
 from langladder.models.model_card import model_card
 from langladder.models.recurrent import RecurrentLM
+from langladder.tasks.checkpoints import write_checkpoint
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS
+from langladder.text.tables import PAIRS, write_table
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
 from pipeline.support.work import Work
@@ -88,6 +93,39 @@ def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
     for line in ("# Kneser-Ney\n", "| rung | kneser_ney |", "| seed | 5 |", "| input `tokens` | cd34 |"):
         assert line in card, line
     assert card == model_card(tmp_path / "model") and str(tmp_path) not in card
+
+
+def test_a_models_folder_is_whole_or_not_there(tmp_path: Path) -> None:
+    """Tokenizer, provenance and card included: where the disk is full at the last of them, the old folder stays."""
+    open_work = Work("ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
+    place = tmp_path / "models" / "lm" / "rung"
+    for old in (False, True):
+        before = {path.name: path.read_bytes() for path in place.glob("*")}
+        for missing in ("model.safetensors", "provenance.json", "README.md"):
+            with pytest.raises(InputError) as told, full_at(missing), open_work.artefact(place) as folder:
+                n_gram(folder)
+            assert str(told.value).startswith(f"{place}/{missing}: the disk is full"), told.value
+            assert {path.name: path.read_bytes() for path in place.glob("*")} == before
+            assert [path.name for path in place.parent.iterdir()] == ["rung"] * old
+        with open_work.artefact(place) as folder:
+            n_gram(folder)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_permissions_follow_the_umask(tmp_path: Path, kind: str, umask: int) -> None:
+    torch.manual_seed(0)
+    before = os.umask(umask)
+    try:
+        MAKERS[kind](tmp_path / "made")
+        write_checkpoint(tmp_path / "made" / "last.safetensors", {"state_dict": {"x": torch.zeros(3)}})
+        TokenStream.write(tmp_path / "made" / "train.arrow", [np.arange(3)])
+        write_table(tmp_path / "made" / "train.parquet", PAIRS.empty_table())
+    finally:
+        os.umask(before)
+    for path in [tmp_path / "made", *(tmp_path / "made").rglob("*")]:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert mode == (0o777 if path.is_dir() else 0o666) & ~umask, (path, oct(mode))
 
 
 def test_scores_of_each_ladder(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from faults import largest_file
 from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.language_modelling import StreamBatches
@@ -88,6 +89,21 @@ def test_killed_process_resumes_to_the_same_bits(kind, whole, tmp_path):
     model, result = train(kind, tmp_path)
     reference, expected, _ = whole[kind]
     assert equal(model, reference) and result.curve == expected.curve
+
+
+def test_a_disk_that_is_full_loses_no_training(whole, tmp_path):
+    """One sentence, the checkpoint before stays, nothing half-written beside it; with room again, the same bits."""
+    train("lstm", tmp_path / "first", max_steps=3)
+    size = (tmp_path / "first" / "last.safetensors").stat().st_size
+    with pytest.raises(KeyError), pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, LanguageModelling, 7)
+        train("lstm", tmp_path)
+    with largest_file(size // 2), pytest.raises(InputError, match=r"safetensors: larger than the file system or the"):
+        train("lstm", tmp_path)
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"last.safetensors", "best.safetensors"}
+    assert read_checkpoint(tmp_path / "last.safetensors")["steps_done"] == 6
+    model, result = train("lstm", tmp_path)
+    assert equal(model, whole["lstm"][0]) and result.curve == whole["lstm"][1].curve
 
 
 def test_finished_run_is_not_trained_again(whole, tmp_path):
