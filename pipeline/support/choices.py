@@ -7,12 +7,13 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
 from pydantic import Field, model_validator
 
 from langladder.errors import InputError
 from langladder.schema import Config
 from pipeline import ROOT
+from pipeline.support.problems import explain, gather
+from pipeline.support.yaml_files import read_leniently
 
 GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "words", "debug")  # keys that name a file in conf/<key>/
 LADDERS = {"embedding": "embeddings", "lm": "lms", "translator": "translators"}  # conf group: list of rungs
@@ -82,17 +83,17 @@ def load_choices() -> Choices:
     """Read and check params.yaml.
 
     Raises:
-        InputError: not YAML (line), unknown keys, wrong types, values out of range: all in one message.
+        InputError: not YAML (line), keys that stand twice, unknown keys, wrong types, values out of range; all at once.
     """
-    from pipeline.support.problems import explain
-
-    path = ROOT / "params.yaml"
+    raw, problems = read_leniently(ROOT / "params.yaml")
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"params.yaml: cannot be read: {error}") from error
-    with explain(file_of=lambda _: "params.yaml"):
-        return Choices.model_validate(raw)
+        with explain(file_of=lambda _: "params.yaml"):
+            chosen = Choices.model_validate(raw)
+    except InputError as error:
+        problems.append(str(error))
+    if problems:
+        raise gather(problems)
+    return chosen
 
 
 def overrides(choices: Choices, given: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 
 from langladder.errors import InputError
-from pipeline.support import choices, jobs, schemas
+from pipeline.support import choices, jobs, naming, schemas
 from pipeline.support.problems import explain, gather
 
 
@@ -26,7 +26,7 @@ def plan(chosen: choices.Choices) -> list[tuple[str, str, list[str]]]:
     return sides + single + rungs
 
 
-def _compose_together(chosen: choices.Choices) -> dict[str, DictConfig]:
+def _compose_together(chosen: choices.Choices, left_out: list[str]) -> dict[str, DictConfig]:
     """Selection → a configuration that holds it; each composition (they take a while) serves a rung of every ladder.
 
     What cannot be composed is left out: alone, it says what is wrong with it.
@@ -37,7 +37,7 @@ def _compose_together(chosen: choices.Choices) -> dict[str, DictConfig]:
     for row in zip_longest(*columns):
         selection = [choice for choice in row if choice]
         with suppress(InputError, HydraException):
-            config = compose("config", choices.overrides(chosen, selection) + selection)
+            config = compose("config", choices.overrides(chosen, selection + left_out) + selection)
             composed |= dict.fromkeys(["", *selection], config)
     return composed
 
@@ -49,13 +49,18 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
         InputError: every problem of every job, one a line.
     """
     resolved: dict[str, dict[str, object]] = {}
-    problems: list[str] = []
-    composed = _compose_together(chosen)
+    problems = naming.problems(chosen)
+    if unreadable := naming.conf_problems():
+        raise gather([*problems, *unreadable])
+    naming.warn(naming.unused(chosen) if not problems else ())
+    left_out = naming.bad_groups(chosen)
+    chosen = naming.known(chosen)
+    composed = _compose_together(chosen, left_out)
     for stage, name, selection in plan(chosen):
         try:
             key = " ".join(selection)
             if key not in composed:
-                composed[key] = compose("config", choices.overrides(chosen, selection) + selection)
+                composed[key] = compose("config", choices.overrides(chosen, selection + left_out) + selection)
             config = composed[key]
             values = jobs.job_values(stage, config, chosen)
             with explain(file_of=jobs.file_of(config)):

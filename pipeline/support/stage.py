@@ -14,19 +14,24 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
 from langladder import progress
 from langladder.atomic import disk_error, explain
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import choices, jobs, outputs
+from pipeline.support import choices, jobs, naming, outputs
+from pipeline.support.problems import gather
 from pipeline.support.threads import compute_with
 
 Run = Callable[[Any, Path], None]
 
 # No library of ours may call home.
 QUIET = {"HF_HUB_DISABLE_TELEMETRY": "1", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
+QUIET |= {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
+QUIET |= {"HYDRA_FULL_ERROR": "1"}  # its errors come to us, which say them in one line
 QUIET |= {"TOKENIZERS_PARALLELISM": "true", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
 
 
@@ -56,17 +61,26 @@ def stage(run: Run) -> Callable[[], None]:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
         for key, value in QUIET.items():
             os.environ.setdefault(key, value)
-        if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
-            try:
+        try:
+            if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
                 outputs.check_run_folder(sys.argv[1:])
-                carried = choices.overrides(choices.load_choices(), sys.argv[1:])
+                carried = _carried(sys.argv[1:])
                 _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
-            except InputError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                sys.exit(2)
-        hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
+            hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
+        except (InputError, HydraException, OmegaConfBaseException) as error:
+            said = str(error) if isinstance(error, InputError) else " ".join(str(error).split())
+            print(f"{name}: {said}", file=sys.stderr)
+            sys.exit(2)
 
     return main
+
+
+def _carried(arguments: list[str]) -> list[str]:
+    """The overrides that carry params.yaml, all names checked, those on the command line too."""
+    chosen = choices.load_choices()
+    if problems := [*naming.problems(chosen), *naming.on_command_line(arguments), *naming.conf_problems()]:
+        raise gather(problems)
+    return choices.overrides(chosen, arguments)
 
 
 def _task() -> list[str]:

@@ -18,15 +18,27 @@ def read_yaml(path: Path) -> Any:
     Raises:
         InputError: not there, not YAML (line), or keys that stand twice (all of them, each with its lines).
     """
+    value, twice = read_leniently(path)
+    if twice:
+        raise InputError("\n".join(twice))
+    return value
+
+
+def read_leniently(path: Path) -> tuple[Any, list[str]]:
+    """The content of a YAML file, and a line about each key that stands twice (the last one counts).
+
+    Raises:
+        InputError: not there, or not YAML (line).
+    """
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     try:
         text = path.read_text(encoding="utf-8")
         node = yaml.compose(text, LOADER)
-        twice = list(_twice(node))
-        if twice:
-            lines = (f"{name}:{line}: {key}: stands in line {first} already; remove one" for key, first, line in twice)
-            raise InputError("\n".join(lines))
-        return yaml.load(text, LOADER)
+        twice = [
+            f"{key}: stands twice in {name}, in lines {first} and {line}; remove one"
+            for key, first, line in _twice(node)
+        ]
+        return yaml.load(text, LOADER), twice
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""

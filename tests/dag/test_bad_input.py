@@ -117,6 +117,31 @@ def test_a_full_disk_leaves_nothing_behind(
     assert left in ([], ["corpus.log"])  # Hydra's
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lm=lsmt"], ["lm: 'lsmt' is not a choice: the nearest: lstm", "on the command line"]),
+        (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
+        (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
+        (["lm.model.wdith=8"], ["wdith"]),
+        (["sede=1"], ["sede"]),
+    ],
+    ids=str,
+)
+def test_wrong_names_on_the_command_line_are_refused_in_our_words(
+    arguments: list[str],
+    said: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    assert run_stage("train_lm", tmp_path, monkeypatch, *arguments) == 2
+    message = capsys.readouterr().err
+    for part in said:
+        assert part in message, message
+    assert "Traceback" not in message and "HYDRA_FULL_ERROR" not in message
+
+
 def test_wrong_overrides_are_refused_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

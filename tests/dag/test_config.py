@@ -100,9 +100,18 @@ def test_config_files_are_short() -> None:
             ["embedding.model.lexicon", "mine.tsv", "paths.lexicon", "input/lexicon"],
         ),
         ({"precision": "fp16", "lms": ["lstm"]}, ["precision", "fp16", "bf16"]),
-        ({"size": "enormous"}, ["size/enormous", "base"]),
-        ({"lms": ["lstm", "lstn"]}, ["lm/lstn", "lstm"]),
-        ({"lms": ["../size/tiny"]}, ["lm"]),
+        ({"size": "enormous"}, ["size: 'enormous' is not a choice", "base", "conf/size/", "in params.yaml"]),
+        (
+            {"lms": ["lstm", "lstn"]},
+            ["1 problem", "lms: 'lstn' is not a choice: the nearest: lstm", "conf/lm/", "params.yaml"],
+        ),
+        ({"lms": ["../lm/lstm"]}, ["lms: '../lm/lstm' is not a choice: the nearest: lstm", "conf/lm/"]),
+        ({"lms": ["lstm", "gpt", "lstm"]}, ["1 problem", "lms: 'lstm' is listed 2 times"]),
+        (
+            {"lm": {"lsmt": {"model": {"width": 8}}}, "lms": []},
+            ["lm (changes): 'lsmt'", "nearest: lstm", "params.yaml"],
+        ),
+        ({"lm": {"lstm": {"year": 1066}}}, ["lm.year", "unknown key"]),
         (
             {"experiment": {"copy_task": {"settings": {"delay": [5]}}}},
             ["experiment.settings.delay", "unknown key", "conf/experiment/copy_task.yaml"],
@@ -140,6 +149,26 @@ def test_the_arithmetic_of_every_job_is_a_setting() -> None:
     assert changed["train_lm/kneser_ney"]["threads"] == changed["evaluate_lm/kneser_ney"]["threads"] == 2
 
 
+def test_all_misspelt_names_are_said_at_once_with_what_else_is_wrong() -> None:
+    message = problems(
+        size="enormous",
+        clean="standart",
+        lms=["lstm", "lsmt", "gpt", "gpt"],
+        probes=["agrement"],
+        embedding={"skipgrm": {}, "skipgram": {"model": {"window": 0}}},
+        embeddings=["skipgram"],
+    )
+    assert message.startswith("7 problems"), message
+    for part in ("'enormous'", "nearest: standard", "'lsmt'", "'gpt' is listed 2", "'agrement'", "'skipgrm'", "window"):
+        assert part in message
+
+
+def test_changes_to_a_rung_that_is_not_listed_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Allowed: single runs (`python -m pipeline.train_lm lm=gru`) read them."""
+    resolve(chosen(lm={"gru": {"model": {"width": 8}}}, lms=[]))
+    assert "warning: lm: the changes to 'gru' are read by no job" in capsys.readouterr().err
+
+
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "tokenizer.vocab_size=3"))
     assert "vocab_size" in problems()
@@ -171,7 +200,12 @@ def _with(original, extra):
         ("seed: -1", ["seed", "-1", "params.yaml"]),
         ("sede: 1", ["sede", "unknown key", "params.yaml"]),
         ("lms: lstm", ["lms", "list"]),
-        ("seed: [1", ["params.yaml"]),
+        ("seed: [1", ["params.yaml:", "not YAML"]),
+        ("seed: 1\nseed: 2", ["1 problem", "seed: stands twice in", "lines", "remove one"]),
+        (
+            "lm: {lstm: {model: {width: 1, width: 2}}}\nsede: 3",
+            ["2 problems", "lm.lstm.model.width: stands twice", "sede"],
+        ),
         ("lms: []", ["probes", "lms", "empty"]),
     ],
 )

@@ -97,7 +97,8 @@ def sentence_log_probs(model: LanguageModel, tokenizer: Tokenizer, sentences: li
 
 def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[float, int]:
     good, bad = (sentence_log_probs(model, tokenizer, list(side)) for side in zip(*pairs, strict=True))
-    return float((good > bad).double().mean()), len(pairs)
+    neither = torch.isneginf(good) & torch.isneginf(bad)  # both impossible to it: it can but guess
+    return float((good > bad).double().mean() + CHANCE * neither.double().mean()), len(pairs)
 
 
 def findings(found: dict[str, Shares], counted: set[str], shown: Callable[[str], str] = str) -> Findings:

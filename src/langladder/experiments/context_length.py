@@ -22,6 +22,7 @@ from langladder.data.batches import generator
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.infinity import SIGN, show
 from langladder.models.backoff import BackoffLanguageModel
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel, scoring
@@ -29,6 +30,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 
 GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay
+LARGEST = 700.0  # nats a token whose perplexity is still a number
 ROWS = 256  # positions at a time
 Perplexities = dict[int, float | None]
 
@@ -59,7 +61,7 @@ class ContextLength(Experiment):
             found[name] = {c: perplexity(model, text, places, c) for c in self.config.contexts}
             if isinstance(model, BackoffLanguageModel):
                 orders[name] = model.order
-            progress(f"{name}: " + ", ".join(f"{c}: {value:.2f}" for c, value in found[name].items() if value))
+            progress(f"{name}: " + ", ".join(f"{c}: {show(value, '.2f')}" for c, value in found[name].items() if value))
         return findings(found, orders, data.shown)
 
 
@@ -90,7 +92,7 @@ def perplexity(model: LanguageModel, text: TokenStream, places: np.ndarray, cont
         if scores is None:
             return None
         total -= float(scores.double().sum())
-    return math.exp(total / len(places))
+    return math.exp(total / len(places)) if total / len(places) < LARGEST else math.inf
 
 
 @torch.no_grad()
@@ -127,7 +129,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Call
         holds=holds,
         verdict=opened(holds, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
-        rows=[[shown(name), *(rounded(by[c]) for c in contexts)] for name, by in found.items()],
+        rows=[[shown(name), *(_cell(by[c]) for c in contexts)] for name, by in found.items()],
         plots=[
             Plot(
                 title="Perplexity by context",
@@ -140,6 +142,10 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Call
         ],
         figures={f"{name}_gain": rounded(gain) or 0.0 for name, gain in gains.items()},
     )
+
+
+def _cell(value: float | None) -> str | float | None:
+    return SIGN if value == math.inf else rounded(value)
 
 
 def _at_least(contexts: list[int], reach: int) -> int:
