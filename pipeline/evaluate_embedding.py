@@ -52,7 +52,7 @@ def main(job: Any, out: Path) -> None:
         open_work.run.test_scores(model, figures)
     answered = "no analogies to answer"
     if figures["analogy"] is not None:
-        answered = f"{share(figures['analogy'])} right, {share(figures['analogy_coverage'])} of the analogies answered"
+        answered = f"{share(figures['analogy'])} of the analogies right, {share(figures['analogy_coverage'])} answered"
     print(f"evaluate_embedding {name}: {answered}")
 
 
