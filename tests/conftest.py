@@ -9,5 +9,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: more threads on
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long ones first, so that no worker is left alone with them at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("dag") is None)
+    """The long files first (the whole DAG, then those with slow tests), so that two workers end together."""
+
+    def weight(item: pytest.Item) -> int:
+        return 2 * (item.get_closest_marker("dag") is not None) + (item.get_closest_marker("slow") is not None)
+
+    files = {item.path: 0 for item in items}
+    for item in items:
+        files[item.path] = max(files[item.path], weight(item))
+    items.sort(key=lambda item: -files[item.path])
