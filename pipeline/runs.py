@@ -52,8 +52,10 @@ def links(address: str) -> None:
 
     Without the end of these links MLflow shows an experiment's prompts and traces, of which there are none here.
     """
-    client, experiments = store.prepare()
-    del client
+    _, experiments = store.prepare()
+    click.echo(
+        "Choose 'Model training' at the top left once; MLflow opens on prompts and traces and remembers the choice."
+    )
     for task, experiment in experiments.items():
         click.echo(f"{task:16} {address}/#/experiments/{experiment}/runs?{TRAINING}")
 

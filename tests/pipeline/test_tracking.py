@@ -258,7 +258,7 @@ def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, 
 
 
 def test_links_open_the_view_of_runs() -> None:
-    output = CliRunner().invoke(main, ["links", "http://127.0.0.1:5005"]).output.splitlines()
+    output = CliRunner().invoke(main, ["links", "http://127.0.0.1:5005"]).output.splitlines()[1:]
     assert [line[:16].strip() for line in output] == list(dict.fromkeys(store.TASKS.values()))
     assert all("http://127.0.0.1:5005/#/experiments/" in line for line in output)
     assert all(line.endswith("/runs?workflowType=machine_learning") for line in output)
