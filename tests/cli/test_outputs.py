@@ -281,3 +281,12 @@ def test_json_names_the_place_as_it_was_given(project: Path) -> None:
     (project / "link.vec").symlink_to("elsewhere/vectors.vec")  # leads to nothing yet
     told = json.loads(run("convert", "link.vec", "--json").stdout)
     assert told["out"] == "link.vec" and len(read_vectors(project / "elsewhere" / "vectors.vec")) == 6
+
+
+def test_help_fits_a_terminal_of_100_columns() -> None:
+    """What stands in blocks of its own (examples, formats) is never folded by click: the terminal would cut words."""
+    for name, _ in commands(app):
+        shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=100).stdout
+        assert max(map(len, shown.splitlines())) <= 100, name
+    listed = CliRunner().invoke(app, ["--help"], terminal_width=100).stdout.split("Commands:")[1]
+    assert "..." not in listed, listed

@@ -44,7 +44,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
     help="The format [default: the first that fits the model].",
 )
 @click.option("--scores", type=click.Path(path_type=Path), help="Figures for the model card, as JSON.")
-@click.option("--words", is_flag=True, help="arpa: in whole words or not at all (see below).")
+@click.option("--words", is_flag=True, help="arpa: in whole words or not at all (see above).")
 @overwrite_option
 @json_option
 def export(
@@ -53,10 +53,10 @@ def export(
     """Write MODEL into the folder OUT for other tools, with a model card (README.md).
 
     \b
-      gpt2         a GPT, for Hugging Face's GPT2LMHeadModel: config.json, model.safetensors, tokenizer.json
+      gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
       arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
-      torch        a Transformer, for torch.nn.Transformer: config.json, model.safetensors, source.json, target.json
+      torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
       marian       a Transformer, for Hugging Face's MarianMTModel
       onnx         a recurrent model (model.onnx) or a Transformer (encoder.onnx, decoder_step.onnx)
 

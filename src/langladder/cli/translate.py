@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CHUNK = 512  # lines searched together: long enough to be sorted by length, short enough to see them come
 
 
-@click.command()
+@click.command(short_help="Translate sentences, a file, or what comes through a pipe.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
 @click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
@@ -66,7 +66,7 @@ def translate(
     \b
     Examples:
       langladder translate models/translator/attention "the cat sleeps ." --attention
-      langladder translate models/translator/attention -m models/translator/transformer "the cat sleeps ." --n-best 3
+      langladder translate models/translator/attention -m models/translator/transformer "a cat ."
       langladder translate models/translator/attention -f test.en -o test.eo --beam 10
     """
     if sentences and file is not None:
