@@ -55,7 +55,7 @@ def test_a_folder_is_replaced_by_its_owner_only(tmp_path: Path) -> None:
     assert names(shelf) == ["mark", "new.book"]
     refused(shelf, "shelf: this folder is not replaced: it is not empty; name another")
     (shelf / "notes.txt").touch()
-    refused(shelf, r"it holds notes\.txt, which a shelf of books does not", BOOKS)
+    refused(shelf, r"it holds notes\.txt, which does not belong to a shelf of books", BOOKS)
     (shelf / "notes.txt").rename(shelf / ".DS_Store")  # a file manager's
     with atomic_folder(shelf, BOOKS) as folder:
         (folder / "mine.book").touch()

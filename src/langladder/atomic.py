@@ -56,7 +56,7 @@ class Owner:
         inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not _is_folder(path))
         for name in inside:
             if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (*self.names, *LITTER)):
-                return f"it holds {name}, which {self.what} does not"
+                return f"it holds {name}, which does not belong to {self.what}"
         return None if not inside or self.marked(folder) else f"it is not {self.what}"
 
 
