@@ -143,7 +143,7 @@ def _line(axes: Axes, rung: Rung, points: Sequence[tuple[float, float]], number:
 def _over_steps(axes: Axes, measured: str) -> None:
     axes.set_xlabel("training step")
     axes.set_ylabel(measured)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # a step or two: no halves
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
