@@ -10,6 +10,7 @@ from langladder.embeddings.postprocess import postprocess
 from langladder.progress import working
 from langladder.schema import locate
 from langladder.tasks.memory import peak_bytes
+from pipeline.support.outside import lexicon_of
 from pipeline.support.stage import stage
 from pipeline.support.work import Work, work
 
@@ -47,7 +48,7 @@ def fit(corpus: WordCorpus, job: Any, open_work: Work) -> tuple[Fitted, dict[str
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.embedding.name
-    with work("embedding", "embed", job, {"words": WORDS}) as open_work:
+    with work("embedding", "embed", job, {"words": WORDS} | lexicon_of(job)) as open_work:
         fitted, cost = fit(WordCorpus.open(WORDS), job, open_work)
         vectors = postprocess(fitted.vectors, job.embedding.after.steps)
         place = out / "models" / "embedding" / name

@@ -20,6 +20,7 @@ from pipeline.support.stage import stage
 from pipeline.support.work import work
 
 TOKENS = Path("data/tokens/text")
+WORDS = Path("data/words/vocabulary.json")
 INSIDE = "inside language models"  # the family of these vectors
 
 
@@ -27,7 +28,7 @@ def word_vectors(model: LanguageModel, folder: Path, job: Any) -> dict[str, Any]
     """The input embedding, judged as the word vectors of other rungs are; nothing where the model has none."""
     if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
         return None
-    vectors = input_embedding(folder, Vocabulary.load(Path("data/words/vocabulary.json")))
+    vectors = input_embedding(folder, Vocabulary.load(WORDS))
     names = {"name": f"{job.lm.name}_input", "title": f"{job.lm.title}, input embedding", "family": INSIDE}
     return names | page_of(vectors, job)
 
@@ -36,8 +37,9 @@ def word_vectors(model: LanguageModel, folder: Path, job: Any) -> dict[str, Any]
 def main(job: Any, out: Path) -> None:
     name = job.lm.name
     folder = Path("models/lm") / name
+    inputs = {"model": folder, "test": TOKENS / "test.arrow", "sizes": TOKENS / "sizes.json", "words": WORDS}
     sets = {key: Path(value) for key, value in job.paths.model_dump().items()}
-    with work("lm", "evaluate_lm", job, {"model": folder, "test": TOKENS / "test.arrow"} | sets) as open_work:
+    with work("lm", "evaluate_lm", job, inputs | sets) as open_work:
         model = LanguageModel.load(folder)
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])

@@ -17,6 +17,7 @@ from langladder.progress import working
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
+from pipeline.support.outside import vectors_of
 from pipeline.support.stage import stage
 from pipeline.support.work import Work, work
 
@@ -54,7 +55,7 @@ def fit(model: LanguageModel, tokenizer: Tokenizer, job: Any, open_work: Work) -
 
 @stage
 def main(job: Any, out: Path) -> None:
-    with work("lm", "train_lm", job, {"tokens": TOKENS}) as open_work:
+    with work("lm", "train_lm", job, {"tokens": TOKENS} | vectors_of(job)) as open_work:
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(TOKENS / "tokenizer.json")
         model = locate(job.lm.target)(job.lm.model, tokenizer.vocab_size)
