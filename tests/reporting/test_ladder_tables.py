@@ -98,7 +98,7 @@ def test_the_terminal_shows_the_same(inputs: ReportInputs) -> None:
     assert all(text in shown for text in ("Kneser–Ney 3-gram", "34.10", "91.2", "68.8 %"))
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("width", [60, 80, 88, 92, 100])
 def test_the_full_ladder_fits_a_terminal(width: int) -> None:
     inputs = many_rungs()
     tables = brief(ladder_rows(inputs))
@@ -111,6 +111,7 @@ def test_the_full_ladder_fits_a_terminal(width: int) -> None:
         assert all(row.cells[i].text in text for row in table.rows for i in kept[:2])
         assert all(f" {row.cells[len(kept) - 1].text}" in text for row in table.rows if width == 100)
     assert "…" not in text
+    assert text.count(" min") == text.count("59 min 59 s")  # of several words, and never broken between them
 
 
 def test_the_readme_has_the_telling_columns_only() -> None:

@@ -6,7 +6,6 @@ the mouse, and the page's script colours those that the reader chooses. The lege
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import TypeVar
 
 from matplotlib.axes import Axes
@@ -121,9 +120,9 @@ def _bleu(result: WidthErrors) -> float | None:
 
 
 def _points(curve: Sequence[CurvePoint], read: Callable[[CurvePoint], float | None]) -> Points:
-    """What was measured and is finite: an infinite loss would leave no scale for the others."""
+    """What was measured; where a loss is infinite the line has a gap."""
     found = ((point.step, read(point)) for point in curve)
-    return [(step, value) for step, value in found if value is not None and isfinite(value)]
+    return [(step, value) for step, value in found if value is not None]
 
 
 def _last(points: Points) -> float | None:
