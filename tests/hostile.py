@@ -10,6 +10,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def _changed(draw: st.DrawFn, value: Any) -> Any:
         list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     )
     if not places or draw(st.integers(0, 4)) == 0:
-        return draw(st.sampled_from(VALUES) | st.integers() | st.text(max_size=5))
+        return deepcopy(draw(st.sampled_from(VALUES) | st.integers() | st.text(max_size=5)))
     place = draw(st.sampled_from(places))
     if draw(st.integers(0, 7)) == 0:
         del value[place]
