@@ -60,7 +60,6 @@ def main(job: Any, out: Path) -> None:
         tokenizer = Tokenizer.load(TOKENS / "tokenizer.json")
         model = locate(job.lm.target)(job.lm.model, tokenizer.vocab_size)
         curve, cost = fit(model, tokenizer, job, open_work)
-
         place = out / "models" / "lm" / job.lm.name
         with open_work.artefact(place) as folder:
             model.save(folder)
