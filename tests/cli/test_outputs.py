@@ -1,5 +1,6 @@
 """Every command that writes, against everything of the user's that may stand in its way: nothing of it is touched."""
 
+import gzip
 import json
 import os
 import stat
@@ -44,6 +45,7 @@ OUTPUTS: dict[str, tuple[str, bool, list[str]]] = {
     "export torch": ("export models/transformer OUT", True, ["models/transformer"]),
     "export marian": ("export models/transformer OUT --to marian", True, []),
     "translate": ("translate models/attention -f text.en -o OUT.eo", False, ["text.en", "models/attention"]),
+    "translate gz": ("translate models/attention -f text.en -o OUT.eo.gz", False, []),
     "translate --json": ("translate models/attention -f text.en -o OUT.json --json", False, ["text.en"]),
     "translate --attention-svg": ("translate models/attention cat --attention-svg OUT.svg", False, []),
 }  # fmt: skip
@@ -258,6 +260,12 @@ def test_devices_are_written_to_and_stay(tmp_path: Path) -> None:
         assert run(name, null, *more).exit_code == 0
         assert null.is_char_device()
         refuses(name, full, "the disk is full", *more)
+
+
+@pytest.mark.usefixtures("project")
+def test_translations_are_gzipped_where_the_name_says_so() -> None:
+    assert run("translate", "plain.eo").exit_code == run("translate gz", "packed.eo.gz").exit_code == 0
+    assert gzip.decompress(Path("packed.eo.gz").read_bytes()) == Path("plain.eo").read_bytes()
 
 
 @pytest.mark.usefixtures("project")

@@ -39,13 +39,21 @@ def json_option(function: Function) -> Function:
 
 def print_json(value: Any) -> None:
     """Print one JSON document."""
+    click.echo(as_text(value))
+
+
+def as_text(value: Any) -> str:
+    """A JSON document as it is printed and written.
+
+    Raises:
+        InputError: a number in it is not finite.
+    """
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     except ValueError as error:
         raise InputError(
             "the answer has a number that is not finite: the model's own numbers are beyond use"
         ) from error
-    click.echo(text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None) -> None:

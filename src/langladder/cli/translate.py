@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.out import STDOUT, claim, overwrite_option
-from langladder.cli.output import Cell, json_option, print_json, print_table
+from langladder.cli.output import Cell, as_text, json_option, print_json, print_table
 from langladder.cli.reading import LARGEST_SEED, Number, standard_input
 from langladder.errors import InputError
 
@@ -23,7 +23,7 @@ CHUNK = 512  # lines searched together: long enough to be sorted by length, shor
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
 @click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
 @click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one a line (also .gz).")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here, not to the terminal.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here, not to the terminal (also .gz).")
 @click.option("--beam", type=click.IntRange(1, 1000), default=5, show_default=True, help="Beam width; 1 is greedy.")
 @click.option("--alpha", type=Number(0, 2), default=0.7, show_default=True, help="Length normalisation.")
 @click.option("--length-form", type=click.Choice(["power", "gnmt"]), default="power", show_default=True)
@@ -126,14 +126,16 @@ def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["
 
 
 def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: bool) -> None:
-    from langladder.artefacts import write_json, write_text
+    from langladder.embeddings.entries import writing
 
     if as_json:
-        write_json(out, {"sentences": [answer.as_dict() for answer in answers]})
-        return
-    if not request.plain:
+        text = as_text({"sentences": [answer.as_dict() for answer in answers]}) + "\n"
+    elif request.plain:
+        text = "".join(answer.best + "\n" for answer in answers)
+    else:
         raise InputError(f"{out}: a text file takes one translation of one model a line; for more, add --json")
-    write_text(out, "".join(answer.best + "\n" for answer in answers))
+    with writing(out) as file:  # gzipped where the name says so
+        file.write(text.encode())
 
 
 def _show(answer: "Answer", request: "Request") -> None:

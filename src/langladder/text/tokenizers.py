@@ -161,7 +161,8 @@ class Tokenizer:
             raise InputError(f"{path}: not a tokenizer ({str(error)[:200]})") from error
 
 
-_RULES = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")  # of tokenizer.json
+# Of tokenizer.json. `post_processor`, which exports for other libraries have, adds specials; here none are asked for.
+_RULES = ("truncation", "padding", "normalizer", "pre_tokenizer", "decoder")
 
 
 def assemble(kind: Kind, model: Any) -> hf.Tokenizer:
