@@ -54,6 +54,7 @@ def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {}
     for name in names:
+        values[name].pop("year")  # said for the reader alone
         job: Any = schemas.schema("train_lm", {"lm": values[name]}).model_validate({"lm": values[name]})
         found[name] = (locate(job.lm.target), job.lm.model.model_dump())
     return found

@@ -61,6 +61,7 @@ def rungs() -> dict[str, tuple[type[Translator], dict[str, Any]]]:
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[Translator], dict[str, Any]]] = {}
     for name in names:
+        values[name].pop("year")  # said for the reader alone
         given = {"translator": values[name]}
         job: Any = schemas.schema("train_translator", given).model_validate(given)
         found[name] = (locate(job.translator.target), job.translator.model.model_dump())

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import yaml
-from conftest import DAG, embedding, language_model, split, translator
+from small_run_files import DAG, embedding, language_model, split, translator
 
 from langladder.reporting.inputs import CurvePoint, ReportInputs
 from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Stage, Timing, TranslatorRung
