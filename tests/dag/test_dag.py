@@ -56,6 +56,11 @@ def test_repro_makes_everything(project: Path) -> None:
     assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
     assert "lm/lstm.json" in run(project, "dvc", "metrics", "show")
     assert "perplexity" in run(project, sys.executable, "-m", "pipeline.summary").lower()
+    made = [path for top in ("data", "models", "metrics", "curves", "reports") for path in (project / top).rglob("*")]
+    (project / "umask").touch()
+    usual = (project / "umask").stat().st_mode
+    assert [path for path in made if path.is_file() and path.stat().st_mode != usual] == []
+    (project / "umask").unlink()
 
 
 def test_an_infinite_perplexity_is_a_result(project: Path) -> None:
