@@ -23,9 +23,10 @@ def names(lines: list[str]) -> set[str]:
 
 
 def imports(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[str, bool]]:
-    """Top packages imported, and whether the code lives on where one is absent (`except ImportError`)."""
+    """Top packages imported, and whether the code lives on where one is absent (tried, or in a function)."""
     for node in ast.iter_child_nodes(tree):
-        safe = guarded or (isinstance(node, ast.Try) and "ImportError" in ast.unparse(node.handlers))
+        tried = isinstance(node, ast.Try) and "ImportError" in ast.unparse(node.handlers)
+        safe = guarded or tried or isinstance(node, ast.FunctionDef)
         if isinstance(node, ast.Import):
             yield from ((alias.name.split(".")[0], safe) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -42,7 +43,7 @@ def imported(*rooms: str) -> dict[tuple[str, bool], list[str]]:
     found: dict[tuple[str, bool], list[str]] = {}
     for room in rooms:
         for file in sorted((ROOT / room).rglob("*.py")):
-            beside = {other.stem for other in [*file.parent.iterdir(), *Path(ROOT / "tests").iterdir()]}
+            beside = {other.stem for other in [*file.parent.iterdir(), *Path(ROOT / "tests").rglob("*.py")]}
             for name, safe in imports(ast.parse(file.read_text(encoding="utf-8"))):
                 if name not in sys.stdlib_module_names | OWN | beside:
                     found.setdefault((name, safe), []).append(str(file.relative_to(ROOT)))
