@@ -67,6 +67,7 @@ def test_killed_process_resumes_to_the_same_bits(kind, whole, tmp_path):
         f"""
         import sys
         from pathlib import Path
+        sys.path.append({str(Path(__file__).parents[1])!r})
         from test_training import LanguageModelling, train
         loss = LanguageModelling.loss
         def slow(task, batch):
