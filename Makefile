@@ -112,6 +112,7 @@ lock: ## resolve pyproject.toml for every Python and platform, write the lock fi
 
 .PHONY: clean
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)
-	@rm -rf resolved metrics curves checkpoints outputs multirun
-	@rm -rf data/{raw,clean,tokens,words,cooccurrence} models/{embedding,lm,translator,sequence} reports/{rungs,index.html,ladder.*}
-	@find data models reports -type d -empty -delete 2>/dev/null || true # what else stands there is the user's
+	@for place in . ladders/full; do test ! -d $$place || (cd $$place || exit; \
+	  rm -rf resolved metrics curves checkpoints outputs multirun; \
+	  rm -rf data/{raw,clean,tokens,words,cooccurrence} models/{embedding,lm,translator,sequence} reports/{rungs,index.html,ladder.*}; \
+	  find data models reports -type d -empty -delete 2>/dev/null || true); done # what else stands there is the user's

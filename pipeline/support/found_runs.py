@@ -1,11 +1,14 @@
 """What MLflow keeps of earlier runs, and which artefacts here they made: both by the job's fingerprint."""
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import read_json
 from pipeline.support import store
+
+PAGE = 1000  # runs of one answer
 
 
 def find_runs(fingerprint: str) -> list[Any]:
@@ -17,13 +20,43 @@ def find_runs(fingerprint: str) -> list[Any]:
     Raises:
         InputError: the store cannot be used.
     """
+    return sorted(_finished(f" and tags.fingerprint = '{fingerprint}'"), key=_numbers, reverse=True)
+
+
+def finished_runs() -> list[Any]:
+    """Every finished run, the newest first, in one search: for those who ask of many jobs.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    return _finished()
+
+
+def by_fingerprint(runs: Iterable[Any]) -> dict[str, list[Any]]:
+    """Fingerprint → what `find_runs` finds of it among the runs, which are the newest first."""
+    found: dict[str, list[Any]] = {}
+    for run in runs:
+        found.setdefault(run.data.tags.get("fingerprint", ""), []).append(run)
+    return {fingerprint: sorted(same, key=_numbers, reverse=True) for fingerprint, same in found.items()}
+
+
+def _finished(further: str = "") -> list[Any]:
     client = store.client()
-    where = f"tags.fingerprint = '{fingerprint}' and attributes.status = 'FINISHED'"
+    found: list[Any] = []
     with store.sentences():
         experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-        newest = ["attributes.start_time DESC"]
-        found = list(client.search_runs(experiments, where, order_by=newest)) if experiments else []
-    return sorted(found, key=_numbers, reverse=True)
+        page, more = None, bool(experiments)
+        while more:
+            page = client.search_runs(
+                experiments,
+                f"attributes.status = 'FINISHED'{further}",
+                max_results=PAGE,
+                order_by=["attributes.start_time DESC"],
+                page_token=page.token if page else None,
+            )
+            found += page
+            more = bool(page.token)
+    return found
 
 
 def _numbers(run: Any) -> int:

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from langladder.artefacts import read_json
@@ -12,7 +11,7 @@ from pipeline import ROOT
 from pipeline.support import choices, history
 from pipeline.support.claims import TIMED
 from pipeline.support.corpus_names import corpus_names
-from pipeline.support.found_runs import find_runs, stored_file
+from pipeline.support.found_runs import by_fingerprint, finished_runs, stored_file
 
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
@@ -28,32 +27,27 @@ def gather() -> ReportInputs:
     rungs = {ladder: list(names) for ladder, names in years.items()}  # the oldest first
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     meta |= corpus_names(chosen)
-    inputs = load_report(ROOT, rungs, _timings(rungs), _graph(), meta, years)
-    return replace(inputs, claims=[claim.with_timed(_timed(claim.fingerprint)) for claim in inputs.claims])
+    runs = _runs()
+    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years)
+    return replace(inputs, claims=[claim.with_timed(_timed(runs.get(claim.fingerprint))) for claim in inputs.claims])
 
 
-def _runs(fingerprint: str) -> list[Any]:
-    """The runs of a job; none where the tracking store cannot be used: the report is worth more than its clocks."""
-    return find_runs(fingerprint) if _store_answers() else []
-
-
-@cache
-def _store_answers() -> bool:
+def _runs() -> dict[str, list[Any]]:
+    """Fingerprint → its runs, asked for once; none where the store cannot be used: the report is worth more."""
     try:
-        find_runs("")
+        return by_fingerprint(finished_runs())
     except InputError as error:
         print(f"report: warning: no timings; then `dvc repro -f -s report` adds them. {error}", file=sys.stderr)
-        return False
-    return True
+        return {}
 
 
-def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any]]:
+def _timings(rungs: dict[str, list[str]], made: dict[str, list[Any]]) -> dict[tuple[str, str], dict[str, Any]]:
     """What training cost, from the MLflow run that made each artefact; nothing where it was made elsewhere."""
     timings: dict[tuple[str, str], dict[str, Any]] = {}
     for ladder, names in rungs.items():
         for name in names:
             file = ROOT / "models" / ladder / name / "provenance.json"
-            runs = _runs(read_json(file)["fingerprint"]) if file.is_file() else []
+            runs = made.get(read_json(file)["fingerprint"]) if file.is_file() else None
             if runs:
                 metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
                 memory = metrics.get("peak_memory_bytes")
@@ -62,9 +56,8 @@ def _timings(rungs: dict[str, list[str]]) -> dict[tuple[str, str], dict[str, Any
     return timings
 
 
-def _timed(fingerprint: str) -> dict[str, Any] | None:
+def _timed(runs: list[Any] | None) -> dict[str, Any] | None:
     """What an experiment's speed was, from the MLflow run that measured it."""
-    runs = _runs(fingerprint)
     return stored_file(runs[0].info.run_id, TIMED) if runs else None
 
 

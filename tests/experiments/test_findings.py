@@ -1,6 +1,7 @@
 """Findings: what is refused, how numbers are kept, how plots are drawn from data."""
 
 import math
+import re
 
 import pytest
 from pydantic import ValidationError
@@ -63,6 +64,19 @@ def test_a_plot_draws_every_series_and_level() -> None:
     assert svg is not None
     for text in ("RNN", "LSTM", "guessing", "delay", "share", ">50<"):
         assert text in svg
+
+
+@pytest.mark.filterwarnings("error:constrained_layout not applied")
+def test_a_plot_is_as_high_as_its_legend() -> None:
+    """A probe has a line a language model; a few lines leave the usual height."""
+
+    def height(lines: int) -> float:
+        many = [series(f"Kneser–Ney, so many {i}", [1, 2], [0.5, 0.6]) for i in range(lines)]
+        found = re.search(r'height="([\d.]+)pt"', findings_plot(plot(*many, levels={"chance": 0.5}), "p") or "")
+        return float(found[1]) if found else 0.0
+
+    assert height(1) == height(12) == 244.8  # points
+    assert height(40) > height(32) > height(12)
 
 
 def test_a_log_axis_is_labelled_with_powers() -> None:

@@ -17,8 +17,8 @@ from train_once import train_once
 
 from pipeline import ROOT
 from pipeline.runs import main
-from pipeline.support import processes, store, tracking
-from pipeline.support.found_runs import find_runs, stored_file
+from pipeline.support import found_runs, processes, store, tracking
+from pipeline.support.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
 from pipeline.support.work import Work, work
 
 pytestmark = pytest.mark.usefixtures("checkout")
@@ -85,6 +85,24 @@ def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
         client.log_metric(poor.info.run_id, key, 1.0)
     found = find_runs(open_work.fingerprint)
     assert [run.info.run_id for run in found] == [whole.info.run_id, poor.info.run_id]
+
+
+def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(
+    job: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found_runs, "PAGE", 2)
+    client, experiments = store.prepare(["language models", "translation"])
+    for i in range(7):
+        run_id = client.create_run(
+            experiments["translation" if i % 2 else "language models"], start_time=i, tags={"fingerprint": f"f{i % 3}"}
+        ).info.run_id
+        for key in ("seconds", "test_a", "test_b")[: i % 4]:
+            client.log_metric(run_id, key, 1.0)
+        client.set_terminated(run_id, "FAILED" if i == 4 else "FINISHED")
+    client.set_terminated(client.create_run(experiments["translation"]).info.run_id)  # somebody's own, untagged
+    found = {name: [run.info.run_id for run in runs] for name, runs in by_fingerprint(finished_runs()).items() if name}
+    assert found == {name: [run.info.run_id for run in find_runs(name)] for name in ("f0", "f1", "f2")}
+    assert sorted(map(len, found.values())) == [1, 2, 3]
 
 
 CHILD = """

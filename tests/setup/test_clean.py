@@ -13,15 +13,22 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     outs = re.findall(
         r"(?:data|models|reports|metrics|curves)/[a-z/]+", (ROOT / "dvc.yaml").read_text(encoding="utf-8")
     )
-    made = [
-        tmp_path / path.rstrip("/") / "made"
-        for path in outs
-        if not path.startswith(("reports/ladder", "reports/index"))
-    ]
-    mine = [tmp_path / folder / "mine" / "notes.txt" for folder in ("data", "models", "reports")]
-    for file in (*made, *mine, tmp_path / "reports" / "ladder.json", tmp_path / "reports" / "index.html"):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "mine.yaml").touch()
+    made, mine = [], [tmp_path / "conf" / "mine.yaml", tmp_path / "ladders" / "mine.txt"]
+    for place in (tmp_path, tmp_path / "ladders" / "full"):
+        made += [
+            place / path.rstrip("/") / "made" for path in outs if not path.startswith(("reports/ladder", "reports/index"))
+        ]
+        made += [place / "reports" / "ladder.json", place / "reports" / "index.html", place / "resolved" / "made"]
+        mine += [place / folder / "mine" / "notes.txt" for folder in ("data", "models", "reports")]
+        mine += [place / "mine.txt", place / "params.yaml", place / "dvc.lock"]
+    for file in (*made, *mine):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
+    (tmp_path / "ladders" / "full" / "conf").symlink_to("../../conf")
     subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
-    left = sorted(path for path in tmp_path.rglob("*") if path.is_file())
-    assert len(made) > 15 and left == sorted([tmp_path / "Makefile", *mine])
+    left = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "full/conf" not in str(path))
+    assert len(made) > 30 and left == sorted([tmp_path / "Makefile", *mine])
+    assert not (tmp_path / "ladders" / "full" / "metrics").exists() and (tmp_path / "ladders" / "full" / "conf").is_dir()
+    subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)

@@ -13,6 +13,7 @@ from langladder.reporting.svg import DASHES, INK, MARKERS, SERIES, drawing, hues
 
 MOST_MARKS = 24  # points of a line that are marked one by one
 FEW_TICKS = 12
+HEIGHT, A_NAME = 3.4, 0.24  # inches of a plot, and of a name in its legend: many names make it higher
 NEAR = 1e4  # a log axis over less has labels between the powers of ten
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -41,7 +42,7 @@ def _label(plot: Plot) -> str:
 
 def _figure(plot: Plot) -> Figure:
     categories = list(dict.fromkeys(x for line in plot.series for x in line.x if isinstance(x, str)))
-    figure, axes = new_figure(10.4, 3.4)
+    figure, axes = new_figure(10.4, max(HEIGHT, (len(plot.series) + len(plot.levels) + 1) * A_NAME))
     for i, (line, hue) in enumerate(zip(plot.series, hues(len(plot.series)), strict=True)):
         _draw(axes, line, i, hue, categories, alone=len(plot.series) == 1)
     for level, height in plot.levels.items():
