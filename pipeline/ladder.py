@@ -24,6 +24,7 @@ def main() -> None:
     every = ladder_copy.every_rung(chosen)
     rungs = sum(len(every.rungs(group)) for group in choices.LADDERS)
     print(f"ladder: {rungs} rungs and claims, {1 + len(plan(every))} jobs → {ladder_copy.FOLDER}/reports/index.html")
+    print("ladder: how many of them are to be made, and about how long that takes, follows", flush=True)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     report = folder / "reports" / "index.html"
     for module in ("pipeline.parallel", *([] if report.is_file() else ["pipeline.report"]), "pipeline.summary"):

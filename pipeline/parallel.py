@@ -147,6 +147,7 @@ def jobs_at_once(threads: int) -> int:
 
 def main() -> None:
     from pipeline.support import choices
+    from pipeline.support.estimate import estimate
 
     os.chdir(ROOT)
     progress.show()
@@ -161,8 +162,15 @@ def main() -> None:
         print(f"parallel: {error}", file=sys.stderr)
         sys.exit(2)
     progress.show(_terminal())  # elsewhere each job speaks for itself
-    print(f"{len(todo)} of {len(needs)} jobs are out of date; {jobs} at a time", flush=True)
-    failed = run_all({job: needs[job] & todo for job in needs if job in todo}, jobs)
+    order = {job: needs[job] & todo for job in needs if job in todo}
+    many = processors()
+    about = estimate(order, ROOT, min(jobs, many))  # less where DVC's cache has what a job makes
+    where = f"{many} processors" if many > 1 else "one processor"
+    print(
+        f"{len(todo)} of {len(needs)} jobs are out of date; {jobs} at a time, at most about {about} on {where}",
+        flush=True,
+    )
+    failed = run_all(order, jobs)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
 

@@ -51,7 +51,7 @@ def prepare(tasks: Iterable[str] = tuple(dict.fromkeys(TASKS.values()))) -> tupl
         InputError: the store cannot be used.
     """
     _check(uri(), write=True)
-    with sentences(), _alone():
+    with sentences(), alone():
         made = _client()
         return made, {task: _experiment(made, task) for task in tasks}
 
@@ -81,8 +81,14 @@ def _experiment(client: Any, task: str) -> str:
     return str(found.experiment_id)
 
 
+def is_made() -> bool:
+    """Whether there is a store to ask: that of this checkout is made before the first job that writes into it."""
+    scheme, _, path = uri().partition("://")
+    return scheme != "sqlite" or Path(path.removeprefix("/").partition("?")[0]).is_file()
+
+
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """The database is made by one process at a time: several first writers break it."""
     (home() / ".dvc").mkdir(exist_ok=True)
     with (home() / ".dvc" / "mlflow.lock").open("w") as lock:

@@ -87,9 +87,7 @@ def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
     assert [run.info.run_id for run in found] == [whole.info.run_id, poor.info.run_id]
 
 
-def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(
-    job: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found_runs, "PAGE", 2)
     client, experiments = store.prepare(["language models", "translation"])
     for i in range(7):

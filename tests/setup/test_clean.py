@@ -17,9 +17,8 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     (tmp_path / "conf" / "mine.yaml").touch()
     made, mine = [], [tmp_path / "conf" / "mine.yaml", tmp_path / "ladders" / "mine.txt"]
     for place in (tmp_path, tmp_path / "ladders" / "full"):
-        made += [
-            place / path.rstrip("/") / "made" for path in outs if not path.startswith(("reports/ladder", "reports/index"))
-        ]
+        folders = [path.rstrip("/") for path in outs if not path.startswith(("reports/ladder", "reports/index"))]
+        made += [place / folder / "made" for folder in folders]
         made += [place / "reports" / "ladder.json", place / "reports" / "index.html", place / "resolved" / "made"]
         mine += [place / folder / "mine" / "notes.txt" for folder in ("data", "models", "reports")]
         mine += [place / "mine.txt", place / "params.yaml", place / "dvc.lock"]
@@ -30,5 +29,6 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
     left = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "full/conf" not in str(path))
     assert len(made) > 30 and left == sorted([tmp_path / "Makefile", *mine])
-    assert not (tmp_path / "ladders" / "full" / "metrics").exists() and (tmp_path / "ladders" / "full" / "conf").is_dir()
+    full = tmp_path / "ladders" / "full"
+    assert not (full / "metrics").exists() and (full / "conf").is_dir()
     subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
