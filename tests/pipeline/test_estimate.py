@@ -9,6 +9,7 @@ import yaml
 from pipeline.support import store
 from pipeline.support.estimate import A_JOB, COUNTED, duration, estimate, rough
 from pipeline.support.run_facts import choice
+from pipeline.support.work import work
 
 pytestmark = pytest.mark.usefixtures("checkout")
 
@@ -68,6 +69,14 @@ def test_earlier_runs_of_the_same_are_believed(checkout: Path) -> None:
         finished("train_lm", "lstm", seconds)
     told = estimate(jobs, checkout, 1)
     assert told.seconds == 1000.0 + A_JOB and str(told) == "15 min (1 of them by earlier runs)"
+
+
+def test_what_a_job_logs_of_itself_is_recognised(checkout: Path, job: Any) -> None:
+    with work("lm", "train_lm", job(), {}):
+        pass
+    for steps, told in ((60, 1), (61, 0)):
+        resolved(checkout, "train_lm@lstm", lstm(steps))
+        assert estimate({"train_lm@lstm": set()}, checkout, 1).told == told
 
 
 def test_jobs_run_beside_each_other_and_after_each_other(checkout: Path) -> None:
