@@ -8,9 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from project_copy import copy_project, edit, ran, run, smallest, with_git
 
 pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
+
+
+def differences(stated: object, whole: object, key: str = "") -> list[str]:
+    """Keys whose stated value is another in `whole`, which also holds the defaults that nobody stated."""
+    if isinstance(stated, dict) and isinstance(whole, dict):
+        return [found for name in stated for found in differences(stated[name], whole.get(name), f"{key}.{name}")]
+    return [] if stated == whole else [key]
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +133,50 @@ def test_two_commits_side_by_side(project: Path) -> None:
 def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:
     run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/add_k").split()[0]
     assert run(project, sys.executable, "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/add_k")
+
+
+def test_every_entry_point_sees_the_same_values(project: Path) -> None:
+    """`dvc repro` after an edit, `dvc exp run -S`, `dvc exp run --queue`, and Hydra's sweep."""
+    file = project / "resolved" / "train_lm" / "lstm.yaml"
+    run(project, "git", "add", "-A")
+    run(project, "git", "commit", "-qm", "before")
+    run(project, "dvc", "exp", "run", "-S", "seed=7", "-S", "++lm.lstm.model.layers=2", "resolve")
+    by_experiment = yaml.safe_load(file.read_text())
+    assert (by_experiment["seed"], by_experiment["lm"]["model"]["layers"]) == (7, 2)
+
+    run(project, "git", "checkout", "-q", "params.yaml")
+    changes = ["-S", "seed=7", "-S", "++lm.lstm.model.layers=2"]
+    run(project, "dvc", "exp", "run", "--queue", "--name", "queued", *changes, "resolve")
+    output = run(project, "dvc", "exp", "run", "--run-all")
+    run(project, "dvc", "exp", "apply", "queued")
+    assert yaml.safe_load(file.read_text()) == by_experiment, output
+
+    run(project, "git", "checkout", "-q", "params.yaml")
+    edit(project / "params.yaml", "seed: 1", "seed: 7")
+    edit(project / "params.yaml", "lm: {}", "lm: {lstm: {model: {layers: 2}}}")
+    run(project, "dvc", "repro", "resolve")
+    by_edit = yaml.safe_load(file.read_text())
+    assert by_edit == by_experiment
+
+    run(project, "git", "checkout", "-q", "params.yaml")
+    output = run(
+        project,
+        sys.executable,
+        "-m",
+        "pipeline.train_lm",
+        "-m",
+        "lm=lstm",
+        "seed=7,8",
+        "lm.model.layers=2",
+        check=False,
+    )
+    settings = [
+        json.loads(path.read_text())["settings"] for path in sorted((project / "multirun").rglob("provenance.json"))
+    ]
+    assert len(settings) == 2, output
+    seven = next(value for value in settings if value["seed"] == 7)
+    assert differences(by_edit["lm"], seven["lm"]) == []
+    assert by_edit["code"] == seven["code"]
 
 
 def test_bad_settings_stop_everything_before_it_starts(project: Path) -> None:

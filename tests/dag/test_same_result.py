@@ -1,4 +1,4 @@
-"""The same settings give the same result: whatever runs beside, however it is begun, even after a kill.
+"""The same settings give the same result: whatever runs beside, even after a kill.
 
 The tests of this module run in order and share one copy of the project: each begins where the one before left off.
 """
@@ -22,13 +22,6 @@ RUNGS = {"embeddings": ["svd", "skipgram"], "lms": ["lstm", "gpt"]}
 TRAININGS = ["embed", "train_lm", "train_translator"]
 
 
-def differences(stated: object, whole: object, key: str = "") -> list[str]:
-    """Keys whose stated value is another in `whole`, which also holds the defaults that nobody stated."""
-    if isinstance(stated, dict) and isinstance(whole, dict):
-        return [found for name in stated for found in differences(stated[name], whole.get(name), f"{key}.{name}")]
-    return [] if stated == whole else [key]
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
@@ -50,50 +43,6 @@ def test_two_jobs_at_a_time_with_other_threads_outside_make_the_same_bytes(proje
         == here.keys()
     )
     assert {job: here[job]["outs"] for job in jobs} == {job: there[job]["outs"] for job in jobs}
-
-
-def test_every_entry_point_sees_the_same_values(project: Path) -> None:
-    """`dvc repro` after an edit, `dvc exp run -S`, `dvc exp run --queue`, and Hydra's sweep."""
-    file = project / "resolved" / "train_lm" / "lstm.yaml"
-    run(project, "git", "add", "-A")
-    run(project, "git", "commit", "-qm", "before")
-    run(project, "dvc", "exp", "run", "-S", "seed=7", "-S", "++lm.lstm.model.layers=2", "resolve")
-    by_experiment = yaml.safe_load(file.read_text())
-    assert (by_experiment["seed"], by_experiment["lm"]["model"]["layers"]) == (7, 2)
-
-    run(project, "git", "checkout", "-q", "params.yaml")
-    changes = ["-S", "seed=7", "-S", "++lm.lstm.model.layers=2"]
-    run(project, "dvc", "exp", "run", "--queue", "--name", "queued", *changes, "resolve")
-    output = run(project, "dvc", "exp", "run", "--run-all")
-    run(project, "dvc", "exp", "apply", "queued")
-    assert yaml.safe_load(file.read_text()) == by_experiment, output
-
-    run(project, "git", "checkout", "-q", "params.yaml")
-    edit(project / "params.yaml", "seed: 1", "seed: 7")
-    edit(project / "params.yaml", "lm: {}", "lm: {lstm: {model: {layers: 2}}}")
-    run(project, "dvc", "repro", "resolve")
-    by_edit = yaml.safe_load(file.read_text())
-    assert by_edit == by_experiment
-
-    run(project, "git", "checkout", "-q", "params.yaml")
-    output = run(
-        project,
-        sys.executable,
-        "-m",
-        "pipeline.train_lm",
-        "-m",
-        "lm=lstm",
-        "seed=7,8",
-        "lm.model.layers=2",
-        check=False,
-    )
-    settings = [
-        json.loads(path.read_text())["settings"] for path in sorted((project / "multirun").rglob("provenance.json"))
-    ]
-    assert len(settings) == 2, output
-    seven = next(value for value in settings if value["seed"] == 7)
-    assert differences(by_edit["lm"], seven["lm"]) == []
-    assert by_edit["code"] == seven["code"]
 
 
 def test_killed_training_resumes_to_the_same_bits(project: Path) -> None:
