@@ -192,7 +192,7 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
         (numbers.significant, -0.5, "−0.5"),
         (numbers.compact, 999_600, "1 M"),
         (numbers.compact, 812, "812"),
-        (numbers.seconds, 0.04, "0.0 s"),
+        (numbers.seconds, 0.04, "40 ms"),
         (numbers.seconds, 59.7, "1 min 00 s"),
         (numbers.seconds, 7500, "2 h 05 min"),
         (numbers.memory, 812_000_000, "812 MB"),

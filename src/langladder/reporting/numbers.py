@@ -60,7 +60,9 @@ def percent(value: float) -> str:
 
 @_or_infinite
 def seconds(value: float) -> str:
-    """0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
+    """39 ms, 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
+    if value < 0.0995:
+        return f"{value * 1000:.0f} ms"
     if value < 9.95:
         return f"{value:.1f} s"
     total = round(value)
