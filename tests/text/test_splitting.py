@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -117,6 +117,7 @@ def test_documents_larger_than_a_split_leave_it_the_smallest() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 500)), min_size=3, max_size=40), st.integers(0, 100))
+@example([(0, 1), (1, 1), (2, 29)], 0)
 def test_copies_share_a_split_and_none_is_empty_by_words(documents: list[tuple[int, int]], seed: int) -> None:
     texts = [str(number) for number, _ in documents]
     sizes = dict(documents)

@@ -108,14 +108,18 @@ def _by_words(places: np.ndarray, words: np.ndarray, config: SplitConfig, own: S
     order, inverse = np.unique(places, return_inverse=True)  # (U,) distinct places, ascending; (D,)
     sizes = np.bincount(inverse, weights=words)  # (U,)
     chosen = np.full(len(order), TRAIN, dtype=np.int8)
-    for split, share in _asked(config, own):
+    asked = _asked(config, own)
+    for later, (split, share) in zip(reversed(range(len(asked))), asked, strict=True):
         wanted, held = share * sizes.sum(), 0.0
-        for document in np.flatnonzero(chosen == TRAIN):
-            if held >= (1 - MISSING) * wanted:
+        free = np.flatnonzero(chosen == TRAIN)
+        spare = len(free) - later - 1  # the splits after this one and train need one each
+        for document in free:
+            if held >= (1 - MISSING) * wanted or spare == 0:
                 break
             if sizes[document] < 2 * (wanted - held):  # else the split were further off with it than without
                 chosen[document] = split
                 held += sizes[document]
+                spare -= 1
         if not (chosen == split).any():
             left = np.flatnonzero(chosen == TRAIN)
             chosen[left[np.argmin(sizes[left])]] = split
