@@ -286,3 +286,16 @@ def test_kenlms_files_in_kenlm_and_here_parity(name: str) -> None:
         words = rng.choice(tokens[4:], length).tolist()
         ours = sum(log10_scores(model, tokens, words))
         assert theirs.score(" ".join(spell(word) for word in words)) == pytest.approx(ours, abs=1e-4)
+
+
+@pytest.mark.parametrize("place", ["ngram 1=", "\\1-grams:", "-1\ta", "\\end\\"])
+def test_a_long_line_is_quoted_in_part(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "m.arpa"
+    text = "\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-1\t<s>\n-1\t</s>\n-1\ta\n\n\\end\\\n"
+    assert text.count(place) == 1
+    path.write_text(text)
+    read_arpa(path)
+    path.write_text(text.replace(place, "[" * 5000 + place))
+    with pytest.raises(InputError) as refused:
+        read_arpa(path)
+    assert len(str(refused.value)) < 500

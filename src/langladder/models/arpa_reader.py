@@ -81,7 +81,7 @@ class Reader:
                 continue
             found = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text)
             if not found or int(found[1][:9]) != len(sizes) + 1 or len(found[2]) > 15:
-                raise self.wrong(f"{text!r}; expected 'ngram {len(sizes) + 1}=<number>'")
+                raise self.wrong(f"{text[:60]!r}; expected 'ngram {len(sizes) + 1}=<number>'")
             sizes.append(int(found[2]))
             if len(sizes) > HIGHEST_ORDER:
                 raise self.wrong(f"an order above {HIGHEST_ORDER}")
@@ -91,21 +91,21 @@ class Reader:
         """The n-grams of order n."""
         header = self.filled()
         if header != f"\\{n}-grams:":
-            raise self.wrong(f"{header!r}; expected '\\{n}-grams:'")
+            raise self.wrong(f"{header[:60]!r}; expected '\\{n}-grams:'")
         section = Section(self.path)
         for _ in range(size):
             line = next(self.lines, b"")
             fields = line.split()  # at ASCII white space, and no other
             if len(fields) not in ((n + 1,) if highest else (n + 1, n + 2)):
                 shape = f"log10 p, {n} words" + ("" if highest else ", and perhaps log10 b")
-                raise self.wrong(f"{self._text(line)!r} is not one of the {size} n-grams of order {n} ({shape})")
+                raise self.wrong(f"{self._text(line)[:60]!r} is not one of the {size} n-grams of order {n} ({shape})")
             try:
                 section.log_probs.append(float(fields[0]))
                 section.log_backoffs.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
             except ValueError as error:
-                raise self.wrong(f"{self._text(line)!r}: {error}") from error
+                raise self.wrong(f"{self._text(line)[:60]!r}: {str(error)[:100]}") from error
             if not section.log_probs[-1] <= 0 or math.isnan(section.log_backoffs[-1]):
-                raise self.wrong(f"{self._text(line)!r}: log10 p must be at most 0, and log10 b a number")
+                raise self.wrong(f"{self._text(line)[:60]!r}: log10 p must be at most 0, and log10 b a number")
             if n == 1:
                 self._text(line)  # longer n-grams hold words that order 1 has: so they can stay bytes
             section.rows.append((fields[1 : n + 1], self.number))
@@ -114,7 +114,7 @@ class Reader:
     def end(self) -> None:
         """The file is complete."""
         if (line := self.filled()) != "\\end\\":
-            raise self.wrong(f"{line!r}; expected \\end\\ (more n-grams than the head announces?)")
+            raise self.wrong(f"{line[:60]!r}; expected \\end\\ (more n-grams than the head announces?)")
 
 
 class Tables:
@@ -135,7 +135,7 @@ class Tables:
         except KeyError:
             word, line = next((w, line) for words, line in section.rows for w in words if w not in names)
             known = "the vocabulary given" if len(self.levels) == 1 else "the words of order 1"
-            raise InputError(f"{section.path}:{line}: {shown([word])!r} is not among {known}") from None
+            raise InputError(f"{section.path}:{line}: {shown([word])[:60]!r} is not among {known}") from None
         if len(self.levels) == 1:
             self._add_words(section, ids.reshape(-1))
         else:
@@ -154,7 +154,7 @@ class Tables:
         histories = numbers(self.words, self.starts, ids[:, :-1])  # (M, n) → (M,)
         if (histories < 0).any():
             words, line = section.rows[int(np.argmax(histories < 0))]
-            raise InputError(f"{section.path}:{line}: the file has {shown(words)!r}, but not its history")
+            raise InputError(f"{section.path}:{line}: the file has {shown(words)[:60]!r}, but not its history")
         keys = (histories - base) * self.vocab_size + ids[:, -1]
         order = np.argsort(keys, kind="stable")
         _refuse_repeats(section, keys, order)
@@ -192,4 +192,4 @@ def _refuse_repeats(section: Section, keys: np.ndarray, order: np.ndarray) -> No
     repeated = np.flatnonzero(np.diff(keys[order]) == 0)
     if len(repeated):
         words, line = section.rows[int(order[repeated[0] + 1])]
-        raise InputError(f"{section.path}:{line}: {shown(words)!r} stands in the file twice")
+        raise InputError(f"{section.path}:{line}: {shown(words)[:60]!r} stands in the file twice")
