@@ -340,3 +340,10 @@ def test_real_corpora_are_read_whole(tmp_path: Path) -> None:
     assert splits["validation"] == {"documents": 60, "lines": 2461} and splits["test"]["lines"] == 2891
     pairs = read_parallel(ParallelSource(path=str(real("tatoeba-en-fr")), files="fra.txt.gz"), tmp_path / "pairs")
     assert pairs["splits"]["all"] == {"pairs": 142787, "blank_pairs": 0}
+
+
+def test_a_strangers_field_names_are_quoted_in_part(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"' + "[" * 5000 + '": 1}\n')
+    with pytest.raises(InputError, match="no field 'text'") as refused:
+        read_text(TextSource(path=str(tmp_path / "x.jsonl")), tmp_path / "raw")
+    assert len(str(refused.value)) < 600

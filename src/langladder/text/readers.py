@@ -161,7 +161,7 @@ def text_field(row: Any, field: str, where: str) -> str:
     for name in [field] if isinstance(row, dict) and field in row else field.split("."):
         if not isinstance(value, dict) or name not in value:
             have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is a {type(row).__name__}"
-            raise InputError(f"{where}: has no field {field!r}; it has {have}")
+            raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
         value = value[name]
     if not isinstance(value, str):
         raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is wanted")
