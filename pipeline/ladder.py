@@ -26,9 +26,14 @@ def main() -> None:
     print(f"ladder: {rungs} rungs and claims, {1 + len(plan(every))} jobs → {ladder_copy.FOLDER}/reports/index.html")
     print("ladder: how many of them are to be made, and about how long that takes, follows", flush=True)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
-    report = folder / "reports" / "index.html"
-    for module in ("pipeline.parallel", *([] if report.is_file() else ["pipeline.report"]), "pipeline.summary"):
-        command = [sys.executable, "-m", module]
+    python = [sys.executable, "-m"]
+    for command in (
+        [*python, "pipeline.parallel"],
+        ["dvc", "repro", "-q", "-f", "-s", "report"],
+        [*python, "pipeline.summary"],
+    ):
+        if command[0] == "dvc" and (folder / "reports" / "index.html").is_file():
+            continue  # DVC keeps ladder.json; the page that stands beside it may have been removed
         if code := subprocess.run(command, cwd=folder, env=environment, check=False).returncode:
             sys.exit(code)
 
