@@ -190,8 +190,8 @@ def test_unknown_split_names_and_half_heading_rules() -> None:
         (b"good\nfine\nbad \xff\xfe\n", "a.txt:3: invalid UTF-8 .byte 0xff at column 5"),
         ("good".encode("utf-16"), "UTF-16, not UTF-8"),
         (b"\n \n\t\r\n", "only blank lines"),
-        (gzip.compress(b"one\n" * 5000, mtime=0)[:-30], "broken gzip"),
-        (b"\x1f\x8bnot really", "broken gzip"),
+        (gzip.compress(b"one\n" * 5000, mtime=0)[:-30], "damaged gzip file"),
+        (b"\x1f\x8bnot really", "damaged gzip file"),
     ],
 )
 def test_bad_files_are_named(folder: Path, content: bytes, message: str) -> None:

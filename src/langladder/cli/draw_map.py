@@ -91,10 +91,10 @@ def _draw(out: Path, found: "FlatMap", groups: dict[str, str], vectors: str, met
 
 
 def _read_groups(path: Path) -> dict[str, str]:
-    from langladder.evaluation.question_files import read_lines
+    from langladder.text.lines import filled_lines
 
     groups = {}
-    for _, line in read_lines(path):
+    for _, line in filled_lines(path):
         word, _, group = line.partition("\t")
         groups[word.strip()] = group.strip()
     return groups

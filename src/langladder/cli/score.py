@@ -80,9 +80,9 @@ def _sort(asked: tuple[str, ...]) -> tuple[list[Path], list[str]]:
 def _lines(file: str) -> list[str]:
     if file == "-":
         return [line.strip() for line in standard_input() if line.strip()]
-    from langladder.evaluation.question_files import read_lines
+    from langladder.text.lines import filled_lines
 
-    return [line.strip() for _, line in read_lines(Path(file)) if line.strip()]
+    return [line for _, line in filled_lines(Path(file))]
 
 
 def _finite(bits: float) -> float | None:

@@ -110,9 +110,9 @@ def _places(
 def _read(file: Path | None) -> list[str]:
     if file is None:
         return standard_input()
-    from langladder.text.lines import FileFacts, read_lines
+    from langladder.text.lines import read_lines
 
-    return list(read_lines(file, FileFacts()))
+    return list(read_lines(file))
 
 
 def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["Answer"]:

@@ -18,8 +18,9 @@ import numpy as np
 from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
-from langladder.evaluation.question_files import question_files, read_lines, rows_by_word
+from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.progress import tracked
+from langladder.text.lines import filled_lines
 
 SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`
     "adjective-to-adverb",
@@ -49,7 +50,7 @@ def read_analogies(path: Path) -> list[Section]:
         InputError: the file is missing or a line is malformed (names it), or there is no question in it.
     """
     sections: list[Section] = []
-    for number, text in read_lines(Path(path)):
+    for number, text in filled_lines(Path(path)):
         if text.startswith(":"):
             name = text[1:].strip()
             if not name:

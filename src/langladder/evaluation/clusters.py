@@ -26,7 +26,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
-from langladder.evaluation.question_files import read_lines, rows_by_word
+from langladder.evaluation.question_files import rows_by_word
+from langladder.text.lines import filled_lines
 
 SEED = 0
 CLUSTER, OUTLIERS = 8, 8  # words of a group, and outliers to each, as in the paper's 8-8-8 set
@@ -44,7 +45,7 @@ def read_groups(path: Path) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     of: dict[str, str] = {}
     name = ""
-    for number, text in read_lines(Path(path)):
+    for number, text in filled_lines(Path(path)):
         if text.startswith("#"):
             continue
         if text.startswith(":"):

@@ -3,41 +3,12 @@
 And finding their words among those that have vectors, whatever their case.
 """
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-
-LONGEST_LINE = 1_000_000  # bytes
-Line = tuple[int, str]  # number, text without surrounding space
-
-
-def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of a file that are not blank, with their numbers from 1.
-
-    Raises:
-        InputError: the file is missing, damaged, or not UTF-8 (names the line).
-    """
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
-                if len(raw) > LONGEST_LINE:
-                    raise InputError(f"{path}:{number}: a line longer than {LONGEST_LINE:,} bytes")
-                try:
-                    text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                except UnicodeDecodeError as error:
-                    raise InputError(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})") from error
-                if text:
-                    yield number, text
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: damaged gzip file ({error})") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+from langladder.text.lines import filled_lines
 
 
 def question_files(path: Path, is_first_line: Callable[[str], bool], kind: str) -> tuple[list[Path], list[str]]:
@@ -56,7 +27,7 @@ def question_files(path: Path, is_first_line: Callable[[str], bool], kind: str) 
     for file in sorted(path.iterdir()):
         if file.is_file():
             try:
-                fits = is_first_line(next(read_lines(file), (0, ""))[1])
+                fits = is_first_line(next(filled_lines(file), (0, ""))[1])
             except InputError:
                 fits = False
             found.append(file) if fits else others.append(file.name)

@@ -15,7 +15,8 @@ from scipy.stats import spearmanr
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import spearman_interval
-from langladder.evaluation.question_files import question_files, read_lines, rows_by_word
+from langladder.evaluation.question_files import question_files, rows_by_word
+from langladder.text.lines import filled_lines
 
 Pair = tuple[str, str, float]
 Measure = Literal["cosine", "dot", "euclidean"]
@@ -28,7 +29,7 @@ def read_similarity(path: Path) -> list[Pair]:
         InputError: the file is missing, has no pairs, or a line is malformed (names it).
     """
     pairs = []
-    for number, text in read_lines(Path(path)):
+    for number, text in filled_lines(Path(path)):
         if text.startswith("#"):
             continue
         pair = _parse(text)

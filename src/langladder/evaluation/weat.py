@@ -24,7 +24,7 @@ from scipy.stats import permutation_test
 from langladder.artefacts import read_json
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.question_files import read_lines
+from langladder.text.lines import filled_lines
 
 PERMUTATIONS = 20_000  # where there are more divisions than this, so many are drawn
 SEED = 0
@@ -85,7 +85,7 @@ def _from_json(path: Path) -> list[WeatTest]:
 
 def _from_text(path: Path) -> list[WeatTest]:
     found: list[tuple[int, str, list[tuple[str, list[str]]]]] = []
-    for number, text in read_lines(path):
+    for number, text in filled_lines(path):
         if text.startswith("#"):
             continue
         if text.startswith(":"):

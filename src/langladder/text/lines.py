@@ -3,22 +3,25 @@
 What a file can hide, and what becomes of it:
 
 - a byte-order mark and CRLF line ends are taken off and counted (`FileFacts`);
-- bytes that are not UTF-8, NUL bytes, a broken gzip, an empty file, a line without end are errors that name file and
+- bytes that are not UTF-8, NUL bytes, a damaged gzip, an empty file, a line without end are errors that name file and
   line. No more than one line of `max_bytes` is ever in memory.
 """
 
 import codecs
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, cast
 
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
 
 MAX_LINE_BYTES = 10_000_000
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"  # how every gzip file begins
 _OTHER_ENCODINGS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -46,41 +49,89 @@ class FileFacts:
         return {"files": self.files, "crlf_lines": self.crlf_lines, "byte_order_marks": self.byte_order_marks}
 
 
-def read_lines(path: Path, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
-    """The lines of one file, without their line ends; blank ones included.
+@contextmanager
+def reading(path: Path | str) -> Iterator[IO[bytes]]:
+    """The bytes of a plain or gzipped file (seen from its first bytes, whatever its name).
 
     Raises:
-        InputError: the file is missing, empty, binary, not UTF-8, a broken gzip, or has a line over `max_bytes`.
+        InputError: the file is missing, a folder, or damaged gzip; also where that shows while it is read.
     """
-    facts.begin(path)
-    with open_bytes(path) as file:
-        number = 0
-        try:
-            while raw := file.readline(max_bytes + 2):
-                number += 1
-                if number == 1:
-                    raw = _without_mark(path, raw, facts)
-                yield _decode(path, number, raw, facts, max_bytes)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{path}: broken gzip after line {number} ({error}); fetch the file again") from error
-        if number == 0:
-            raise InputError(f"{path}: the file is empty; give a file with text, or take it out of `files`")
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading, through gzip where its first bytes say so (whatever its name).
-
-    Raises:
-        InputError: no such file, or not readable.
-    """
+    path = Path(path)
     try:
-        with path.open("rb") as file:
-            zipped = file.read(2) == GZIP_MAGIC
-        return cast(BinaryIO, gzip.open(path, "rb")) if zipped else path.open("rb")
+        with path.open("rb") as raw:
+            gzipped = raw.read(2) == GZIP
+            raw.seek(0)
+            if gzipped:
+                with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(unpacked) as file:
+                    yield file
+            else:
+                yield raw
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: a folder, where a file is needed") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path}: damaged gzip file ({error}); fetch it again") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[IO[bytes]]:
+    """A file to write, gzipped where its name ends in .gz, without names or times inside; atomic."""
+    path = Path(path)
+    with atomic_file(path) as temporary, temporary.open("wb") as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
+                yield cast(IO[bytes], file)
+        else:
+            yield raw
+
+
+def byte_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str = "") -> Iterator[tuple[int, bytes]]:
+    """The lines of a plain or gzipped file, with their numbers from 1 and their line ends (\\n alone ends a line).
+
+    Args:
+        max_bytes: a line may have, its end not counted; `advice`: what to do about a longer one.
+
+    Raises:
+        InputError: as `reading`; also a longer line.
+    """
+    with reading(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(max_bytes + 2), b""), start=1):
+            if len(line) > max_bytes and len(line.removesuffix(b"\n").removesuffix(b"\r")) > max_bytes:
+                raise InputError(f"{path}:{number}: a line longer than {max_bytes:,} bytes{advice}")
+            yield number, line
+
+
+def read_lines(path: Path, facts: FileFacts | None = None, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+    """The lines of a text file, without their line ends; blank ones included.
+
+    Raises:
+        InputError: the file is missing, empty, binary, not UTF-8, a damaged gzip, or has a line over `max_bytes`.
+    """
+    facts = facts or FileFacts()
+    facts.begin(path)
+    number = 0
+    for number, raw in byte_lines(path, max_bytes, advice="; break it into lines, or raise max_line_bytes"):
+        yield _decode(path, number, _without_mark(path, raw, facts) if number == 1 else raw, facts)
+    if number == 0:
+        raise InputError(f"{path}: the file is empty; give a file with text, or take it out of `files`")
+
+
+def filled_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that are not blank, without surrounding space, with their numbers from 1.
+
+    Raises:
+        InputError: the file is missing, not UTF-8, a damaged gzip, or has a line over `max_bytes`.
+    """
+    for number, raw in byte_lines(path, max_bytes):
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})") from error
+        if text:
+            yield number, text
 
 
 def _without_mark(path: Path, raw: bytes, facts: FileFacts) -> bytes:
@@ -93,17 +144,13 @@ def _without_mark(path: Path, raw: bytes, facts: FileFacts) -> bytes:
     return raw
 
 
-def _decode(path: Path, number: int, raw: bytes, facts: FileFacts, max_bytes: int) -> str:
+def _decode(path: Path, number: int, raw: bytes, facts: FileFacts) -> str:
     if b"\0" in raw:
         raise InputError(f"{path}:{number}: a NUL byte: this is a binary file, not text")
     line = raw.removesuffix(b"\n")
     if raw.endswith(b"\r\n"):
         facts.crlf_lines += 1
         line = line[:-1]
-    if len(line) > max_bytes:
-        raise InputError(
-            f"{path}:{number}: a line longer than {max_bytes:,} bytes; break it into lines, or raise max_line_bytes"
-        )
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text.chosen_files import skipped
-from langladder.text.lines import FileFacts, open_bytes, read_lines
+from langladder.text.lines import FileFacts, read_lines, reading
 from langladder.text.pair_files import aligned_report, laid_out
 from langladder.text.sources import Documents, FileSource, ParallelSource, TextSource, files_of, format_of
 from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TABLES, TEXT, write_batches
@@ -175,7 +175,7 @@ def text_field(row: Any, field: str, where: str) -> str:
 
 def _parquet_values(file: Path, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
     facts.begin(file)
-    with open_bytes(file) as handle:
+    with reading(file) as handle:
         try:
             table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
             columns = list(dict.fromkeys(field.split(".")[0] for field in fields))
