@@ -29,11 +29,11 @@ from softmax_speed import main as softmax
 from wikitext import split_text, word_ids
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
+from langladder.memory import keep_freed_memory
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.language_modelling import LanguageModelling
-from langladder.tasks.memory import keep_freed_memory
 from langladder.tasks.optimisation import (
     clip_gradients,
     learning_rate,

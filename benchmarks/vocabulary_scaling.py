@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.table import Table
 
 from langladder.artefacts import write_text
-from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig
 from langladder.experiments.findings import Plot, series
 from langladder.reporting.findings_plot import findings_file
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 LAYERS = {"softmax": "O(V)", "hierarchical": "O(log V)", "negative_sampling": "O(K)", "nce": "O(K)"}
 
@@ -45,7 +45,7 @@ def microseconds_a_word(layer: str, vocabulary: int, words: int, repeats: int) -
         for count in (words // 5, words):
             corpus = zipf_corpus(vocabulary, count)
             started = time.process_time()
-            Word2Vec(config).fit(corpus, seed=repeat, progress=lambda _: None)
+            Word2Vec(config).make(corpus, seed=repeat, progress=lambda _: None)
             times.append(time.process_time() - started)
         taken.append((times[1] - times[0]) / (words - words // 5) * 1e6)
     return median(taken)

@@ -42,7 +42,7 @@ def main(data: Path, words: int | None, windows: str) -> None:
         table.add_column(column, justify="left" if column == "method" else "right")
     for kind in ("skip-gram", "SVD of PPMI"):
         for window in map(int, windows.split(",")):
-            vectors = method(kind, window).fit(corpus, seed=1, progress=lambda _: None).vectors
+            vectors = method(kind, window).make(corpus, seed=1, progress=lambda _: None).vectors
             found = evaluate_analogies(vectors, find(data, "analogy/questions-words.txt"), restrict_vocabulary=30_000)
             sets: dict[str, Any] = {
                 part["name"]: part["spearman"] for part in evaluate_similarity(vectors, find(data, "wordsim"))["sets"]

@@ -26,12 +26,12 @@ from wiki_words import word_ids
 
 from langladder.artefacts import write_text
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 # What is compared: gensim's settings, and ours as in conf/embedding (gensim's default learning rates suit its updates).
 METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -74,7 +74,7 @@ def clocked(work: Any) -> tuple[Any, dict[str, float]]:
 def fit_ours(corpus: WordCorpus, settings: dict[str, Any], epochs: int, threads: int, seed: int) -> WordVectors:
     """Our vectors."""
     config = Word2VecConfig(epochs=epochs, threads=threads, **settings)
-    return Word2Vec(config).fit(corpus, seed=seed, progress=lambda _: None).vectors
+    return Word2Vec(config).make(corpus, seed=seed, progress=lambda _: None).vectors
 
 
 def gensim_model(lines: list[list[str]], settings: dict[str, Any], threads: int, seed: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
 from langladder.counts.cooccurrence import count_cooccurrence, count_term_document, save_counts
-from langladder.embeddings.method import WordCorpus
+from langladder.text.word_corpus import WordCorpus
 from pipeline.support.stage import stage
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,9 +26,10 @@ class Config(BaseModel):
 
 
 class Rung(Protocol):
-    """What a rung's class offers: its own settings class."""
+    """What a rung's class offers: its own settings class, and the function that makes it, by its dotted path."""
 
     Config: ClassVar[type[Config]]
+    maker: ClassVar[str]
 
 
 def locate(target: str) -> Any:
@@ -49,6 +51,13 @@ def locate(target: str) -> Any:
         raise InputError(f"_target_: {target!r} does not exist ({error})") from error
     if not isinstance(found, type) or not found.__module__.startswith(tuple(f"langladder.{room}." for room in ROOMS)):
         raise InputError(f"_target_: {target!r} is not a class of langladder ({allowed})")
+    return found
+
+
+def maker_of(rung: type[Rung]) -> Callable[..., Any]:
+    """The function that a rung's class names as its `maker`; imported here, so that only who needs Lightning has it."""
+    module, _, function = rung.maker.rpartition(".")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return found
 
 

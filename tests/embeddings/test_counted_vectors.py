@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from langladder.embeddings.method import EmbeddingMethod, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod
 from langladder.embeddings.ppmi import PPMI
 from langladder.embeddings.svd import SVD, truncated_svd
 from langladder.embeddings.term_document import TermDocument
@@ -14,6 +14,7 @@ from langladder.embeddings.term_term import TermTerm
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 LINES = ["I like deep learning .", "I like NLP .", "I enjoy flying ."]
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]
@@ -44,21 +45,21 @@ def rung(kind: type[EmbeddingMethod], **settings: Any) -> EmbeddingMethod:
 
 
 def test_rows_of_the_worked_matrix_golden() -> None:
-    vectors = rung(TermTerm, cooccurrence={"window": 2}).fit(sentences(), seed=1, progress=str).vectors
+    vectors = rung(TermTerm, cooccurrence={"window": 2}).make(sentences(), seed=1, progress=str).vectors
     like, enjoy = vectors["like"], vectors["enjoy"]
     assert like.tolist() == [2, 0, 0, 1, 1, 1, 0, 1]
     assert enjoy.tolist() == [1, 0, 0, 0, 0, 0, 1, 1]
     assert float(like @ enjoy) == 3
     assert vectors.similarity("like", "enjoy") == pytest.approx(0.612372, abs=1e-6)
-    logs = rung(TermTerm, cooccurrence={"window": 2}, log=True).fit(sentences(), seed=1, progress=str).vectors
+    logs = rung(TermTerm, cooccurrence={"window": 2}, log=True).make(sentences(), seed=1, progress=str).vectors
     np.testing.assert_allclose(logs["like"], np.log1p(like), rtol=1e-6)
 
 
 def test_term_document_rows_golden() -> None:
-    vectors = rung(TermDocument).fit(sentences(), seed=1, progress=str).vectors
+    vectors = rung(TermDocument).make(sentences(), seed=1, progress=str).vectors
     assert vectors["I"].tolist() == [1, 1, 1] and vectors["like"].tolist() == [1, 1, 0]
     weighted = (
-        rung(TermDocument, weighting="tfidf", unit_documents=False).fit(sentences(), seed=1, progress=str).vectors
+        rung(TermDocument, weighting="tfidf", unit_documents=False).make(sentences(), seed=1, progress=str).vectors
     )
     # in all of 3 documents: ln(4/4) + 1; in 1 of them: ln(4/2) + 1
     assert weighted["I"].tolist() == [1, 1, 1]
@@ -67,22 +68,22 @@ def test_term_document_rows_golden() -> None:
 
 def test_documents_or_lines_are_columns() -> None:
     corpus = random_corpus()
-    assert rung(TermDocument).fit(corpus, seed=1, progress=str).vectors.matrix.shape == (60, 30)
-    assert rung(TermDocument, documents="lines").fit(corpus, seed=1, progress=str).vectors.matrix.shape == (60, 300)
+    assert rung(TermDocument).make(corpus, seed=1, progress=str).vectors.matrix.shape == (60, 30)
+    assert rung(TermDocument, documents="lines").make(corpus, seed=1, progress=str).vectors.matrix.shape == (60, 300)
 
 
 @pytest.mark.parametrize("kind", [TermTerm, TermDocument, PPMI])
 def test_counted_vectors_stay_sparse_and_are_reproducible(kind: type[EmbeddingMethod]) -> None:
     corpus = random_corpus()
-    one, two = (rung(kind).fit(corpus, seed=seed, progress=str) for seed in (1, 2))
+    one, two = (rung(kind).make(corpus, seed=seed, progress=str) for seed in (1, 2))
     assert issparse(one.vectors.matrix) and one.vectors.matrix.dtype == np.float32
     assert one.vectors.matrix.data.tobytes() == two.vectors.matrix.data.tobytes()
 
 
 def test_pmi_keeps_negative_values() -> None:
     corpus = random_corpus()
-    assert (rung(PPMI, positive=False).fit(corpus, seed=1, progress=str).vectors.matrix.data < 0).any()
-    assert (rung(PPMI).fit(corpus, seed=1, progress=str).vectors.matrix.data > 0).all()
+    assert (rung(PPMI, positive=False).make(corpus, seed=1, progress=str).vectors.matrix.data < 0).any()
+    assert (rung(PPMI).make(corpus, seed=1, progress=str).vectors.matrix.data > 0).all()
 
 
 def test_svd_of_the_pets_golden() -> None:
@@ -112,7 +113,7 @@ def test_svd_of_the_pets_golden() -> None:
 def test_svd_parity_with_a_dense_decomposition(matrix: dict[str, Any], power: float) -> None:
     corpus = random_corpus()
     method = rung(SVD, matrix=matrix, dim=20, eigenvalue_weighting=power, iterations=20)
-    fitted = method.fit(corpus, seed=1, progress=str)
+    fitted = method.make(corpus, seed=1, progress=str)
     kind = {"term_term": TermTerm, "ppmi": PPMI, "term_document": TermDocument}[matrix["kind"]]
     U, S, _ = np.linalg.svd(kind(kind.Config(**matrix)).matrix(corpus).toarray(), full_matrices=False)  # type: ignore[attr-defined]
     # Signs are free: compare inner products of the vectors.
@@ -127,11 +128,11 @@ def test_svd_parity_with_a_dense_decomposition(matrix: dict[str, Any], power: fl
 def test_svd_word_plus_context() -> None:
     corpus = random_corpus()
     settings: dict[str, Any] = {"matrix": {"kind": "ppmi"}, "dim": 10, "eigenvalue_weighting": 0.5}
-    summed = rung(SVD, **settings, vectors="sum").fit(corpus, seed=1, progress=str).vectors.matrix
+    summed = rung(SVD, **settings, vectors="sum").make(corpus, seed=1, progress=str).vectors.matrix
     matrix = rung(PPMI).matrix(corpus).astype(np.float32)  # type: ignore[attr-defined]
     U, S, Vt = truncated_svd(matrix, 10, seed=1)
     np.testing.assert_allclose(summed, (U + Vt.T) * np.sqrt(S), rtol=1e-5, atol=1e-6)
-    again = rung(SVD, **settings, vectors="sum").fit(corpus, seed=1, progress=str).vectors.matrix
+    again = rung(SVD, **settings, vectors="sum").make(corpus, seed=1, progress=str).vectors.matrix
     assert summed.tobytes() == again.tobytes() and summed.dtype == np.float32
 
 
@@ -139,4 +140,4 @@ def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="contexts are documents"):
         rung(SVD, matrix={"kind": "term_document"}, dim=2, vectors="sum")
     with pytest.raises(InputError, match="dim: 61, but the matrix has 60 rows"):
-        rung(SVD, matrix={"kind": "ppmi"}, dim=61).fit(random_corpus(), seed=1, progress=str)
+        rung(SVD, matrix={"kind": "ppmi"}, dim=61).make(random_corpus(), seed=1, progress=str)

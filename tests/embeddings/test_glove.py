@@ -10,10 +10,10 @@ from scipy.sparse import csr_matrix, random_array
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.embeddings import glove, glove_kernels
 from langladder.embeddings.glove import GloVe, Pairs, Parameters, cost, train_epoch
-from langladder.embeddings.method import WordCorpus
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 LINES = ["I like deep learning", "I like NLP", "I enjoy learning"]
 WORDS = ["I", "like", "deep", "learning", "NLP", "enjoy"]
@@ -162,7 +162,7 @@ def clusters(seed: int = 0) -> WordCorpus:
 @pytest.mark.parametrize("settings", [{}, {"biases": False}, {"vectors": "word"}, {"threads": 2}])
 def test_cost_falls_and_topics_part(settings: dict[str, Any]) -> None:
     config = GloVe.Config(dim=8, epochs=40, x_max=10.0, **settings)
-    fitted = GloVe(config).fit(clusters(), seed=1, progress=str)
+    fitted = GloVe(config).make(clusters(), seed=1, progress=str)
     costs = [row["train_loss"] for row in fitted.curve]
     assert costs[-1] < 0.2 * costs[0] and costs[10] < costs[1]
     table = fitted.vectors.unit @ fitted.vectors.unit.T
@@ -173,13 +173,13 @@ def test_cost_falls_and_topics_part(settings: dict[str, Any]) -> None:
 
 def test_same_seed_same_bytes() -> None:
     config = GloVe.Config(dim=8, epochs=3)
-    one, same, other = (GloVe(config).fit(clusters(), seed=seed, progress=str).vectors.matrix for seed in (1, 1, 2))
+    one, same, other = (GloVe(config).make(clusters(), seed=seed, progress=str).vectors.matrix for seed in (1, 1, 2))
     assert one.tobytes() == same.tobytes() and one.tobytes() != other.tobytes()
 
 
 def test_vectors_are_words_or_sums() -> None:
     summed, words = (
-        GloVe(GloVe.Config(dim=4, epochs=1, vectors=kind)).fit(clusters(), seed=1, progress=str).vectors.matrix
+        GloVe(GloVe.Config(dim=4, epochs=1, vectors=kind)).make(clusters(), seed=1, progress=str).vectors.matrix
         for kind in ("sum", "word")
     )
     start = Parameters.initial(20, 4, biases=True, seed=1)
@@ -190,5 +190,5 @@ def test_vectors_are_words_or_sums() -> None:
 def test_text_without_pairs_is_refused() -> None:
     corpus = WordCorpus(TokenStream(np.arange(3, dtype=np.int32), np.arange(4)), Vocabulary(list("abc"), np.ones(3)))
     with pytest.raises(InputError, match="two words"):
-        GloVe(GloVe.Config(dim=2)).fit(corpus, seed=1, progress=str)
+        GloVe(GloVe.Config(dim=2)).make(corpus, seed=1, progress=str)
     assert glove.ROUNDS >= 1

@@ -11,11 +11,12 @@ from nltk.corpus.util import LazyCorpusLoader
 
 from langladder.corpora import taxonomy
 from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors
-from langladder.embeddings.method import Fitted, WordCorpus
+from langladder.embeddings.method import Made
 from langladder.embeddings.synsets import Synsets
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 CHAIN = [
     "NLP", "information_science", "science", "discipline", "knowledge_domain",
@@ -39,7 +40,7 @@ def chain() -> Synsets:
     return Synsets.parse([f"{a}\t{a}\t{b}" for a, b in zip(CHAIN, [*CHAIN[1:], ""], strict=True)], "chain")
 
 
-def fit(tmp_path: Path, text: str, words: list[str], counts: list[int], **changes: str) -> Fitted:
+def fit(tmp_path: Path, text: str, words: list[str], counts: list[int], **changes: str) -> Made:
     path = tmp_path / "lexicon.tsv"
     path.write_text(text, encoding="utf-8")
     corpus = WordCorpus(
@@ -47,7 +48,7 @@ def fit(tmp_path: Path, text: str, words: list[str], counts: list[int], **change
         Vocabulary(words, np.array(counts, dtype=np.int64)),
     )
     method = LexiconVectors(LexiconConfig(**{"lexicon": str(path)} | changes))
-    return method.fit(corpus, seed=0, progress=lambda _: None)
+    return method.make(corpus, seed=0, progress=lambda _: None)
 
 
 def test_hypernym_chain_golden() -> None:

@@ -3,17 +3,17 @@
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.one_hot import OneHot, OneHotConfig
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 
 def one_hot(words: list[str]) -> WordVectors:
     size = len(words)
     stream = TokenStream(np.arange(size, dtype=np.int32), np.array([0, size]))
     corpus = WordCorpus(stream, Vocabulary(words, np.ones(size, dtype=np.int64)))
-    return OneHot(OneHotConfig()).fit(corpus, seed=0).vectors
+    return OneHot(OneHotConfig()).make(corpus, seed=0).vectors
 
 
 def test_one_hot_golden() -> None:

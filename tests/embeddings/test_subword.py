@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.subword import Parts, Subword, SubwordConfig, chunks
 from langladder.embeddings.subword_kernels import train_lines
@@ -17,6 +16,7 @@ from langladder.embeddings.word2vec_kernels import alias_table
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.word_corpus import WordCorpus
 
 STEMS = ["walk", "jump", "climb", "paint", "clean", "borrow", "whisper", "gather"]
 TOPICS = {stem: [f"{stem[::-1]}{number}" for number in range(6)] for stem in STEMS}  # words that keep a stem's company
@@ -46,7 +46,7 @@ def toy_world(lines: int = 4000) -> WordCorpus:
 @pytest.fixture(scope="module")
 def world() -> SubwordVectors:
     config = SubwordConfig(dim=24, buckets=1_000_000, window=3, epochs=5, lr=0.1, subsample=0)
-    vectors = Subword(config).fit(toy_world(), seed=3, progress=lambda _: None).vectors
+    vectors = Subword(config).make(toy_world(), seed=3, progress=lambda _: None).vectors
     assert isinstance(vectors, SubwordVectors)
     return vectors
 
@@ -184,7 +184,7 @@ def test_damaged_files_are_refused(world: SubwordVectors, tmp_path: Path) -> Non
 def test_same_seed_same_bytes_and_the_loss_falls(changes: dict[str, Any]) -> None:
     corpus = toy_world(1000)
     config = SubwordConfig(dim=12, buckets=500, window=2, epochs=4, lr=0.1, subsample=0, **changes)
-    first, again, other = (Subword(config).fit(corpus, seed=seed, progress=lambda _: None) for seed in (1, 1, 2))
+    first, again, other = (Subword(config).make(corpus, seed=seed, progress=lambda _: None) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.vectors.matrix, again.vectors.matrix)
     assert first.curve == again.curve
     assert not np.array_equal(first.vectors.matrix, other.vectors.matrix)
@@ -193,7 +193,7 @@ def test_same_seed_same_bytes_and_the_loss_falls(changes: dict[str, Any]) -> Non
 
 def test_threads_learn_the_same_world() -> None:
     config = SubwordConfig(dim=24, buckets=2000, window=3, epochs=5, lr=0.1, subsample=0, threads=2)
-    vectors = Subword(config).fit(toy_world(), seed=3, progress=lambda _: None).vectors
+    vectors = Subword(config).make(toy_world(), seed=3, progress=lambda _: None).vectors
     assert vectors.similarity("walked", "walks") > vectors.similarity("walked", "jumps")
 
 

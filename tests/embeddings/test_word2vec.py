@@ -11,7 +11,6 @@ import torch
 
 from langladder.data.word2vec_pairs import complete, pairs_of, tensors
 from langladder.embeddings import word2vec, word2vec_outputs
-from langladder.embeddings.method import WordCorpus
 from langladder.embeddings.sampling import keep_probabilities, noise_distribution
 from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig, chunk_bounds
 from langladder.embeddings.word2vec_kernels import alias_table, draw_noise, logistic, thin_out
@@ -22,6 +21,7 @@ from langladder.errors import InputError
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 KINDS = list(product(["skipgram", "cbow"], ["negative_sampling", "nce", "hierarchical", "softmax"]))
 V, LR = 30, 0.1
@@ -141,7 +141,7 @@ def test_text_that_repeats_itself_does_not_overshoot() -> None:
     vocabulary = Vocabulary([f"w{word}" for word in range(500)], np.bincount(ids, minlength=500))
     corpus = WordCorpus(TokenStream(ids, np.array([0, 4000, 4400, len(ids)])), vocabulary)
     config = Word2VecConfig(dim=16, epochs=3, lr=0.05, subsample=0.0)
-    lengths = np.linalg.norm(Word2Vec(config).fit(corpus, seed=1, progress=lambda _: None).vectors.matrix, axis=1)
+    lengths = np.linalg.norm(Word2Vec(config).make(corpus, seed=1, progress=lambda _: None).vectors.matrix, axis=1)
     assert lengths.max() < 10 * np.median(lengths)
 
 
@@ -257,7 +257,7 @@ def test_learns_kinds_with_same_bytes_for_same_seed(kind: tuple[str, str]) -> No
         lr=0.1 if kind[0] == "cbow" else 0.05,  # type: ignore[arg-type]
     )
     said: list[str] = []
-    fitted = Word2Vec(config).fit(world(), seed=1, progress=said.append)
+    fitted = Word2Vec(config).make(world(), seed=1, progress=said.append)
     vectors = fitted.vectors
     places, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
     within = np.mean([vectors.similarity(a, b) for group in (places, foods) for a in group for b in group if a != b])
@@ -265,17 +265,17 @@ def test_learns_kinds_with_same_bytes_for_same_seed(kind: tuple[str, str]) -> No
     assert within > between + 0.3
     assert fitted.curve[-1]["train_loss"] < 0.9 * fitted.curve[0]["train_loss"]
     assert len(said) == len(fitted.curve)
-    again = Word2Vec(config).fit(world(), seed=1, progress=said.append)
+    again = Word2Vec(config).make(world(), seed=1, progress=said.append)
     assert np.array_equal(vectors.matrix, again.vectors.matrix) and fitted.curve == again.curve
-    other = Word2Vec(config).fit(world(), seed=2, progress=said.append)
+    other = Word2Vec(config).make(world(), seed=2, progress=said.append)
     assert not np.array_equal(vectors.matrix, other.vectors.matrix)
 
 
 def test_threads_learn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word2vec, "CHUNK", 500)
     config = Word2VecConfig(dim=16, subsample=0.0, epochs=15, lr=0.05)
-    alone = Word2Vec(config).fit(world(), seed=1, progress=str)
-    two = Word2Vec(config.model_copy(update={"threads": 2})).fit(world(), seed=1, progress=str)
+    alone = Word2Vec(config).make(world(), seed=1, progress=str)
+    two = Word2Vec(config.model_copy(update={"threads": 2})).make(world(), seed=1, progress=str)
     # with two dozen words, updates collide far more often than on real text; how often depends on the machine
     assert two.curve[-1]["train_loss"] == pytest.approx(alone.curve[-1]["train_loss"], rel=0.25)
     untrained = 6 * math.log(2)  # one pair and five negatives, each at σ(0)
@@ -297,7 +297,7 @@ def test_corpus_is_read_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word2vec_outputs, "SOFTMAX_BLOCK", 8)
     corpus = world(60)
     corpus.stream.ids.flags.writeable = False
-    vectors = Word2Vec(Word2VecConfig(dim=8, epochs=1, output="softmax")).fit(corpus, seed=1, progress=str).vectors
+    vectors = Word2Vec(Word2VecConfig(dim=8, epochs=1, output="softmax")).make(corpus, seed=1, progress=str).vectors
     assert vectors.matrix.shape == (len(corpus.vocabulary), 8)
 
 
@@ -309,4 +309,4 @@ def test_bad_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="block"):
         Word2VecConfig(block=12)
     with pytest.raises(InputError, match="diverged"):
-        Word2Vec(Word2VecConfig(lr=1e30, dim=8)).fit(world(60), seed=1, progress=str)
+        Word2Vec(Word2VecConfig(lr=1e30, dim=8)).make(world(60), seed=1, progress=str)

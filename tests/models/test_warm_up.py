@@ -18,7 +18,8 @@ import gc
 import numpy as np
 from hydra import initialize_config_dir
 from numba.core.dispatcher import Dispatcher
-from langladder.embeddings.method import EmbeddingMethod, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod
+from langladder.text.word_corpus import WordCorpus
 from langladder.models.base import CountedLanguageModel
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
@@ -65,7 +66,7 @@ for name, values in jobs.items():
         method = kind(settings)
         method.warm_up(corpus)
         before = compiled()
-        method.fit(corpus, seed=1, progress=lambda line: None)
+        method.make(corpus, seed=1, progress=lambda line: None)
     else:
         continue
     print("fitted", rung, *{kernel for kernel, _ in compiled() - before})

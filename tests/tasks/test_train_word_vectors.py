@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import Fitted, WordCorpus
+from langladder.embeddings.method import Made
 from langladder.embeddings.skipgram import SkipGram, SkipGramConfig
 from langladder.embeddings.word2vec_network import Word2VecNetwork
 from langladder.errors import InputError
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.tasks.word_vectors import train_word_vectors
+from langladder.tasks.word_vectors import make
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 TRAINING = TrainingConfig(
     optimizer="adagrad", lr=0.1, eps=1e-12, schedule="constant", clip_norm=None, precision="fp32", progress=False
@@ -36,15 +37,15 @@ def world(lines: int = 600, seed: int = 0) -> WordCorpus:
 
 def train(
     work: Path, config: SkipGramConfig = CONFIG, training: TrainingConfig = TRAINING, seed: int = 1
-) -> tuple[WordVectors, Fitted]:
-    fitted, _ = train_word_vectors(SkipGram, config, world(), training=training, seed=seed, work=work)
-    return fitted.vectors, fitted
+) -> tuple[WordVectors, Made]:
+    made = make(SkipGram, config, world(), training=training, seed=seed, checkpoints=work)
+    return made.vectors, made
 
 
 def test_learns_kinds_and_is_deterministic(tmp_path: Path) -> None:
-    vectors, fitted = train(tmp_path / "a")
-    assert fitted.curve[-1]["step"] == 3 * -(-3600 // 400)
-    losses = [row["train_loss"] for row in fitted.curve]
+    vectors, made = train(tmp_path / "a")
+    assert made.curve[-1]["step"] == 3 * -(-3600 // 400)
+    losses = [row["train_loss"] for row in made.curve]
     assert losses[-1] is not None and losses[-1] < 6 * np.log(2) * 0.7
     places, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
     within = np.mean([vectors.similarity(a, b) for kind in (places, foods) for a in kind for b in kind if a != b])
@@ -75,8 +76,8 @@ def test_resumed_equals_uninterrupted(tmp_path: Path) -> None:
         patch.setattr(SkipGramBatches, "train", fail_at_17)
         with pytest.raises(KilledError):
             train(tmp_path / "part", training=TRAINING.model_copy(update={"checkpoint_every": 5}))
-    resumed, fitted = train(tmp_path / "part")
-    assert fitted.curve[-1]["step"] == 27
+    resumed, made = train(tmp_path / "part")
+    assert made.curve[-1]["step"] == 27
     assert np.array_equal(resumed.matrix, whole.matrix)
 
 
@@ -95,7 +96,7 @@ def test_other_optimisers_and_summed_vectors(tmp_path: Path) -> None:
 
 
 def test_cost_is_measured(tmp_path: Path) -> None:
-    _, cost = train_word_vectors(SkipGram, CONFIG, world(), training=TRAINING, seed=1, work=tmp_path)
+    cost = make(SkipGram, CONFIG, world(), training=TRAINING, seed=1, checkpoints=tmp_path).cost
     assert set(cost) == {"seconds", "tokens_per_second", "peak_memory_bytes"}
     assert cost["seconds"] > 0 and cost["tokens_per_second"] * cost["seconds"] == pytest.approx(3 * 3600, rel=0.01)
 
@@ -114,8 +115,8 @@ def test_bad_streams_are_refused() -> None:
 def test_every_word2vec_network_learns_kinds(architecture: str, output: str, tmp_path: Path) -> None:
     config = Word2VecNetwork.Config(architecture=architecture, output=output, dim=12, batch_words=400, subsample=0.0)
     training = TRAINING.model_copy(update={"validate_every": 15})
-    fitted, _ = train_word_vectors(Word2VecNetwork, config, world(), training=training, seed=1, work=tmp_path)
-    losses = [row["train_loss"] for row in fitted.curve]
+    made = make(Word2VecNetwork, config, world(), training=training, seed=1, checkpoints=tmp_path)
+    losses = [row["train_loss"] for row in made.curve]
     assert losses[-1] < losses[0]
-    same, other = (fitted.vectors.similarity("place0", word) for word in ("place1", "food1"))
+    same, other = (made.vectors.similarity("place0", word) for word in ("place1", "food1"))
     assert same > other + 0.2

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.embeddings.method import WordCorpus
 from langladder.errors import InputError
 from langladder.text.corpus_ids import PairStream, TokenStream
 from langladder.text.readers import read_parallel, read_text
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tables import TEXT, read_table
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
 
 ROW = {"text": "the cat sleeps", "source": "a", "target": "b", "id": 7}

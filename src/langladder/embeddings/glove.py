@@ -25,9 +25,10 @@ from scipy.sparse import csr_matrix
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.embeddings import glove_kernels as kernels
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 ROUNDS = 32  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors
 
@@ -127,7 +128,7 @@ class GloVe(EmbeddingMethod):
     family = "fitted to counts"
     Config = GloVeConfig
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Count, then train; reproducible with one thread.
 
         Raises:
@@ -154,4 +155,4 @@ class GloVe(EmbeddingMethod):
         vectors = parameters.words[:, 0] + parameters.contexts[:, 0]
         if config.vectors == "word":
             vectors = parameters.words[:, 0].copy()
-        return Fitted(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)
+        return Made(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)

@@ -26,11 +26,12 @@ from scipy.sparse import csr_matrix
 
 from langladder.corpora import taxonomy
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.synsets import Synsets
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
 
 MISSING = 20  # how many words without an entry are named, most frequent first
 
@@ -51,7 +52,7 @@ class LexiconVectors(EmbeddingMethod):
     def warm_up(self, corpus: WordCorpus) -> None:
         """Nothing is compiled."""
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Look the vocabulary up. Nothing is trained and nothing drawn.
 
         Raises:
@@ -70,7 +71,7 @@ class LexiconVectors(EmbeddingMethod):
         progress(f"lexicon {config.lexicon}: has {types:.1%} of the words, {tokens:.1%} of the running words")
         matrix = _rows(vocabulary.words, senses, above, gains)
         about = self.about(seed) | {"coverage": known}
-        return Fitted(WordVectors(vocabulary.words, matrix, vocabulary.counts, about))
+        return Made(WordVectors(vocabulary.words, matrix, vocabulary.counts, about))
 
 
 def open_lexicon(name: str, words: list[str]) -> Synsets:

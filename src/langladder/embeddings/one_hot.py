@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 
 class OneHotConfig(Config):
@@ -26,9 +27,9 @@ class OneHot(EmbeddingMethod):
     family = "without text"
     Config: ClassVar[type[Config]] = OneHotConfig
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:  # noqa: ARG002
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:  # noqa: ARG002
         """V unit vectors, each at right angles to all others. Nothing is trained and nothing drawn."""
         size = len(corpus.vocabulary)
         rows = np.arange(size, dtype=np.int32)
         identity = csr_matrix((np.ones(size, dtype=np.float32), rows, np.arange(size + 1, dtype=np.int32)))
-        return Fitted(WordVectors(corpus.vocabulary.words, identity, corpus.vocabulary.counts, self.about(seed)))
+        return Made(WordVectors(corpus.vocabulary.words, identity, corpus.vocabulary.counts, self.about(seed)))

@@ -10,9 +10,10 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.counts.weighting import pmi, ppmi
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.term_term import sparse_vectors
 from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 
 class PPMIConfig(Config):
@@ -41,6 +42,6 @@ class PPMI(EmbeddingMethod):
             return pmi(counts, smoothing=config.smoothing)
         return ppmi(counts, shift=config.shift, smoothing=config.smoothing)
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Count and weigh; nothing is drawn at random."""
         return sparse_vectors(self, corpus, seed, progress)

@@ -56,6 +56,7 @@ class SkipGram(nn.Module):
     """The two vector tables and the loss."""
 
     family = "prediction"
+    maker: ClassVar[str] = "langladder.tasks.word_vectors.make"
     Config: ClassVar[type[Config]] = SkipGramConfig
 
     def __init__(self, config: SkipGramConfig, vocab_size: int) -> None:

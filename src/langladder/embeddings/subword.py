@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.sparse import csr_matrix
 
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.sampling import keep_probabilities, noise_distribution
 from langladder.embeddings.subword_kernels import train_lines
@@ -28,6 +28,7 @@ from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.word2vec_kernels import alias_table
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
+from langladder.text.word_corpus import WordCorpus
 
 CHUNK = 10_000  # words that one thread takes at a time, and between two falls of the learning rate
 
@@ -97,7 +98,7 @@ class Subword(EmbeddingMethod):
     family = "prediction"
     Config: ClassVar[type[Config]] = SubwordConfig
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Train on the whole text `epochs` times."""
         config: SubwordConfig = self.config
         words, counts = corpus.vocabulary.words, corpus.vocabulary.counts
@@ -122,7 +123,7 @@ class Subword(EmbeddingMethod):
         ascending = np.argsort(parts.buckets)
         ngrams = np.ascontiguousarray(table[len(words) :][ascending])
         own = (words, matrix.astype(np.float32), counts, self.about(seed))
-        return Fitted(SubwordVectors(*own, cut, parts.buckets[ascending], ngrams), curve)
+        return Made(SubwordVectors(*own, cut, parts.buckets[ascending], ngrams), curve)
 
     def _epochs(
         self, stream: TokenStream, train: Callable[..., tuple[float, int]], rng: np.random.Generator, progress: Progress

@@ -16,12 +16,13 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.ppmi import PPMI, PPMIConfig
 from langladder.embeddings.term_document import TermDocument, TermDocumentConfig
 from langladder.embeddings.term_term import TermTerm, TermTermConfig
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 SOURCES: dict[str, type[TermTerm] | type[TermDocument] | type[PPMI]] = {
     "term_term": TermTerm,
@@ -56,7 +57,7 @@ class SVD(EmbeddingMethod):
     family = "counts"
     Config = SVDConfig
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Count, weigh, decompose; the seed draws the first random columns.
 
         Raises:
@@ -76,7 +77,7 @@ class SVD(EmbeddingMethod):
         found = {"singular_values": [round(float(s), 6) for s in S], "kept": [round(float(share), 6) for share in kept]}
         vocabulary = corpus.vocabulary
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        return Fitted(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | found))
+        return Made(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | found))
 
 
 def truncated_svd(

@@ -10,9 +10,10 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.cooccurrence import count_term_document
 from langladder.counts.weighting import tfidf
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.term_term import sparse_vectors
 from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 
 class TermDocumentConfig(Config):
@@ -40,6 +41,6 @@ class TermDocument(EmbeddingMethod):
             return counts
         return tfidf(counts, sublinear=config.sublinear, unit_documents=config.unit_documents)
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Count; nothing is drawn at random."""
         return sparse_vectors(self, corpus, seed, progress)

@@ -12,8 +12,9 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 
 class TermTermConfig(Config):
@@ -39,15 +40,15 @@ class TermTerm(EmbeddingMethod):
             counts.data = np.log1p(counts.data)
         return counts
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Count; nothing is drawn at random."""
         return sparse_vectors(self, corpus, seed, progress)
 
 
-def sparse_vectors(method: Any, corpus: WordCorpus, seed: int, progress: Progress) -> Fitted:
+def sparse_vectors(method: Any, corpus: WordCorpus, seed: int, progress: Progress) -> Made:
     """The rows of a method's matrix as word vectors."""
     matrix = method.matrix(corpus).astype(np.float32)
     progress(f"{matrix.shape[0]:,} words × {matrix.shape[1]:,}: {matrix.nnz:,} entries")
     vocabulary = corpus.vocabulary
     vectors = WordVectors(vocabulary.words, matrix, vocabulary.counts, method.about(seed))
-    return Fitted(vectors)
+    return Made(vectors)

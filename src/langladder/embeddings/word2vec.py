@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Fitted, Progress, WordCorpus
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.sampling import keep_probabilities
 from langladder.embeddings.word2vec_kernels import thin_out
 from langladder.embeddings.word2vec_outputs import OUTPUTS, Chunk, Output
@@ -30,6 +30,7 @@ from langladder.embeddings.word2vec_settings import Word2VecSettings
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
+from langladder.text.word_corpus import WordCorpus
 
 CHUNK = 16384  # words of text that a thread takes at a time
 POINTS = 50  # of the learning curve
@@ -57,8 +58,8 @@ class Word2Vec(EmbeddingMethod):
     family = "prediction"
     Config: ClassVar[type[Config]] = Word2VecConfig
 
-    def fit(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Fitted:
-        """See `EmbeddingMethod.fit`. The corpus is read where it lies, chunk by chunk."""
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+        """See `EmbeddingMethod.make`. The corpus is read where it lies, chunk by chunk."""
         config: Word2VecConfig = self.config
         if len(corpus.vocabulary) < 2:
             raise InputError("word2vec needs a vocabulary of at least 2 words; there is 1")
@@ -80,7 +81,7 @@ class Word2Vec(EmbeddingMethod):
                 f"word2vec: training diverged; lower lr ({config.lr}) in the rung's file in conf/embedding"
             )
         vocabulary = corpus.vocabulary
-        return Fitted(WordVectors(vocabulary.words, matrix.copy(), vocabulary.counts, self.about(seed)), curve)
+        return Made(WordVectors(vocabulary.words, matrix.copy(), vocabulary.counts, self.about(seed)), curve)
 
 
 @dataclass

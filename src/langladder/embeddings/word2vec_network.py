@@ -36,6 +36,7 @@ class Word2VecNetworkConfig(Word2VecSettings):
 class Word2VecNetwork(nn.Module):
     """The two vector tables and the loss."""
 
+    maker: ClassVar[str] = "langladder.tasks.word_vectors.make"
     Config: ClassVar[type[Word2VecNetworkConfig]] = Word2VecNetworkConfig
 
     def __init__(self, config: Word2VecNetworkConfig, vocab_size: int) -> None:

@@ -20,10 +20,10 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 from langladder.data.batches import StepBatches, Update
 from langladder.errors import InputError
+from langladder.memory import keep_freed_memory, peak_bytes
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
 from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
-from langladder.tasks.memory import keep_freed_memory, peak_bytes
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
 

@@ -1,5 +1,6 @@
-"""Learning word vectors by gradient: the task that `fit` trains, and the way from a text to `WordVectors`."""
+"""Learning word vectors by gradient: the task that `fit` trains, and the `maker` of such rungs."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import torch
 from langladder.data.skipgram_pairs import SkipGramBatches, WindowBatches
 from langladder.data.word2vec_pairs import Word2VecBatches
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import Fitted, WordCorpus
+from langladder.embeddings.method import Made
 from langladder.embeddings.skipgram import SkipGram
 from langladder.embeddings.word2vec_network import Word2VecNetwork
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import fit
+from langladder.text.word_corpus import WordCorpus
 
 # Which batches each network takes.
 BATCHES: dict[Any, type[WindowBatches]] = {SkipGram: SkipGramBatches, Word2VecNetwork: Word2VecBatches}
@@ -40,40 +42,45 @@ class WordVectorTask(Task):
         raise NotImplementedError
 
 
-def train_word_vectors(
+def make(
     rung: type[SkipGram] | type[Word2VecNetwork],
-    config: Any,
+    settings: Any,
     corpus: WordCorpus,
     *,
     training: TrainingConfig,
     seed: int,
-    work: Path,
-    logger: Any = None,
-) -> tuple[Fitted, dict[str, float]]:
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+) -> Made:
     """Train a network's word vectors.
 
     Args:
-        rung: the network, built as `rung(config, vocab_size)`.
-        config: a `rung.Config`.
-        training: how to optimise. Its `max_steps` gives way to `config.epochs`, and a warm-up longer than a tenth of
+        rung: the network, built as `rung(settings, vocab_size)`.
+        settings: a `rung.Config`.
+        training: how to optimise. Its `max_steps` gives way to `settings.epochs`, and a warm-up longer than a tenth of
             the steps is shortened to that.
         seed: of the first vectors, the order of the lines, subsampling, windows and noise.
-        work: folder of the checkpoints; training goes on from there if it holds one of this very run.
-
-    Returns:
-        The vectors with their learning curve; what training cost (seconds, tokens_per_second, peak_memory_bytes).
+        checkpoints: their folder; training goes on from there if it holds one of this very run.
+        logger: makes the Lightning logger.
     """
     vocabulary = corpus.vocabulary
-    batches = BATCHES[rung](corpus.stream, vocabulary, config, seed=seed)
-    steps = -(-config.epochs * batches.steps_per_epoch // training.accumulate)
+    batches = BATCHES[rung](corpus.stream, vocabulary, settings, seed=seed)
+    steps = -(-settings.epochs * batches.steps_per_epoch // training.accumulate)
     training = training.model_copy(
         update={"max_steps": steps, "warmup_steps": min(training.warmup_steps, -(-steps // 10))}
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = rung(config, len(vocabulary))
-    result = fit(WordVectorTask(network, training), batches, training, seed=seed, work=work, logger=logger)
-    about = {"method": rung.__name__, "config": config.model_dump(mode="json"), "seed": seed}
+        network = rung(settings, len(vocabulary))
+    result = fit(
+        WordVectorTask(network, training),
+        batches,
+        training,
+        seed=seed,
+        work=checkpoints,
+        logger=logger() if logger else None,
+    )
+    about = {"method": rung.__name__, "config": settings.model_dump(mode="json"), "seed": seed}
     vectors = WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about)
     cost = {name: getattr(result, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
-    return Fitted(vectors, result.curve), cost
+    return Made(vectors, result.curve, cost)

@@ -1,0 +1,42 @@
+"""Making word vectors without a gradient: the `maker` of every `EmbeddingMethod`."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from langladder.embeddings.method import EmbeddingMethod, Made
+from langladder.memory import peak_bytes
+from langladder.progress import working
+from langladder.text.word_corpus import WordCorpus
+
+
+def make(
+    rung: type[EmbeddingMethod],
+    settings: Any,
+    corpus: WordCorpus,
+    *,
+    training: Any = None,  # noqa: ARG001 - nothing is trained by the common task
+    seed: int,
+    checkpoints: Path | None = None,  # noqa: ARG001 - what takes minutes needs none
+    logger: Callable[[], Any] | None = None,  # noqa: ARG001
+) -> Made:
+    """Make a rung's word vectors, kernels compiled before the clock starts.
+
+    Args:
+        settings: a `rung.Config`.
+
+    Raises:
+        InputError: the corpus cannot be used with these settings.
+    """
+    method = rung(settings)
+    with working("compiling"):
+        method.warm_up(corpus)
+    started = time.perf_counter()
+    with working("making vectors") as task:
+        made = method.make(corpus, seed=seed, progress=task.note)
+    seconds = time.perf_counter() - started
+    words = len(corpus.stream.ids) * getattr(settings, "epochs", 1)
+    cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": float(peak_bytes())}
+    return replace(made, cost=cost)
