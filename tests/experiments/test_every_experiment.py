@@ -4,14 +4,17 @@ import json
 import math
 import re
 import time
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from langladder.experiments.experiment import Data, Experiment
+from langladder.errors import InputError
+from langladder.experiments.experiment import Data, Experiment, Source
 from langladder.experiments.findings import Findings
 from langladder.reporting.claims import Claim, claim_views
 from langladder.schema import locate
@@ -19,6 +22,7 @@ from pipeline import ROOT
 from pipeline.support import choices, jobs, schemas
 
 NAMES = [(group, name) for group in schemas.EXPERIMENTS for name in choices.conf_names(group)]
+NOWHERE = Path("nowhere")
 DOCUMENT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
 
@@ -49,11 +53,33 @@ def first(name: str, found: dict[str, Findings], group: str, data: Data) -> Find
 
 def measure(group: str, name: str, data: Data) -> Findings:
     listed = job(group, name)
-    experiment: Experiment = locate(listed.target)(listed.settings)
+    experiment: Experiment[Any] = locate(listed.target)(listed.settings)
     told: list[str] = []
-    findings = experiment.run(data, seed=1, progress=told.append)
+    findings = experiment.run(declared(data, experiment.reads), seed=1, progress=told.append)
     assert told
     return findings
+
+
+def declared(data: Data, reads: tuple[Source, ...]) -> Data:
+    """The data of which all that `reads` does not name is nowhere."""
+    nowhere: dict[Source, dict[str, Any]] = {
+        "tokens/text": {"text": NOWHERE},
+        "tokens/parallel": {"parallel": NOWHERE},
+        "agreement": {"agreement": NOWHERE},
+        "models": {"models": dict.fromkeys(data.models, NOWHERE)},
+    }
+    return replace(data, **{k: v for source, lost in nowhere.items() if source not in reads for k, v in lost.items()})
+
+
+@every_experiment
+def test_it_reads_all_that_it_declares(group: str, name: str, data: Data) -> None:
+    """Any of it missing, it cannot run. (That it reads nothing else, every other run here shows.)"""
+    listed = job(group, name)
+    experiment: Experiment[Any] = locate(listed.target)(listed.settings)
+    for source in experiment.reads:
+        rest = tuple(other for other in experiment.reads if other != source)
+        with pytest.raises((InputError, OSError)):
+            experiment.run(declared(data, rest), seed=1, progress=lambda _: None)
 
 
 @every_experiment

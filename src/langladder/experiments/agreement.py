@@ -38,13 +38,11 @@ class AgreementConfig(ExperimentConfig):
     pairs: int = Field(default=200, ge=1)  # the first so many for each number of clauses
 
 
-class Agreement(Experiment):
+class Agreement(Experiment[AgreementConfig]):
     """Share of the pairs that are right, by the clauses between subject and verb; a line a trained model."""
 
     Config: ClassVar[type[schema.Config]] = AgreementConfig
-
-    def __init__(self, config: AgreementConfig) -> None:
-        self.config = config
+    reads = ("agreement", "models")
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - nothing is drawn
         """See `Experiment.run`."""

@@ -39,13 +39,11 @@ class AttentionByLengthConfig(TranslationConfig):
     a_length: int = Field(default=60, ge=1)  # test sentences of each range of lengths, at most
 
 
-class AttentionByLength(Experiment):
+class AttentionByLength(Experiment[AttentionByLengthConfig]):
     """BLEU by source length, a line a network."""
 
     Config: ClassVar[type[schema.Config]] = AttentionByLengthConfig
-
-    def __init__(self, config: AttentionByLengthConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -33,13 +33,11 @@ class BeamWidthConfig(TranslationConfig):
     alpha: float = Field(default=0.7, ge=0, le=2)  # of the length normalisation
 
 
-class BeamWidth(Experiment):
+class BeamWidth(Experiment[BeamWidthConfig]):
     """BLEU, search errors and time by beam width."""
 
     Config: ClassVar[type[schema.Config]] = BeamWidthConfig
-
-    def __init__(self, config: BeamWidthConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

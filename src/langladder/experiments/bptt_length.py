@@ -31,13 +31,11 @@ class BpttLengthConfig(TextConfig):
         return self
 
 
-class BpttLength(Experiment):
+class BpttLength(Experiment[BpttLengthConfig]):
     """Perplexity of an LSTM by the length that its gradient reaches back."""
 
     Config: ClassVar[type[schema.Config]] = BpttLengthConfig
-
-    def __init__(self, config: BpttLengthConfig) -> None:
-        self.config = config
+    reads = ("tokens/text",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -32,13 +32,11 @@ class ClippingConfig(TextConfig):
     seeds: int = Field(default=5, ge=1)
 
 
-class Clipping(Experiment):
+class Clipping(Experiment[ClippingConfig]):
     """Share of the runs that diverge, and the loss of the others, by threshold."""
 
     Config: ClassVar[type[schema.Config]] = ClippingConfig
-
-    def __init__(self, config: ClippingConfig) -> None:
-        self.config = config
+    reads = ("tokens/text",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -42,13 +42,11 @@ class ContextLengthConfig(ExperimentConfig):
     positions: int = Field(default=2000, ge=1)  # N
 
 
-class ContextLength(Experiment):
+class ContextLength(Experiment[ContextLengthConfig]):
     """Perplexity a token by context; a line a trained model."""
 
     Config: ClassVar[type[schema.Config]] = ContextLengthConfig
-
-    def __init__(self, config: ContextLengthConfig) -> None:
-        self.config = config
+    reads = ("tokens/text", "models")
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

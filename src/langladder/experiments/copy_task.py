@@ -79,13 +79,10 @@ class Looker(nn.Module):
         return logits
 
 
-class CopyTask(Experiment):
+class CopyTask(Experiment[CopyConfig]):
     """Share of the symbols said right, by delay; a line a network."""
 
     Config: ClassVar[type[schema.Config]] = CopyConfig
-
-    def __init__(self, config: CopyConfig) -> None:
-        self.config = config
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
         """See `Experiment.run`."""

@@ -24,13 +24,11 @@ class DataSizeConfig(TextConfig):
     order: int = Field(default=3, ge=2, le=6)  # of the n-gram
 
 
-class DataSize(Experiment):
+class DataSize(Experiment[DataSizeConfig]):
     """Perplexity by training tokens; a line a model."""
 
     Config: ClassVar[type[schema.Config]] = DataSizeConfig
-
-    def __init__(self, config: DataSizeConfig) -> None:
-        self.config = config
+    reads = ("tokens/text",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

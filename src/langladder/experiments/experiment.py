@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ from langladder.text.tokenizers import Tokenizer
 
 Progress = Callable[[str], None]
 Split = Literal["train", "validation", "test"]
+Source = Literal["tokens/text", "tokens/parallel", "agreement", "models"]
+"""What an experiment may read: a folder below data/, the file of `paths.agreement`, the trained language models."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,20 @@ class ExperimentConfig(schema.Config):
         return max(1, min(count, round(count * self.effort)))
 
 
-class Experiment(ABC):
-    """One claim, measured. Built as `cls(config)`."""
+C = TypeVar("C", bound=ExperimentConfig)
+
+
+class Experiment(ABC, Generic[C]):
+    """One claim, measured. Built as `cls(config)`.
+
+    `reads` says what of `Data` it opens, and it opens nothing else: only when that changes does it run again.
+    """
 
     Config: ClassVar[type[schema.Config]] = ExperimentConfig
+    reads: ClassVar[tuple[Source, ...]] = ()  # (): it makes its own data
+
+    def __init__(self, config: C) -> None:
+        self.config = config
 
     @abstractmethod
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:

@@ -32,13 +32,11 @@ class GPTAblationsConfig(TextConfig):
     seeds: int = Field(default=2, ge=1)
 
 
-class GPTAblations(Experiment):
+class GPTAblations(Experiment[GPTAblationsConfig]):
     """Perplexity of a small GPT with one part changed at a time, at the same number of steps."""
 
     Config: ClassVar[type[schema.Config]] = GPTAblationsConfig
-
-    def __init__(self, config: GPTAblationsConfig) -> None:
-        self.config = config
+    reads = ("tokens/text",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

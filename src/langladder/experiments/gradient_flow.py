@@ -35,13 +35,10 @@ class GradientFlowConfig(ExperimentConfig):
     seeds: int = Field(default=5, ge=1)  # networks a cell; their spread is the error bar
 
 
-class GradientFlow(Experiment):
+class GradientFlow(Experiment[GradientFlowConfig]):
     """Gradient norm by distance, a line a cell."""
 
     Config: ClassVar[type[schema.Config]] = GradientFlowConfig
-
-    def __init__(self, config: GradientFlowConfig) -> None:
-        self.config = config
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
         """See `Experiment.run`."""

@@ -34,13 +34,11 @@ class HeadsConfig(TranslationConfig):
         return self
 
 
-class Heads(Experiment):
+class Heads(Experiment[HeadsConfig]):
     """Perplexity and BLEU of a small Transformer by its number of heads."""
 
     Config: ClassVar[type[schema.Config]] = HeadsConfig
-
-    def __init__(self, config: HeadsConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -34,13 +34,11 @@ class Normalised(NamedTuple):
     ratio: float
 
 
-class LengthNormalisation(Experiment):
+class LengthNormalisation(Experiment[LengthNormalisationConfig]):
     """BLEU and length ratio by α."""
 
     Config: ClassVar[type[schema.Config]] = LengthNormalisationConfig
-
-    def __init__(self, config: LengthNormalisationConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -55,13 +55,11 @@ class NormByDepthConfig(TranslationConfig):
     seeds: int = Field(default=2, ge=1)
 
 
-class NormByDepth(Experiment):
+class NormByDepth(Experiment[NormByDepthConfig]):
     """Loss after the same steps, by depth."""
 
     Config: ClassVar[type[schema.Config]] = NormByDepthConfig
-
-    def __init__(self, config: NormByDepthConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -57,13 +57,10 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-class OutputLayers(Experiment):
+class OutputLayers(Experiment[OutputLayersConfig]):
     """Loss above the floor, and time, by vocabulary; a line a layer."""
 
     Config: ClassVar[type[schema.Config]] = OutputLayersConfig
-
-    def __init__(self, config: OutputLayersConfig) -> None:
-        self.config = config
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own text
         """See `Experiment.run`."""

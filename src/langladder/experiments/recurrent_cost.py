@@ -36,13 +36,10 @@ class RecurrentCostConfig(ExperimentConfig):
     passes: int = Field(default=20, ge=1)  # forward and backward; the median counts
 
 
-class RecurrentCost(Experiment):
+class RecurrentCost(Experiment[RecurrentCostConfig]):
     """Parameters and time a token by width, as multiples of the RNN's."""
 
     Config: ClassVar[type[schema.Config]] = RecurrentCostConfig
-
-    def __init__(self, config: RecurrentCostConfig) -> None:
-        self.config = config
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
         """See `Experiment.run`."""

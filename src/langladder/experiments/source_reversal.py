@@ -44,13 +44,11 @@ class Measured(NamedTuple):
     by_position: list[float]
 
 
-class SourceReversal(Experiment):
+class SourceReversal(Experiment[SourceReversalConfig]):
     """The same network, reading the source forwards or backwards."""
 
     Config: ClassVar[type[schema.Config]] = SourceReversalConfig
-
-    def __init__(self, config: SourceReversalConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

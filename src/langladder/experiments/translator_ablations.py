@@ -28,13 +28,11 @@ class TranslatorAblationsConfig(TranslationConfig):
     seeds: int = Field(default=2, ge=1)
 
 
-class TranslatorAblations(Experiment):
+class TranslatorAblations(Experiment[TranslatorAblationsConfig]):
     """Loss and BLEU of a small Transformer with one part taken out at a time, after the same steps."""
 
     Config: ClassVar[type[schema.Config]] = TranslatorAblationsConfig
-
-    def __init__(self, config: TranslatorAblationsConfig) -> None:
-        self.config = config
+    reads = ("tokens/parallel",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

@@ -39,13 +39,11 @@ class UnitsConfig(TextConfig):
     networks: list[Network] = Field(default=["lstm", "gpt"])
 
 
-class Units(Experiment):
+class Units(Experiment[UnitsConfig]):
     """Bits a byte by unit; a line a model."""
 
     Config: ClassVar[type[schema.Config]] = UnitsConfig
-
-    def __init__(self, config: UnitsConfig) -> None:
-        self.config = config
+    reads = ("tokens/text",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""

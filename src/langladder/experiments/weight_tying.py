@@ -24,13 +24,11 @@ class WeightTyingConfig(TextConfig):
     seeds: int = Field(default=2, ge=1)
 
 
-class WeightTying(Experiment):
+class WeightTying(Experiment[WeightTyingConfig]):
     """Parameters and perplexity with and without tied weights."""
 
     Config: ClassVar[type[schema.Config]] = WeightTyingConfig
-
-    def __init__(self, config: WeightTyingConfig) -> None:
-        self.config = config
+    reads = ("tokens/text",)
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""
