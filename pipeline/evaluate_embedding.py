@@ -46,7 +46,7 @@ def main(job: Any, out: Path) -> None:
     with work("embedding", "evaluate_embedding", job, inputs) as open_work:
         page = page_of(read_vectors(model), job)
         figures = figures_of(page)
-        names = {"name": name, "title": job.embedding.title, "family": locate(job.embedding.target).family}
+        names = {"name": name, "title": job.embedding.title, "family": locate(job.embedding.target).approach}
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)
         write_json(out / "metrics" / "embedding" / f"{name}.json", figures)
         open_work.run.test_scores(model, figures)

@@ -49,8 +49,9 @@ def main(job: Any, out: Path) -> None:
             prompts = draw_prompts(TokenStream.open(TOKENS / "test.arrow"), tokenizer, prompts)
         begun = tracked(prompts, "sampling", unit="prompts")
         samples = [{"prompt": prompt, "text": complete(model, tokenizer, prompt, sampling)} for prompt in begun]
-        page = {"name": name, "title": job.lm.title, "family": model.family, "parameters": model.number_of_parameters()}
-        page |= {"scores": scores, "samples": samples, "vectors": word_vectors(model, folder, job)}
+        page = {"name": name, "title": job.lm.title, "family": model.approach}
+        page |= {"parameters": model.number_of_parameters(), "scores": scores, "samples": samples}
+        page["vectors"] = word_vectors(model, folder, job)
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})
         figures = from_plain(scores)

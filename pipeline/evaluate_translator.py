@@ -43,7 +43,7 @@ def main(job: Any, out: Path) -> None:
         some = spread(sentences, chosen.search_error_sentences)
         widths = by_width(model, some, tokenizers[1], beam, chosen.search_error_widths, bleu)
         page["search_errors"]["by_width"] = [result.as_dict() for result in widths]
-        names = {"name": name, "title": job.translator.title, "family": model.family}
+        names = {"name": name, "title": job.translator.title, "family": model.approach}
         names |= {"parameters": model.number_of_parameters()}
         write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", names | page)
         figures = {key: page["scores"][key] for key in SHOWN}

@@ -65,7 +65,7 @@ def test_a_stage_is_a_module(stage: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["embedding", "lm", "translator"])
-def test_every_rung_belongs_to_a_family(group: str) -> None:
+def test_every_rung_has_an_approach(group: str) -> None:
     for file in sorted((ROOT / "conf" / group).glob("*.yaml")):
         target = yaml.safe_load(file.read_text(encoding="utf-8"))["_target_"]
-        assert locate(target).family, f"{target} (of {file.name}) says no family, under which the report shows it"
+        assert locate(target).approach, f"{target} (of {file.name}) says no approach, under which the report shows it"

@@ -125,7 +125,7 @@ def cost(parameters: Parameters, pairs: Pairs) -> float:
 class GloVe(EmbeddingMethod):
     """Dense vectors (V, D)."""
 
-    family = "fitted to counts"
+    approach = "fitted to counts"
     Config = GloVeConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:

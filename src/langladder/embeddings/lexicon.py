@@ -46,7 +46,7 @@ class LexiconConfig(Config):
 class LexiconVectors(EmbeddingMethod):
     """Sparse rows, one column a synonym set in use."""
 
-    family = "without text"
+    approach = "without text"
     Config: ClassVar[type[Config]] = LexiconConfig
 
     def warm_up(self, corpus: WordCorpus) -> None:

@@ -24,7 +24,7 @@ class OneHotConfig(Config):
 class OneHot(EmbeddingMethod):
     """The identity matrix, (V, V)."""
 
-    family = "without text"
+    approach = "without text"
     Config: ClassVar[type[Config]] = OneHotConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:  # noqa: ARG002

@@ -29,7 +29,7 @@ class PPMIConfig(Config):
 class PPMI(EmbeddingMethod):
     """Rows of the PPMI matrix, (V, V) sparse."""
 
-    family = "counts"
+    approach = "counts"
     Config = PPMIConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:

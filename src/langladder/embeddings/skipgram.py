@@ -55,8 +55,12 @@ class SkipGramConfig(Config):
 class SkipGram(nn.Module):
     """The two vector tables and the loss."""
 
+<<<<<<< Updated upstream
     family = "prediction"
     maker: ClassVar[str] = "langladder.tasks.word_vectors.make"
+=======
+    approach = "prediction"
+>>>>>>> Stashed changes
     Config: ClassVar[type[Config]] = SkipGramConfig
 
     def __init__(self, config: SkipGramConfig, vocab_size: int) -> None:

@@ -95,7 +95,7 @@ class Parts:
 class Subword(EmbeddingMethod):
     """The training loop around the kernel."""
 
-    family = "prediction"
+    approach = "prediction"
     Config: ClassVar[type[Config]] = SubwordConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:

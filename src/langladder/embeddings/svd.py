@@ -54,7 +54,7 @@ class SVDConfig(Config):
 class SVD(EmbeddingMethod):
     """Dense vectors (V, dim) by truncated SVD."""
 
-    family = "counts"
+    approach = "counts"
     Config = SVDConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:

@@ -29,7 +29,7 @@ class TermDocumentConfig(Config):
 class TermDocument(EmbeddingMethod):
     """Rows of the term–document matrix, (V, D) sparse."""
 
-    family = "counts"
+    approach = "counts"
     Config = TermDocumentConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:

@@ -28,7 +28,7 @@ class TermTermConfig(Config):
 class TermTerm(EmbeddingMethod):
     """Rows of the term–term matrix, (V, V) sparse."""
 
-    family = "counts"
+    approach = "counts"
     Config = TermTermConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:

@@ -55,7 +55,7 @@ class Word2VecConfig(Word2VecSettings):
 class Word2Vec(EmbeddingMethod):
     """Skip-gram or CBOW; see the module."""
 
-    family = "prediction"
+    approach = "prediction"
     Config: ClassVar[type[Config]] = Word2VecConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:

@@ -39,7 +39,7 @@ from langladder.text.specials import PAD
 class AttentionSeq2Seq(Translator):
     """Bidirectional GRU encoder, additive attention, GRU decoder."""
 
-    family = "recurrent with attention"
+    approach = "recurrent with attention"
 
     class Config(schema.Config):
         """Sizes and regularisation."""

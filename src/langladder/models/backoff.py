@@ -35,7 +35,7 @@ DTYPES = {
 class BackoffLanguageModel(CountedLanguageModel):
     """Base of n-gram models: subclasses write `fit`, which ends in `set_arrays`."""
 
-    family = "n-grams"
+    approach = "n-grams"
     _read_arrays = staticmethod(artefacts.map_arrays)
 
     def __init__(self, config: Config, vocab_size: int) -> None:

@@ -27,7 +27,7 @@ WARM_UP_TOKENS = 1000
 class LanguageModel(ABC):
     """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
 
-    family: ClassVar[str] = ""  # rungs of one family stand together in the report
+    approach: ClassVar[str] = ""  # rungs of one approach stand together in the report
     Config: ClassVar[type[schema.Config]] = schema.Config
     config: schema.Config
     vocab_size: int

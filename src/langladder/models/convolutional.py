@@ -63,7 +63,7 @@ class GatedBlock(nn.Module):
 class ConvolutionalLM(NeuralLanguageModel):
     """Embedding → gated convolutions → softmax, or another output layer."""
 
-    family = "convolutional"
+    approach = "convolutional"
     Config: ClassVar[type[schema.Config]] = ConvolutionalConfig
     config: ConvolutionalConfig
 

@@ -113,7 +113,7 @@ class DecoderBlock(nn.Module):
 class ConvolutionalSeq2Seq(Translator):
     """Gated convolutions on both sides, attention in every decoder block."""
 
-    family = "convolutional"
+    approach = "convolutional"
     Config: ClassVar[type[schema.Config]] = ConvolutionalConfig
     config: ConvolutionalConfig
 

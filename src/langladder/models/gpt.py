@@ -110,7 +110,7 @@ class Block(nn.Module):
 class GPT(NeuralLanguageModel):
     """Token and position embeddings → N blocks → layer norm (pre-norm only) → softmax, or another output layer."""
 
-    family = "Transformer"
+    approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = GPTConfig
     context: int
     position: torch.Tensor | None

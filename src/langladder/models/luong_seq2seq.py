@@ -66,7 +66,7 @@ class LuongConfig(schema.Config):
 class LuongSeq2Seq(Translator):
     """Recurrent encoder, recurrent decoder, attention on top."""
 
-    family = "recurrent with attention"
+    approach = "recurrent with attention"
     Config: ClassVar[type[schema.Config]] = LuongConfig
     config: LuongConfig
 

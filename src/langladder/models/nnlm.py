@@ -52,7 +52,7 @@ class NNLMConfig(OutputConfig):
 class NNLM(NeuralLanguageModel):
     """Window of embeddings → tanh → output layer."""
 
-    family = "feed-forward"
+    approach = "feed-forward"
     Config: ClassVar[type[schema.Config]] = NNLMConfig
     config: NNLMConfig
 

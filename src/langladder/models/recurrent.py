@@ -66,7 +66,7 @@ class RecurrentConfig(OutputConfig):
 class RecurrentLM(NeuralLanguageModel):
     """Embedding → recurrent layers → softmax, or another output layer."""
 
-    family = "recurrent"
+    approach = "recurrent"
     Config: ClassVar[type[schema.Config]] = RecurrentConfig
 
     def __init__(self, config: RecurrentConfig, vocab_size: int) -> None:

@@ -71,7 +71,7 @@ class Seq2SeqConfig(schema.Config):
 class Seq2Seq(Translator):
     """Recurrent encoder → one state → recurrent decoder."""
 
-    family = "recurrent"
+    approach = "recurrent"
     Config: ClassVar[type[schema.Config]] = Seq2SeqConfig
     config: Seq2SeqConfig
 

@@ -80,7 +80,7 @@ class TransformerConfig(schema.Config):
 class Transformer(Translator):
     """Encoder and decoder of N layers each."""
 
-    family = "Transformer"
+    approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = TransformerConfig
     config: TransformerConfig
 

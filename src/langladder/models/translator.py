@@ -44,7 +44,7 @@ class State:
 class Translator(nn.Module, ABC):
     """Everything that translates. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
 
-    family: ClassVar[str] = ""  # rungs of one family stand together in the report
+    approach: ClassVar[str] = ""  # rungs of one approach stand together in the report
     Config: ClassVar[type[schema.Config]] = schema.Config
     head: SoftmaxOutput
 
