@@ -41,19 +41,12 @@ class EmbeddingMethod(ABC):
 
     Attributes:
         Config: schema of the rung's `model` part.
-<<<<<<< Updated upstream
-        family: rungs of one family stand together in the report.
+        approach: rungs of one approach stand together in the report.
         maker: the function that makes the vectors of such a rung.
     """
 
-    family: ClassVar[str] = ""
-    maker: ClassVar[str] = "langladder.embeddings.making.make"
-=======
-        approach: rungs of one approach stand together in the report.
-    """
-
     approach: ClassVar[str] = ""
->>>>>>> Stashed changes
+    maker: ClassVar[str] = "langladder.embeddings.making.make"
     Config: ClassVar[type[Config]]
 
     def __init__(self, config: Any) -> None:

@@ -55,12 +55,8 @@ class SkipGramConfig(Config):
 class SkipGram(nn.Module):
     """The two vector tables and the loss."""
 
-<<<<<<< Updated upstream
-    family = "prediction"
-    maker: ClassVar[str] = "langladder.tasks.word_vectors.make"
-=======
     approach = "prediction"
->>>>>>> Stashed changes
+    maker: ClassVar[str] = "langladder.tasks.word_vectors.make"
     Config: ClassVar[type[Config]] = SkipGramConfig
 
     def __init__(self, config: SkipGramConfig, vocab_size: int) -> None:
