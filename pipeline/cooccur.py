@@ -5,7 +5,8 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
-from langladder.counts.cooccurrence import count_cooccurrence, count_term_document, save_counts
+from langladder.counts.cooccurrence import count_cooccurrence, count_term_document
+from langladder.counts.sparse_files import write_sparse
 from langladder.text.word_corpus import WordCorpus
 from pipeline.support.stage import stage
 
@@ -18,8 +19,8 @@ def main(job: Any, out: Path) -> None:
     term_document = count_term_document(ids, bounds, size)
     folder = out / "data" / "cooccurrence"
     with atomic_folder(folder, STAGE) as temporary:
-        save_counts(temporary / "term_term.safetensors", term_term)
-        save_counts(temporary / "term_document.safetensors", term_document)
+        write_sparse(temporary / "term_term.safetensors", term_term)
+        write_sparse(temporary / "term_document.safetensors", term_document)
     figures = {
         "words": size,
         "documents": len(bounds) - 1,

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors
+from langladder.embeddings.saved import load_vectors
 from langladder.evaluation.word_vectors import evaluate_word_vectors
 from langladder.reporting.numbers import share
 from langladder.schema import locate
@@ -44,7 +44,7 @@ def main(job: Any, out: Path) -> None:
     model = Path("models/embedding") / name
     inputs = {"model": model} | {key: Path(value) for key, value in job.paths.model_dump().items()}
     with work("embedding", "evaluate_embedding", job, inputs) as open_work:
-        page = page_of(read_vectors(model), job)
+        page = page_of(load_vectors(model), job)
         figures = figures_of(page)
         names = {"name": name, "title": job.embedding.title, "family": locate(job.embedding.target).approach}
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)

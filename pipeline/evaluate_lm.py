@@ -6,8 +6,8 @@ from typing import Any
 from langladder.artefacts import read_json, write_json
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
-from langladder.embeddings.from_models import input_embedding
 from langladder.evaluation.perplexity import score
+from langladder.export.input_embedding import input_embedding
 from langladder.infinity import from_plain, show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel

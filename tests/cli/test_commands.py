@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 
 from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors, write_vectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.export.vector_files import read_vectors, write_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import write_vectors
+from langladder.export.vector_files import write_vectors
 
 
 def start(*arguments: object, python: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":

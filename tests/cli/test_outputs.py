@@ -18,7 +18,7 @@ from faults import device, largest_file
 from langladder.artefacts import write_json
 from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors
+from langladder.export.vector_files import read_vectors
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.gpt import GPT
 from langladder.models.kneser_ney import KneserNey

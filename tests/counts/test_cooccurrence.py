@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 
 from langladder.artefacts import write_arrays
 from langladder.counts import cooccurrence
-from langladder.counts.cooccurrence import (
-    CooccurrenceConfig,
-    count_cooccurrence,
-    count_term_document,
-    load_counts,
-    save_counts,
-)
+from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence, count_term_document
+from langladder.counts.sparse_files import read_sparse, write_sparse
 from langladder.errors import InputError
 
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]
@@ -128,9 +123,9 @@ def test_sides_are_each_others_transpose(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_roundtrip_and_same_bytes(tmp_path: Path, dtype: type[np.signedinteger]) -> None:
     ids, offsets = encode(LINES)
     counts = count_cooccurrence(ids.astype(dtype), offsets, 8)
-    save_counts(tmp_path / "one.safetensors", counts)
-    save_counts(tmp_path / "two.safetensors", count_cooccurrence(ids, offsets, 8))
-    assert (load_counts(tmp_path / "one.safetensors") != counts).nnz == 0
+    write_sparse(tmp_path / "one.safetensors", counts)
+    write_sparse(tmp_path / "two.safetensors", count_cooccurrence(ids, offsets, 8))
+    assert (read_sparse(tmp_path / "one.safetensors") != counts).nnz == 0
     assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
 
 
@@ -141,7 +136,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         CooccurrenceConfig(window=0)
     write_arrays(tmp_path / "other.safetensors", {"vectors": np.zeros(3)})
     with pytest.raises(InputError, match="not a sparse matrix"):
-        load_counts(tmp_path / "other.safetensors")
+        read_sparse(tmp_path / "other.safetensors")
 
 
 @pytest.mark.parametrize("sides", ["symmetric", "left", "right"])

@@ -9,6 +9,7 @@ import torch
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
+from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.subword import Parts, Subword, SubwordConfig, chunks
 from langladder.embeddings.subword_kernels import train_lines
 from langladder.embeddings.subword_vectors import SubwordVectors
@@ -158,7 +159,7 @@ def test_known_words_are_asked_as_ever(world: SubwordVectors) -> None:
 
 def test_save_load_roundtrip_with_unseen_words(world: SubwordVectors, tmp_path: Path) -> None:
     world.save(tmp_path / "a")
-    loaded = WordVectors.load(tmp_path / "a")
+    loaded = load_vectors(tmp_path / "a")
     assert isinstance(loaded, SubwordVectors) and loaded.cut == world.cut and loaded.about == world.about
     for word in ("walk", "whispering", "unwalked"):
         np.testing.assert_array_equal(loaded[word], world[word])
@@ -173,11 +174,11 @@ def test_damaged_files_are_refused(world: SubwordVectors, tmp_path: Path) -> Non
     described = (tmp_path / "a" / "words.json").read_text(encoding="utf-8")
     (tmp_path / "a" / "words.json").write_text(described.replace('"kind": "subword"', '"kind": "contextual"'))
     with pytest.raises(InputError, match="contextual"):
-        WordVectors.load(tmp_path / "a")
+        load_vectors(tmp_path / "a")
     (tmp_path / "a" / "words.json").write_text(described)
     (tmp_path / "a" / "ngrams.safetensors").unlink()
     with pytest.raises(InputError, match=r"ngrams\.safetensors"):
-        WordVectors.load(tmp_path / "a")
+        load_vectors(tmp_path / "a")
 
 
 @pytest.mark.parametrize("changes", [{}, {"architecture": "cbow"}, {"vectors": "sum"}])

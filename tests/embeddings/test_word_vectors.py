@@ -1,15 +1,14 @@
 """WordVectors: similarity, neighbours and analogies against plain arithmetic; files, ours and word2vec's."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
-from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
+from langladder.embeddings.saved import load_vectors
 from langladder.errors import InputError
 
 
@@ -107,7 +106,7 @@ def test_nearest_parity_with_gensim() -> None:
 def test_save_load_roundtrip(tmp_path: Path) -> None:
     vectors = random_vectors()
     vectors.save(tmp_path / "a")
-    loaded = WordVectors.load(tmp_path / "a")
+    loaded = load_vectors(tmp_path / "a")
     assert loaded.words == vectors.words and loaded.about == {"dim": 8}
     assert np.array_equal(loaded.matrix, vectors.matrix)
     assert loaded.counts is not None and vectors.counts is not None and np.array_equal(loaded.counts, vectors.counts)
@@ -116,63 +115,10 @@ def test_save_load_roundtrip(tmp_path: Path) -> None:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-@pytest.mark.parametrize("binary", [False, True])
-def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool) -> None:
-    vectors = random_vectors()
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    vectors.write_word2vec(ours, binary=binary)
-    peer = KeyedVectors.load_word2vec_format(str(ours), binary=binary)
-    assert list(peer.index_to_key) == vectors.words
-    assert np.array_equal(peer.vectors, vectors.matrix)
-
-    peer.save_word2vec_format(str(theirs), binary=binary)
-    for path in (ours, theirs):
-        for told in (binary, None):
-            again = WordVectors.read_word2vec(path, binary=told)
-            assert again.words == vectors.words and np.array_equal(again.matrix, vectors.matrix)
-
-
-@pytest.mark.real
-def test_reads_a_gzipped_binary_made_elsewhere(tmp_path: Path) -> None:
-    reference = real("ref-gensim/euclidean_vectors.bin.gz")
-    vectors = WordVectors.read_word2vec(reference)
-    plain = tmp_path / "vectors.bin"
-    plain.write_bytes(gzip.decompress(reference.read_bytes()))
-    peer = KeyedVectors.load_word2vec_format(str(plain), binary=True)
-    assert vectors.words == list(peer.index_to_key) and np.array_equal(vectors.matrix, peer.vectors)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not a word2vec header"),
-        (b"hello world\n", "not a word2vec header"),
-        (b"0 3\n", "at least 1"),
-        (b"2 3\na 1 2 3\nb 1 2\n", ":3: 2 numbers"),
-        (b"2 3\na 1 2 3\nb 1 2 x\n", ":3: could not convert"),
-        (b"2 3\na 1 2 3\n", ":3: 0 numbers"),
-        (b"1 3\na 1 2 3\nb 1 2 3\n", ":3: more entries"),
-        (b"2 3\na 1 2 3\na 1 2 4\n", "'a' occurs twice"),
-        (b"2 2\na \x00\x00\x80?\x00\x00\x80?\nb \x00", "ends inside the vector"),
-    ],
-)
-def test_malformed_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "vectors"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        WordVectors.read_word2vec(path)
-
-
 def test_bad_use_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean queen"):
         royal().nearest("quen")
     with pytest.raises(InputError, match="no such file"):
-        WordVectors.read_word2vec(tmp_path / "missing.txt")
-    with pytest.raises(InputError, match="no such file"):
-        WordVectors.load(tmp_path)
-    spaced = WordVectors(["New York"], np.ones((1, 2), dtype=np.float32))
-    with pytest.raises(InputError, match="New York"):
-        spaced.write_word2vec(tmp_path / "out.txt")
-    assert list(tmp_path.iterdir()) == []
+        load_vectors(tmp_path)
     with pytest.raises(InputError, match="2 words"):
         WordVectors(["a", "b"], np.ones((1, 2), dtype=np.float32))

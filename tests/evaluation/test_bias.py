@@ -11,6 +11,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace
 from langladder.embeddings.word_lists import BiasLists
 from langladder.evaluation.bias import analogies, audit, debias_and_audit, explained
+from langladder.export.vector_files import read_vectors
 
 LISTS = BiasLists(
     definitional=[["woman", "man"], ["she", "he"]],
@@ -80,7 +81,7 @@ def test_debiasing_takes_the_bias_away(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_male_and_female_terms_are_equally_near_to_science_and_arts_afterwards() -> None:
-    vectors = WordVectors.read_word2vec(real("weat-wefe/weat_w2v____old.txt.gz"))
+    vectors = read_vectors(real("weat-wefe/weat_w2v____old.txt.gz"))
     lists = BiasLists.read(real("debiaswe"))
     _, found = debias_and_audit(vectors, lists, weat=real("weat-wefe/WEAT.json"))
     before, after = (

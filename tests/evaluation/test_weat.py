@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.weat import evaluate_weat, read_weat, weat
+from langladder.export.vector_files import read_vectors
 
 PUBLISHED = {"1": 1.54, "2": 1.63, "6": 1.89, "7": 0.97, "8": 1.24, "9": 1.30}
 TEXT = """\
@@ -73,7 +74,7 @@ def test_what_cannot_be_told_is_null() -> None:
 @pytest.mark.real
 def test_published_effect_sizes_golden() -> None:
     folder = real("weat-wefe")
-    vectors = WordVectors.read_word2vec(folder / "weat_w2v____old.txt.gz")
+    vectors = read_vectors(folder / "weat_w2v____old.txt.gz")
     tests = {entry["name"].split()[0]: entry for entry in evaluate_weat(vectors, folder / "WEAT.json")["tests"]}
     assert len(tests) == 10
     found = {number: round(tests[number]["effect_size"], 2) for number in PUBLISHED}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors
+from langladder.export.vector_files import read_vectors
 from langladder.models.arpa import read_arpa, write_arpa
 from langladder.models.base import LanguageModel
 from langladder.models.ctc import CTCRecognizer

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors
-from langladder.embeddings.from_models import input_embedding
 from langladder.errors import InputError
+from langladder.export.input_embedding import input_embedding
+from langladder.export.vector_files import read_vectors
 from langladder.models.gpt import GPT
 from langladder.models.initial_vectors import InputVectors, initial_table, start_from_vectors
 from langladder.models.kneser_ney import KneserNey

@@ -33,7 +33,7 @@ def analogy(vectors: str, asked: tuple[str, ...], count: int, method: str, restr
     """
     if len(asked) not in (1, 3):
         raise click.UsageError(f"{len(asked)} words: an analogy asks three, A B C (or give one file of questions)")
-    from langladder.embeddings.files import read_vectors
+    from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)
     if len(asked) == 1:

@@ -11,7 +11,7 @@ from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json, print_table, vectors_argument
 
 if TYPE_CHECKING:
-    from langladder.embeddings.files import Format
+    from langladder.export.vector_files import Format
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHOWN = 5  # professions from either end
@@ -49,8 +49,8 @@ def weat(vectors: str, tests: Path, as_json: bool) -> None:
     Example:
       langladder bias weat vectors.bin WEAT.json
     """
-    from langladder.embeddings.files import read_vectors
     from langladder.evaluation.weat import evaluate_weat
+    from langladder.export.vector_files import read_vectors
 
     found = evaluate_weat(read_vectors(vectors), tests)
     if as_json:
@@ -106,7 +106,7 @@ def debias(
     Example:
       langladder bias debias vectors.bin debiaswe neutral.bin
     """
-    from langladder.embeddings.files import format_of, write_vectors
+    from langladder.export.vector_files import format_of, write_vectors
 
     chosen = format or format_of(out)
     place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
@@ -120,9 +120,9 @@ def debias(
 
 
 def _debias(vectors: str, lists: Path, weat: Path | None, components: int) -> tuple[Any, dict[str, Any]]:
-    from langladder.embeddings.files import read_vectors
     from langladder.embeddings.word_lists import BiasLists
     from langladder.evaluation.bias import debias_and_audit
+    from langladder.export.vector_files import read_vectors
 
     return debias_and_audit(read_vectors(vectors), BiasLists.read(lists), weat=weat, components=components)
 

@@ -12,7 +12,7 @@ from langladder.errors import InputError
 if TYPE_CHECKING:
     from langladder.atomic import Owner
     from langladder.embeddings.base import WordVectors
-    from langladder.embeddings.files import Format
+    from langladder.export.vector_files import Format
 
 FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
 
@@ -48,7 +48,7 @@ def convert(
       langladder convert models/embedding/skipgram skipgram.bin
       langladder convert models/lm/lstm lstm.vec.gz --vocabulary data/words/vocabulary.json
     """
-    from langladder.embeddings.files import format_of, read_vectors, write_vectors
+    from langladder.export.vector_files import format_of, read_vectors, write_vectors
 
     chosen = format or format_of(out)
     place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen), answers=as_json)
@@ -67,7 +67,7 @@ def convert(
 def folder_of(format: "Format") -> "Owner | None":
     """The sort of folder that a format is; None for one that is a file."""
     from langladder.embeddings.base import VECTORS
-    from langladder.embeddings.projector import PROJECTOR
+    from langladder.export.projector import PROJECTOR
 
     return {"safetensors": VECTORS, "projector": PROJECTOR}.get(format)
 
@@ -82,7 +82,7 @@ def _first(vectors: "WordVectors", top: int) -> "WordVectors":
 def _from_model(folder: Path, vocabulary: Path) -> "WordVectors":
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder}: not a language model; --vocabulary goes with one (a folder with config.json)")
-    from langladder.embeddings.from_models import input_embedding
+    from langladder.export.input_embedding import input_embedding
     from langladder.text.vocabulary import Vocabulary
 
     return input_embedding(folder, Vocabulary.load(vocabulary))

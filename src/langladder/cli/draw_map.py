@@ -57,8 +57,8 @@ def draw_map(
         wanted = "a map is written as .svg or .html, and its name stands between VECTORS and the words"
         raise InputError(f"{out}: {wanted}")
     place = claim(out, overwrite, [vectors, file])
-    from langladder.embeddings.files import read_vectors
     from langladder.evaluation.flat_map import flat_map
+    from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)
     groups = dict.fromkeys(words, "") | ({} if file is None else _read_groups(file))

@@ -29,7 +29,7 @@ def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measu
     Example:
       langladder neighbours models/embedding/skipgram king Paris -k 5
     """
-    from langladder.embeddings.files import read_vectors
+    from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)
     found = {word: nearest(known, word, count, measure) for word in words}

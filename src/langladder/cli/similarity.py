@@ -38,7 +38,7 @@ def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json
     """
     if len(asked) not in (1, 2):
         raise click.UsageError(f"{len(asked)} words: name two, or one file of pairs")
-    from langladder.embeddings.files import read_vectors
+    from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)
     if len(asked) == 2:

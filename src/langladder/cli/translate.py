@@ -126,7 +126,7 @@ def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["
 
 
 def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: bool) -> None:
-    from langladder.embeddings.entries import writing
+    from langladder.text.lines import writing
 
     if as_json:
         text = as_text({"sentences": [answer.as_dict() for answer in answers]}) + "\n"

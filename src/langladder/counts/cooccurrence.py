@@ -15,14 +15,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 from scipy.sparse import csc_matrix, csr_matrix
 
-from langladder.artefacts import read_arrays, write_arrays
 from langladder.counts.pair_kernels import bucket_sizes, count_buckets, fill_buckets, mirror, transpose_rows
 from langladder.errors import InputError
 from langladder.progress import tracked
@@ -30,7 +28,6 @@ from langladder.schema import Config
 
 PAIRS_AT_ONCE = 1 << 28  # entries of 4 bytes that the buckets hold
 MOST_THREADS = 8
-MOST_COLUMNS = 10_000_000  # of a saved matrix, besides those that hold something
 
 Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # calls a function with many arguments
 
@@ -190,37 +187,3 @@ def count_term_document(ids: np.ndarray, offsets: np.ndarray, vocab_size: int) -
     counts = csc_matrix((np.ones(len(own)), own, offsets), shape=(vocab_size, len(offsets) - 1))
     counts.sum_duplicates()
     return csr_matrix(counts)
-
-
-def save_counts(path: Path, counts: csr_matrix) -> None:
-    """Write a sparse matrix as safetensors: indptr, indices, data, shape."""
-    indptr, indices = counts.indptr.astype(np.int64), counts.indices.astype(np.int32)
-    shape = np.array(counts.shape, dtype=np.int64)
-    write_arrays(path, {"indptr": indptr, "indices": indices, "data": counts.data, "shape": shape})
-
-
-def load_counts(path: Path) -> csr_matrix:
-    """Read what `save_counts` wrote.
-
-    Raises:
-        InputError: the file is missing or holds something else.
-    """
-    arrays = read_arrays(path)
-    if set(arrays) != {"indptr", "indices", "data", "shape"}:
-        raise InputError(f"{path}: not a sparse matrix (its arrays are {', '.join(sorted(arrays))})")
-    kinds = {name: (array.ndim, array.dtype.kind) for name, array in arrays.items()}
-    whole = all(kinds[name] == (1, "i") for name in ("indptr", "indices", "shape"))
-    shape = tuple(arrays["shape"].tolist())
-    if not whole or kinds["data"] != (1, "f") or len(shape) != 2:
-        raise InputError(f"{path}: not a sparse matrix (its arrays are {kinds})")
-    # one row may have to be made dense
-    if min(shape) < 0 or shape[0] + 1 != len(arrays["indptr"]) or shape[1] > MOST_COLUMNS + len(arrays["data"]):
-        raise InputError(
-            f"{path}: a sparse matrix of shape {shape}, which its {len(arrays['data'])} entries cannot fill"
-        )
-    try:
-        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        matrix.check_format(full_check=True)  # compiled code trusts every index
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"{path}: not a sparse matrix ({error})") from error
-    return matrix

@@ -8,7 +8,8 @@ the question left out, by one of
     3CosMul (Levy & Goldberg 2014, "Linguistic Regularities in Sparse and Explicit Word Representations", section 6):
         argmax_w cos(w, b) cos(w, c) / (cos(w, a) + ε), each cosine shifted to (x + 1) / 2 so that none is negative
 
-The matrix may be dense, or sparse where most entries are zero (counts of company, one-hot): the questions are the same.
+The matrix may be dense, or sparse where most entries are zero (co-occurrence counts, one-hot): the questions are the
+same. `langladder.embeddings.saved` reads what `save` wrote, `langladder.export.vector_files` other formats too.
 
 Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs, U different words.
 """
@@ -25,10 +26,8 @@ from scipy.sparse import csr_matrix, diags_array, issparse
 
 from langladder import artefacts
 from langladder.atomic import Owner, atomic_folder
-from langladder.counts.cooccurrence import load_counts, save_counts
-from langladder.embeddings import word2vec_format
+from langladder.counts.sparse_files import write_sparse
 from langladder.errors import InputError
-from langladder.text.json_lists import count_list, word_list
 
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
@@ -224,7 +223,7 @@ class WordVectors:
         description = {"format": artefacts.FORMAT_VERSION, "about": self.about, "words": self.words, "counts": counts}
         with atomic_folder(Path(folder), VECTORS) as temporary:
             if self.is_sparse:
-                save_counts(temporary / "vectors.safetensors", self.matrix.astype(np.float32))
+                write_sparse(temporary / "vectors.safetensors", self.matrix.astype(np.float32))
             else:
                 artefacts.write_arrays(temporary / "vectors.safetensors", {"vectors": self.matrix.astype(np.float32)})
             artefacts.write_json(temporary / "words.json", description | self._write_more(temporary))
@@ -232,65 +231,6 @@ class WordVectors:
     def _write_more(self, folder: Path) -> dict[str, Any]:  # noqa: ARG002
         """What a subclass keeps besides: files in `folder`, and keys of `words.json`, `kind` among them."""
         return {}
-
-    @classmethod
-    def load(cls, folder: Path) -> "WordVectors":
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: missing or damaged files, another format version.
-        """
-        path = Path(folder) / "words.json"
-        description = artefacts.read_json(path)
-        if not isinstance(description, dict) or not {"format", "words", "counts"} <= set(description):
-            raise InputError(f"{path}: not the words of saved vectors (lacks format, words or counts)")
-        if description["format"] != artefacts.FORMAT_VERSION:
-            raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
-        counts = description["counts"]
-        counts = None if counts is None else count_list(path, counts)
-        words, about = word_list(path, description["words"]), description.get("about", {})
-        matrix = _read_matrix(path.parent)
-        if len(words) != matrix.shape[0]:
-            raise InputError(f"{path}: {len(words)} words, but vectors.safetensors has {matrix.shape[0]} vectors")
-        if not isinstance(about, dict):
-            raise InputError(f"{path}: about: a {type(about).__name__}, not an object")
-        vectors = WordVectors(words, matrix, counts, about)
-        if "kind" not in description:
-            return vectors
-        if description["kind"] != "subword":
-            raise InputError(f"{path}: vectors of kind {description['kind']!r}; this version reads none but subword")
-        from langladder.embeddings.subword_vectors import SubwordVectors
-
-        return SubwordVectors.complete(vectors, path.parent, description)
-
-    def write_word2vec(self, path: Path, *, binary: bool = False) -> None:
-        """Write the format of the word2vec tool, text or binary, that gensim and others read."""
-        word2vec_format.write(path, self.words, self.matrix.toarray() if self.is_sparse else self.matrix, binary=binary)
-
-    @classmethod
-    def read_word2vec(cls, path: Path, *, binary: bool | None = None) -> "WordVectors":
-        """Read a file of the word2vec tool, plain or gzipped; whether it is binary is seen from the file if not said.
-
-        Raises:
-            InputError: the file is missing or malformed (says where).
-        """
-        return cls(*word2vec_format.read(path, binary=binary))
-
-
-def _read_matrix(folder: Path) -> Any:
-    file = folder / "vectors.safetensors"
-    arrays = artefacts.read_arrays(file)
-    if set(arrays) == {"indptr", "indices", "data", "shape"}:
-        counts = load_counts(file)
-        if counts.dtype != np.float32:
-            raise InputError(f"{file}: vectors of type {counts.dtype}; needed: float32")
-        return counts
-    if set(arrays) != {"vectors"}:
-        raise InputError(f"{file}: no word vectors (its arrays are {sorted(arrays)[:8]})")
-    matrix = arrays["vectors"]
-    if matrix.ndim != 2 or matrix.dtype != np.float32:
-        raise InputError(f"{file}: vectors of shape {matrix.shape} and type {matrix.dtype}; needed: (V, D) float32")
-    return matrix
 
 
 def _largest(table: np.ndarray, k: int) -> np.ndarray:

@@ -16,8 +16,8 @@ import torch
 from pydantic import Field, model_validator
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors
 from langladder.errors import InputError
+from langladder.export.vector_files import read_vectors
 from langladder.models.neural import NeuralLanguageModel
 from langladder.schema import Config
 from langladder.text.tokenizers import Tokenizer

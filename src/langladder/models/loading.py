@@ -12,9 +12,9 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
     "other": """from {module} import {class}
 
 model = {class}.load("{folder}")""",
-    "embedding": """from langladder.embeddings.base import WordVectors
+    "embedding": """from langladder.export.vector_files import read_vectors
 
-vectors = WordVectors.load("{folder}")
+vectors = read_vectors("{folder}")
 vectors.nearest(vectors.words[0])""",
     "gpt2": """from transformers import AutoTokenizer, GPT2LMHeadModel
 

@@ -17,10 +17,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from langladder.embeddings import glove_format, projector, word2vec_format
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.entries import is_number, reading
+from langladder.embeddings.saved import load_vectors
 from langladder.errors import InputError
+from langladder.export import glove_format, projector, word2vec_format
+from langladder.export.vector_entries import is_number
+from langladder.text.lines import reading
 
 Format = Literal["safetensors", "word2vec", "word2vec-binary", "glove", "projector"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -39,7 +41,7 @@ _OTHERS = {  # first bytes of what people try, and what to do instead
 def read_vectors(path: Path | str) -> WordVectors:
     """Read word vectors of any format in the module's table, or the input embedding of a saved language model.
 
-    Of a model, the whole-word tokens are read; see `embeddings.from_models` for the words of a vocabulary.
+    Of a model, the whole-word tokens are read; see `input_embedding` for the words of a vocabulary.
 
     Raises:
         InputError: missing, malformed, of no known format, or with a number that is not finite (says where and what).
@@ -102,9 +104,9 @@ def format_of(path: Path | str) -> Format:
 def _read_folder(path: Path) -> WordVectors:
     names = {file.name for file in path.iterdir()}
     if "words.json" in names:
-        return WordVectors.load(path)
+        return load_vectors(path)
     if {"config.json", "model.safetensors"} <= names:
-        from langladder.embeddings.from_models import input_embedding  # needs torch: only for models
+        from langladder.export.input_embedding import input_embedding  # needs torch: only for models
 
         return input_embedding(path)
     if projector.VECTORS in names:
@@ -125,7 +127,7 @@ def _read_file(path: Path) -> WordVectors:
         return _read_folder(path.parent)
     fields = start.split(b"\n", 1)[0].split()
     if len(fields) == 2 and all(field.isdigit() for field in fields):
-        return WordVectors.read_word2vec(path)
+        return WordVectors(*word2vec_format.read(path))
     if len(fields) >= 2 and is_number(fields[-1]):
         return WordVectors(*glove_format.read(path))
     raise InputError(

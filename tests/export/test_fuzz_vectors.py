@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import read_vectors, write_vectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.embeddings.word_lists import read_stereotypes, read_word_sets, read_words
+from langladder.export.vector_files import read_vectors, write_vectors
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
 
 WORDS, MATRIX = ["king", "queen", "a"], np.eye(3, 4, dtype=np.float32)

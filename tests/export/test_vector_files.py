@@ -10,10 +10,10 @@ from gensim.models import KeyedVectors
 from real_data import real
 from scipy.sparse import csr_matrix
 
-from langladder.embeddings import entries, glove_format, projector
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.files import FORMATS, Format, format_of, read_vectors, write_vectors
 from langladder.errors import InputError
+from langladder.export import glove_format, projector, vector_entries
+from langladder.export.vector_files import FORMATS, Format, format_of, read_vectors, write_vectors
 
 # U+0085, U+2028 and U+000B end a line or a word for some of Python's functions, but not in these files
 WORDS = ["the", "naïve", "苹果", "a\u0085b", "\u2028", "no\u00a0break", "x\x0by", "3.14", "[bold]", "-1e5", "{", '"']
@@ -54,7 +54,7 @@ def test_roundtrip_in_every_format(tmp_path: Path, format: Format, name: str) ->
 
 @pytest.mark.parametrize("format", ["word2vec", "word2vec-binary", "glove", "projector", "safetensors"])
 def test_sparse_vectors_roundtrip(tmp_path: Path, format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(vector_entries, "ROWS_AT_ONCE", 5)
     matrix = np.where(np.random.default_rng(0).random((12, 9)) < 0.2, 1.5, 0).astype(np.float32)
     write_vectors(WordVectors(WORDS, csr_matrix(matrix)), tmp_path / "v", format)
     found = read_vectors(tmp_path / "v")

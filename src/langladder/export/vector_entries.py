@@ -5,53 +5,21 @@ Python's text mode would cut. A word is what stands before the last D fields, so
 840B file has `. . .`) are read; they are not written, since most readers cannot take them.
 """
 
-import gzip
-import io
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
-from langladder.atomic import atomic_file
 from langladder.errors import InputError
+from langladder.text.lines import GZIP
 
-GZIP = b"\x1f\x8b"  # how every gzip file begins
 MOST_DIMENSIONS = 1_000_000
 LONGEST_WORD = 10_000  # bytes: what is longer is no word but a file of another format
 GZIP_RATIO = 1032  # no gzip file unpacks to more than so many times its length
 SPARE = 1 << 20  # bytes by which a header may be wrong, to be told later where the entries end
 LONGEST_NUMBER = 50  # bytes, the space before it included
 ROWS_AT_ONCE = 1024  # of a sparse matrix, made dense for writing
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a plain or gzipped file (seen from its first bytes, whatever its name).
-
-    Raises:
-        InputError: the file is missing, a folder, or damaged gzip; also where that shows while it is read.
-    """
-    path = Path(path)
-    try:
-        with path.open("rb") as raw:
-            gzipped = raw.read(2) == GZIP
-            raw.seek(0)
-            if gzipped:
-                with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(unpacked) as file:
-                    yield file
-            else:
-                yield raw
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path}: a folder, where a file of word vectors was expected") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: damaged gzip file ({error})") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def entry_line(path: Path, file: IO[bytes], number: int, dim: int) -> bytes:
@@ -79,18 +47,6 @@ def refuse_empty_claims(path: Path, size: int, dim: int, least: int) -> None:
     if dim > MOST_DIMENSIONS or size * least > length * unpacked + SPARE:
         claim = f"{size} words of dimension {dim}" if size < 10**15 > dim else "more words or dimensions than exist"
         raise InputError(f"{path}:1: the header says {claim}; the file, of {length:,} bytes, cannot hold them")
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, gzipped where its name ends in .gz, without names or times inside; atomic."""
-    path = Path(path)
-    with atomic_file(path) as temporary, temporary.open("wb") as raw:
-        if path.suffix == ".gz":
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
-                yield cast(IO[bytes], file)
-        else:
-            yield raw
 
 
 def check_words(path: Path, words: Sequence[str]) -> None:

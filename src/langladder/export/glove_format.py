@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from langladder.embeddings.entries import (
+from langladder.errors import InputError
+from langladder.export.vector_entries import (
     check_words,
     entry_line,
     parse_entry,
-    reading,
     write_entries,
-    writing,
 )
-from langladder.errors import InputError
+from langladder.text.lines import reading, writing
 
 LINES_LOOKED_AT = 100  # to find the dimension
 LONGEST_LINE = 100_000  # numbers; what is longer is no text of vectors

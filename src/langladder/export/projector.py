@@ -12,8 +12,9 @@ import numpy as np
 
 from langladder.artefacts import write_text
 from langladder.atomic import Owner, atomic_folder
-from langladder.embeddings.entries import check_words, decode, dense_rows, entry_line, reading
 from langladder.errors import InputError
+from langladder.export.vector_entries import check_words, decode, dense_rows, entry_line
+from langladder.text.lines import reading
 
 MOST_NUMBERS = 100_000  # on a line
 VECTORS, METADATA, SETTINGS = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"

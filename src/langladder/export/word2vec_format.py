@@ -9,7 +9,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from langladder.embeddings.entries import (
+from langladder.errors import InputError
+from langladder.export.vector_entries import (
     LONGEST_NUMBER,
     LONGEST_WORD,
     check_words,
@@ -18,12 +19,10 @@ from langladder.embeddings.entries import (
     entry_line,
     is_number,
     parse_entry,
-    reading,
     refuse_empty_claims,
     write_entries,
-    writing,
 )
-from langladder.errors import InputError
+from langladder.text.lines import reading, writing
 
 
 def write(path: Path, words: list[str], matrix: Any, *, binary: bool) -> None:

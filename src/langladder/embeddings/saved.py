@@ -1,0 +1,57 @@
+"""Word vectors as a folder: reading what `WordVectors.save` wrote, and what its kinds keep besides."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder import artefacts
+from langladder.counts.sparse_files import read_sparse
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.errors import InputError
+from langladder.text.json_lists import count_list, word_list
+
+
+def load_vectors(folder: Path) -> WordVectors:
+    """Read what `WordVectors.save` wrote; subword vectors as such.
+
+    Raises:
+        InputError: missing or damaged files, another format version.
+    """
+    path = Path(folder) / "words.json"
+    description = artefacts.read_json(path)
+    if not isinstance(description, dict) or not {"format", "words", "counts"} <= set(description):
+        raise InputError(f"{path}: not the words of saved vectors (lacks format, words or counts)")
+    if description["format"] != artefacts.FORMAT_VERSION:
+        raise InputError(f"{path}: format {description['format']}; this version reads {artefacts.FORMAT_VERSION}")
+    counts = description["counts"]
+    counts = None if counts is None else count_list(path, counts)
+    words, about = word_list(path, description["words"]), description.get("about", {})
+    matrix = _read_matrix(path.parent)
+    if len(words) != matrix.shape[0]:
+        raise InputError(f"{path}: {len(words)} words, but vectors.safetensors has {matrix.shape[0]} vectors")
+    if not isinstance(about, dict):
+        raise InputError(f"{path}: about: a {type(about).__name__}, not an object")
+    vectors = WordVectors(words, matrix, counts, about)
+    if "kind" not in description:
+        return vectors
+    if description["kind"] != "subword":
+        raise InputError(f"{path}: vectors of kind {description['kind']!r}; this version reads none but subword")
+    return SubwordVectors.complete(vectors, path.parent, description)
+
+
+def _read_matrix(folder: Path) -> Any:
+    file = folder / "vectors.safetensors"
+    arrays = artefacts.read_arrays(file)
+    if set(arrays) == {"indptr", "indices", "data", "shape"}:
+        counts = read_sparse(file)
+        if counts.dtype != np.float32:
+            raise InputError(f"{file}: vectors of type {counts.dtype}; needed: float32")
+        return counts
+    if set(arrays) != {"vectors"}:
+        raise InputError(f"{file}: no word vectors (its arrays are {sorted(arrays)[:8]})")
+    matrix = arrays["vectors"]
+    if matrix.ndim != 2 or matrix.dtype != np.float32:
+        raise InputError(f"{file}: vectors of shape {matrix.shape} and type {matrix.dtype}; needed: (V, D) float32")
+    return matrix
