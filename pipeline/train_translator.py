@@ -8,10 +8,10 @@ import torch
 
 from langladder.artefacts import write_json
 from langladder.evaluation.bleu import bleu_config
-from langladder.schema import locate
-from langladder.tasks.translation import train_translator
+from langladder.schema import locate, locate_function
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tokenizers import Tokenizer
+from pipeline.support.makers import maker
 from pipeline.support.outputs import shown
 from pipeline.support.stage import stage
 from pipeline.support.work import work
@@ -27,29 +27,28 @@ def main(job: Any, out: Path) -> None:
         tokenizers = [Tokenizer.load(TOKENS / f"{side}.json") for side in ("source", "target")]
         sizes = [tokenizer.vocab_size for tokenizer in tokenizers]
         model = locate(job.translator.target)(job.translator.model, *sizes)
-        result = train_translator(
+        make = locate_function(maker(job.translator.model_dump(mode="json", by_alias=True)))
+        made = make(
             model,
-            PairStream.open(TOKENS / "train.arrow"),
-            PairStream.open(TOKENS / "validation.arrow"),
-            job.translator.training,
+            tokenizers,
+            *(PairStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")),
+            settings=job.translator,
             seed=job.seed,
-            work=open_work.checkpoints,
-            target_tokenizer=tokenizers[1],
+            checkpoints=open_work.checkpoints,
+            logger=open_work.run.lightning_logger,
             bleu_tokenize=bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize,
-            logger=open_work.run.lightning_logger(),
         )
         place = out / "models" / "translator" / name
         with open_work.artefact(place) as folder:
             model.save(folder)
             for side in ("source", "target"):
                 shutil.copy(TOKENS / f"{side}.json", folder)
-        open_work.write_curve(out / "curves" / "translator" / f"{name}.csv", result.curve)
-        figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss}
+        open_work.write_curve(out / "curves" / "translator" / f"{name}.csv", made.curve)
+        figures = {"parameters": model.number_of_parameters(), "validation_loss": made.validation_loss}
         write_json(out / "metrics" / "train_translator" / f"{name}.json", figures)
-        cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
-        open_work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
-    loss = shown(result.best_validation_loss)
-    print(f"train_translator {name}: {result.seconds:.0f} s, validation loss {loss} → {place}")
+        open_work.run.metrics(figures | made.cost)
+    loss = shown(made.validation_loss)
+    print(f"train_translator {name}: {made.cost['seconds']:.0f} s, validation loss {loss} → {place}")
 
 
 if __name__ == "__main__":

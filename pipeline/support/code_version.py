@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import ROOT
+from pipeline.support.makers import maker
 
 # Orchestration: it decides which job runs with which settings, and nothing of a job's result.
 ORCHESTRATION = ["stage", "jobs", "choices", "history", "naming", "problems", "schemas", "yaml_files"]
-ORCHESTRATION += ["code_version", "threads"]
+ORCHESTRATION += ["code_version", "makers", "threads"]
 TRACKING = ["tracking", "store", "processes", "run_facts", "curve_logger", "logged_models"]  # MLflow
 IGNORED = {"pipeline", "pipeline.support", *(f"pipeline.support.{name}" for name in ORCHESTRATION + TRACKING)}
 # A progress bar and a model's card tell of a result and change none.
@@ -22,8 +23,8 @@ IGNORED |= {"langladder.progress", "langladder.models.model_card", "langladder.m
 
 
 def code_version(stage: str, settings: dict[str, Any]) -> str:
-    """Hash (16 hex digits) of the code behind `pipeline.<stage>` and the `_target_` classes in its settings."""
-    pending = [f"pipeline.{stage}", *_targets(settings)]
+    """Hash (16 hex digits) of the code behind `pipeline.<stage>`: its classes' and their makers' too."""
+    pending = [f"pipeline.{stage}", *_targets(settings), *_makers(stage, settings)]
     seen: set[str] = set()
     while pending:
         module = pending.pop()
@@ -35,6 +36,13 @@ def code_version(stage: str, settings: dict[str, Any]) -> str:
     for file in sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)}):
         digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _makers(stage: str, settings: dict[str, Any]) -> list[str]:
+    """The module of the function that makes the rung, in a stage that makes one."""
+    made = {"embed": "embedding", "train_lm": "lm", "train_translator": "translator"}
+    rung = settings[made[stage]] if stage in made else {}
+    return [maker(rung).rpartition(".")[0]] if "_target_" in rung else []
 
 
 def _targets(settings: Any) -> list[str]:

@@ -34,7 +34,7 @@ TRAINING = {
 }
 SEQUENCES = ("sequence",)
 EXPERIMENTS = ("experiment", "probe")
-BEGINNINGS = {"lm": "langladder.models.initial_vectors.InputVectors"}  # what the input embedding may start from
+BEGINNINGS = {"lm": "langladder.tasks.settings.InputVectors"}  # what the input embedding may start from
 
 
 class Evaluation(Config):

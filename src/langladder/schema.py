@@ -54,11 +54,19 @@ def locate(target: str) -> Any:
     return found
 
 
-def maker_of(rung: type[Rung]) -> Callable[..., Any]:
-    """The function that a rung's class names as its `maker`; imported here, so that only who needs Lightning has it."""
-    module, _, function = rung.maker.rpartition(".")
+def locate_function(name: str) -> Callable[..., Any]:
+    """Function that a class of ours names by its dotted path, e.g. `langladder.models.counted.make`.
+
+    Such names come from code, never from files. The module is imported here: only who needs Lightning has it.
+    """
+    module, _, function = name.rpartition(".")
     found: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return found
+
+
+def maker_of(rung: type[Rung]) -> Callable[..., Any]:
+    """The function that a rung's class names as its `maker`."""
+    return locate_function(rung.maker)
 
 
 C = TypeVar("C", bound=Config)

@@ -15,7 +15,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from langladder.errors import InputError
-from langladder.models.base import CountedLanguageModel, LanguageModel, predicted
+from langladder.models.base import LanguageModel, predicted
+from langladder.models.counted import CountedLanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.nnlm import NNLM

@@ -19,11 +19,11 @@ import numpy as np
 from hydra import initialize_config_dir
 from numba.core.dispatcher import Dispatcher
 from langladder.embeddings.method import EmbeddingMethod
-from langladder.text.word_corpus import WordCorpus
-from langladder.models.base import CountedLanguageModel
+from langladder.models.counted import CountedLanguageModel
 from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS
+from langladder.text.word_corpus import WordCorpus
 from langladder.text.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.support import choices, schemas

@@ -9,11 +9,11 @@ from small_run import STEPS, make_stream, settings
 
 from langladder.embeddings.base import WordVectors
 from langladder.models.gpt import GPT
-from langladder.models.initial_vectors import InputVectors, start_from_vectors
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
+from langladder.tasks.from_vectors import start_from_vectors
 from langladder.tasks.language_modelling import train_language_model
-from langladder.tasks.settings import LMTrainingConfig
+from langladder.tasks.settings import InputVectors, LMTrainingConfig
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
 

@@ -23,7 +23,8 @@ from langladder.data.language_modelling import pad_rows
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.models.base import LanguageModel
+from langladder.models.counted import CountedLanguageModel
 from langladder.text.encoding import framed
 from langladder.text.tokenizers import Tokenizer
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.training import loss_a_token, train_language_model
-from langladder.models.base import CountedLanguageModel, LanguageModel
+from langladder.models.base import LanguageModel
+from langladder.models.counted import CountedLanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM

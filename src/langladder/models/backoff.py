@@ -19,7 +19,8 @@ import torch
 from langladder import artefacts
 from langladder.compiled import njit
 from langladder.counts.ngrams import extension
-from langladder.models.base import CountedLanguageModel, check_tokens
+from langladder.models.base import check_tokens
+from langladder.models.counted import CountedLanguageModel
 from langladder.schema import Config
 from langladder.text.specials import BOS, PAD
 

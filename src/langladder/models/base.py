@@ -8,7 +8,6 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,16 +17,14 @@ import torch
 from langladder import artefacts, schema
 from langladder.errors import InputError
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
-from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
-
-WARM_UP_TOKENS = 1000
 
 
 class LanguageModel(ABC):
     """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
 
     approach: ClassVar[str] = ""  # rungs of one approach stand together in the report
+    maker: ClassVar[str]  # the function that makes a trained model of one just built, see `models.making`
     Config: ClassVar[type[schema.Config]] = schema.Config
     config: schema.Config
     vocab_size: int
@@ -99,19 +96,6 @@ class LanguageModel(ABC):
         except ValueError as error:
             raise InputError(f"{folder / ARRAYS}: the arrays do not fit config.json ({error})") from error
         return model
-
-
-class CountedLanguageModel(LanguageModel):
-    """A language model fitted by counting: one pass over the training stream, no gradients."""
-
-    def warm_up(self, stream: TokenStream) -> None:
-        """Compile what `fit` runs, on the first documents of its text and another model: a clock leaves it out."""
-        with suppress(InputError):  # too little text for some models, but seen by all that they compile
-            type(self)(self.config, self.vocab_size).fit(stream.beginning(WARM_UP_TOKENS))
-
-    @abstractmethod
-    def fit(self, stream: TokenStream) -> None:
-        """Count the training stream and estimate the probabilities."""
 
 
 def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -41,6 +41,8 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
     `context` is how many tokens back a position can see, itself included; None for a network with carried state.
     """
 
+    maker: ClassVar[str] = "langladder.tasks.language_modelling.make"
+    maker_from_vectors: ClassVar[str] = "langladder.tasks.from_vectors.make"  # where `input.vectors` names some
     head: OutputLayer
     context: int | None = None
 

@@ -45,6 +45,7 @@ class Translator(nn.Module, ABC):
     """Everything that translates. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
 
     approach: ClassVar[str] = ""  # rungs of one approach stand together in the report
+    maker: ClassVar[str] = "langladder.tasks.translation.make"  # see `models.making`
     Config: ClassVar[type[schema.Config]] = schema.Config
     head: SoftmaxOutput
 

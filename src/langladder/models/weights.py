@@ -44,10 +44,19 @@ def load_network(saved: Saved, folder: Path) -> Any:
             plan = own_tensors(saved.kind(saved.config, *saved.sizes))
     except (RuntimeError, ValueError, OverflowError) as error:  # sizes without sense together
         raise InputError(f"{path.parent / 'config.json'}: makes no network ({str(error).splitlines()[0]})") from error
-    if wrong := _misfits(plan, facts):
-        more = f", and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-        raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong[:SHOWN])}{more})")
+    if wrong := misfits(plan, facts):
+        raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong)})")
     network = saved.kind(saved.config, *saved.sizes)
+    fill(network, path)
+    return network
+
+
+def fill(network: nn.Module, path: Path) -> None:
+    """Read the arrays of a file whose head fits the network (`misfits`) into it.
+
+    Raises:
+        InputError: a number is not finite, or the file is damaged.
+    """
     values = {name: torch.from_numpy(array) for name, array in artefacts.read_arrays(path).items()}
     for name, tensor in values.items():
         # one pass: a sum is finite unless a number is not, or the numbers are large beyond all use
@@ -55,7 +64,6 @@ def load_network(saved: Saved, folder: Path) -> Any:
             raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
     # not strict, because a shared tensor is named once here and twice in the network
     network.load_state_dict(values, strict=False)
-    return network
 
 
 class _Layout(TorchFunctionMode):
@@ -69,7 +77,8 @@ class _Layout(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts]) -> list[str]:
+def misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts]) -> list[str]:
+    """Where what a file holds differs from a network's own tensors, in words; empty where it fits."""
     wrong = [f"lacks {name[:100]}" for name in plan if name not in facts]
     wrong += [f"has {name[:100]}, which is not asked for" for name in facts if name not in plan]
     for name, tensor in plan.items():
@@ -80,4 +89,4 @@ def _misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFact
             wrong.append(f"{name} has shape {shape}, expected {tuple(tensor.shape)}")
         elif dtype != _NAMES[tensor.dtype]:
             wrong.append(f"{name} is {dtype}, expected {_NAMES[tensor.dtype]}")
-    return wrong
+    return wrong if len(wrong) <= SHOWN else [*wrong[:SHOWN], f"and {len(wrong) - SHOWN} more"]

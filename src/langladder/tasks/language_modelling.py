@@ -1,5 +1,6 @@
 """Training a language model on a token stream: next-token cross-entropy, the same for every network."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.errors import InputError
 from langladder.models.base import predicted
+from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
@@ -79,3 +81,21 @@ def train_language_model(
     result = fit(LanguageModelling(model, config), batches, config, seed=seed, work=work, logger=logger)
     model.cpu().eval()
     return result
+
+
+def make(
+    model: NeuralLanguageModel,
+    tokenizer: object,  # noqa: ARG001 - as all makers are called
+    train: TokenStream,
+    validation: TokenStream,
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+) -> Made:
+    """Train a language model; see `models.making` and `train_language_model`."""
+    result = train_language_model(
+        model, train, validation, settings.training, seed=seed, work=checkpoints, logger=logger and logger()
+    )
+    return Made(result.curve, result.cost, result.best_validation_loss)

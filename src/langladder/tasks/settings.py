@@ -1,9 +1,10 @@
 """Training settings of each task, apart from the tasks so that checking settings loads no Lightning."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 
 
@@ -17,6 +18,22 @@ class LMTrainingConfig(TrainingConfig):
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
+
+
+class InputVectors(Config):
+    """Where a model's input embedding begins."""
+
+    vectors: str | None = Field(default=None, min_length=1)  # folder or file of word vectors; null: at random
+    frozen: bool = False  # true: the input embedding is not trained
+
+    @model_validator(mode="after")
+    def _something_to_freeze(self) -> Self:
+        if self.frozen and self.vectors is None:
+            raise ValueError(
+                "frozen=true, but vectors=null: a table of random numbers is not worth freezing; name vectors, or set "
+                "frozen to false"
+            )
+        return self
 
 
 class TranslationTraining(TrainingConfig):

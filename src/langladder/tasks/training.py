@@ -51,6 +51,11 @@ class TrainingResult:
     tokens_per_second: float
     peak_memory_bytes: int
 
+    @property
+    def cost(self) -> dict[str, float]:
+        """What the machine took, by name."""
+        return {name: getattr(self, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
+
 
 def fit(
     module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, work: Path, logger: Any = None

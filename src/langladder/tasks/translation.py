@@ -16,6 +16,7 @@ translates some of its pairs greedily, and the weights of the highest BLEU are k
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.errors import InputError
+from langladder.models.making import Made
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
@@ -146,3 +148,30 @@ def train_translator(
     result = fit(TranslationTask(model, config, sample), batches, config, seed=seed, work=work, logger=logger)
     model.eval()
     return result
+
+
+def make(
+    model: Translator,
+    tokenizers: Sequence[Tokenizer],
+    train: PairStream,
+    validation: PairStream,
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+    bleu_tokenize: str = "13a",
+) -> Made:
+    """Train a translator; see `models.making` and `train_translator`. tokenizers: the source's and the target's."""
+    result = train_translator(
+        model,
+        train,
+        validation,
+        settings.training,
+        seed=seed,
+        work=checkpoints,
+        target_tokenizer=tokenizers[1],
+        bleu_tokenize=bleu_tokenize,
+        logger=logger and logger(),
+    )
+    return Made(result.curve, result.cost, result.best_validation_loss)

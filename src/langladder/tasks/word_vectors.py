@@ -82,5 +82,4 @@ def make(
     )
     about = {"method": rung.__name__, "config": settings.model_dump(mode="json"), "seed": seed}
     vectors = WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about)
-    cost = {name: getattr(result, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
-    return Made(vectors, result.curve, cost)
+    return Made(vectors, result.curve, result.cost)

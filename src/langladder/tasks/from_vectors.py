@@ -1,4 +1,4 @@
-"""A sequence model that begins with word vectors made elsewhere, in its input embedding.
+"""Training a sequence model that begins with word vectors made elsewhere, in its input embedding.
 
 Each token that is a whole word begins with the vector of that word, as it is (neither scaled nor centred); every other
 token, specials among them, keeps its random beginning. The table is then trained on like all else ("non-static"), or
@@ -9,35 +9,21 @@ With tied weights the output layer is the same table: it begins with the vectors
 """
 
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.export.vector_files import read_vectors
+from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
-from langladder.schema import Config
+from langladder.tasks import language_modelling
+from langladder.tasks.settings import InputVectors
+from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.word_tokens import word_tokens
-
-
-class InputVectors(Config):
-    """Where a model's input embedding begins."""
-
-    vectors: str | None = Field(default=None, min_length=1)  # folder or file of word vectors; null: at random
-    frozen: bool = False  # true: the input embedding is not trained
-
-    @model_validator(mode="after")
-    def _something_to_freeze(self) -> Self:
-        if self.frozen and self.vectors is None:
-            raise ValueError(
-                "frozen=true, but vectors=null: a table of random numbers is not worth freezing; name vectors, or set "
-                "frozen to false"
-            )
-        return self
 
 
 def initial_table(tokenizer: Tokenizer, vectors: WordVectors, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,3 +90,17 @@ def _freeze(model: NeuralLanguageModel, table: torch.Tensor) -> None:
             "too, which must learn: set model.tie_weights to false, or input.frozen to false"
         )
     table.requires_grad_(False)
+
+
+def make(
+    model: NeuralLanguageModel,
+    tokenizer: Tokenizer,
+    train: TokenStream,
+    validation: TokenStream,
+    *,
+    settings: Any,
+    **others: Any,
+) -> Made:
+    """Begin with the vectors that `settings.input` names, then train; see `models.making`."""
+    start_from_vectors(model, tokenizer, settings.input)
+    return language_modelling.make(model, tokenizer, train, validation, settings=settings, **others)

@@ -1,0 +1,32 @@
+"""How a rung is made: what a class names as its `maker`, so that whoever makes one need not know which kind it is.
+
+A maker is a function of a module, named by its dotted path. Only what is made in that way depends on the module: an
+n-gram model on no training loop, a model that begins at random on no reader of word vectors. All makers are called as
+
+    made = maker(model, tokenizer, train, validation, settings=…, seed=…, checkpoints=…, logger=…)
+
+    model        just built; trained in place
+    tokenizer    that of the text; of a translator, the source's and the target's
+    train        token streams (language models) or pairs of sentences (translators)
+    validation   the same, to watch
+    settings     what the rung's file says: `training`, `input`, as far as the maker reads them
+    seed         of the batches' order and of dropout; the weights have begun already
+    checkpoints  folder; an interrupted training goes on from there
+    logger       opens a Lightning logger (called only by those that log), or None
+"""
+
+from typing import Any, NamedTuple
+
+
+class Made(NamedTuple):
+    """How the making went; the model itself was changed in place.
+
+    Attributes:
+        curve: rows of the learning curve; none where nothing is learnt step by step.
+        cost: what the machine took: seconds, tokens_per_second and, where it was measured, peak_memory_bytes.
+        validation_loss: nats a token at the end, where training watched it.
+    """
+
+    curve: list[dict[str, Any]]
+    cost: dict[str, float]
+    validation_loss: float | None = None
