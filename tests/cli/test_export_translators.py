@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner, Result
+from tokenizers import Tokenizer as Backend
 
 from langladder.artefacts import write_json
 from langladder.cli.main import app
@@ -20,6 +21,7 @@ from langladder.text.tokenizers import TokenizerConfig
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "translation.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"(?m)^\$ langladder (export .*)$", PAGE)
+WORDS = ["the", "cat", "sleeps", "la", "kato", "dormas"]
 FILES = {
     "torch": {"README.md", "config.json", "model.safetensors", "source.json", "target.json"},
     "onnx": {"README.md", "encoder.onnx", "decoder_step.onnx", "source.json", "target.json"},
@@ -33,7 +35,7 @@ FILES = {
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     torch.manual_seed(0)
-    tokenizer = train_tokenizer(["the cat sleeps", "la kato dormas"], TokenizerConfig(kind="word", vocab_size=None))
+    tokenizer = train_tokenizer(WORDS, TokenizerConfig(kind="word", vocab_size=None))
     sizes = tokenizer.vocab_size, tokenizer.vocab_size
     small: dict[str, Any] = {"width": 8, "layers": 1, "heads": 2}
     models: dict[str, Translator] = {
@@ -64,6 +66,9 @@ def test_export_commands_of_the_page_work(project: Path, command: str) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert set(found["files"]) == FILES[found["format"]]
+    for name in {"tokenizer.json", "source.json", "target.json"} & FILES[found["format"]]:
+        path = str(project / words[1] / name)
+        assert Backend.from_file(path).get_vocab_size() == len(WORDS) + 4  # as many as the model has
     card = (project / words[1] / "README.md").read_text(encoding="utf-8")
     assert "A translator, P(y_t | y_1 … y_{t-1}, x)" in card and str(project) not in card
     assert ("| BLEU | 31.42 |" in card) == ("--scores" in words)

@@ -144,6 +144,7 @@ def test_exported_tokenizer_puts_bos_first_and_stays_ours(tmp_path: Path, tokeni
     path, text = tmp_path / "hf" / "tokenizer.json", "the pear cat"
     ids = tokenizer.encode(text).tolist()
     assert Backend.from_file(str(path)).encode(text).ids == [BOS, *ids]
+    assert Backend.from_file(str(path)).get_vocab_size() == gpt(tokenizer).vocab_size  # none without a row of weights
     assert Backend.from_file(str(path)).decode([BOS, *ids, EOS, PAD]) == text
     assert Tokenizer.load(path).encode(text).tolist() == ids
     names = read_json(tmp_path / "hf" / "tokenizer_config.json")

@@ -17,7 +17,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.from_vectors import initial_table, start_from_vectors
 from langladder.tasks.settings import InputVectors
-from langladder.text.specials import BOS, EOS
+from langladder.text.specials import BOS, EOS, NAMES
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.vocabulary import Vocabulary
@@ -57,7 +57,7 @@ def test_word_tokens_are_the_words_of_one_piece(kind: str) -> None:
     alone = {word: ids.tolist() for word, ids in zip(words, word_pieces(tokenizer, words), strict=True)}
     assert {word for word in words if len(alone[word]) == 1} == set(words) & set(found.values())
     for token, word in found.items():
-        assert token >= len(tokenizer.specials) and " " not in word
+        assert token in tokenizer.ordinary and " " not in word
         # inside a line, the word is that token
         line = tokenizer.encode(f"cat {word} cat").tolist()
         assert token in line
@@ -113,7 +113,7 @@ def test_vectors_in_and_out_roundtrip(kind: str, tmp_path: Path) -> None:
     assert np.array_equal(covered, mask) and covered.sum() == len(words)
     assert np.array_equal(after.numpy()[covered], table[covered]) and (table[~covered] == 0).all()
     assert torch.equal(after[torch.from_numpy(~covered)], before[torch.from_numpy(~covered)])
-    assert not covered[: len(tokenizer.specials)].any()
+    assert not covered[: len(NAMES)].any()
 
     out = input_embedding(save(model, tokenizer, tmp_path / "m"))
     assert np.array_equal(out.matrix[1:], vectors.matrix) and out.words[1:] == words

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers as hf
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from real_data import real
+from tokenizers import models
 
 from langladder.errors import InputError
-from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig, from_merges
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig, assemble, from_merges
 
 LINES = [
     "the cat looks at the looking glass and keeps looking",
@@ -27,6 +29,7 @@ LINES = [
     "a cat , a dog , a looking glass : it 's 15 hours of sleep a day .",
     "围棋 是 游戏 naïve café",
 ]
+WORDS = {word for line in LINES for word in line.split()}
 KINDS = {
     "bpe_bytes": TokenizerConfig(kind="bpe_bytes", vocab_size=300),
     "bpe_words": TokenizerConfig(kind="bpe_words", vocab_size=120),
@@ -67,10 +70,12 @@ def test_roundtrip_of_known_words(words: list[str]) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("text", ["<eos>", "< eos >", "<pad> <bos>", "a<eos>b", "< unk >", "<unk>", "<mask>"])
+@pytest.mark.parametrize(
+    "text", ["<eos>", "< eos >", "<pad> <bos>", "a<eos>b", "< unk >", "<unk>", "<mask>", "a < mask > b", "< sep >"]
+)
 def test_no_text_is_taken_for_a_special(kind: str, text: str) -> None:
     ids = TOKENIZERS[kind].encode(text)
-    assert not {PAD, BOS, EOS} & set(ids.tolist())
+    assert not {PAD, BOS, EOS} & set(ids.tolist()) and ids.max() < TOKENIZERS[kind].vocab_size
     if kind == "bpe_bytes" or (kind in ("word", "character") and text == "<eos>"):
         assert UNK not in ids and TOKENIZERS[kind].decode(ids) == text
 
@@ -89,8 +94,6 @@ def test_golden_characters_and_words() -> None:
     sentence = train_tokenizer(["The cat sat on the mat ."], TokenizerConfig(kind="word", vocab_size=None))
     assert len(sentence.encode("The cat sat on the mat .")) == 7 and sentence.vocab_size == 4 + 7
     assert word.name(4) == ","  # most frequent first; "," and "looking" tie: the alphabet decides
-    with pytest.raises(InputError, match="no special '<sep>'"):
-        word.special_id("<sep>")
 
 
 def test_golden_bpe_keeps_the_frequent_word_and_cuts_the_rare_one() -> None:
@@ -114,18 +117,73 @@ def test_words_without_cap_are_all_kept_and_with_cap_the_frequent_ones() -> None
 def test_roundtrip_through_a_file(kind: str, tmp_path: Path) -> None:
     TOKENIZERS[kind].save(tmp_path / "tokenizer.json")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    assert (loaded.kind, loaded.vocab_size, loaded.specials) == (kind, TOKENIZERS[kind].vocab_size, list(NAMES))
+    assert (loaded.kind, loaded.vocab_size) == (kind, TOKENIZERS[kind].vocab_size)
     for one, two in zip(loaded.encode_lines(LINES), TOKENIZERS[kind].encode_lines(LINES), strict=True):
         assert one.tolist() == two.tolist()
 
 
-def test_extra_specials_come_after_the_four(tmp_path: Path) -> None:
-    config = TokenizerConfig(kind="wordpiece", vocab_size=120, extra_specials=["<cls>", "<sep>", "<mask>"])
-    tokenizer = train_tokenizer(LINES, config)
+@each_kind
+def test_sep_cls_mask_are_reserved_behind_the_vocabulary(kind: str, tmp_path: Path) -> None:
+    tokenizer, size = TOKENIZERS[kind], TOKENIZERS[kind].vocab_size
     tokenizer.save(tmp_path / "tokenizer.json")
-    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    assert [loaded.special_id(name) for name in ("<cls>", "<sep>", "<mask>")] == [4, 5, 6]
-    assert loaded.decode([4, *loaded.encode("the cat"), 5]) == "the cat"
+    older = json.loads((tmp_path / "tokenizer.json").read_text()) | {"added_tokens": []}  # before they were reserved
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    for one in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json"), Tokenizer.load(tmp_path / "older.json")):
+        assert (one.vocab_size, one.full_vocab_size) == (size, size + 3)
+        assert [one.special_id(name) for name in NAMES + RESERVED] == [PAD, UNK, BOS, EOS, size, size + 1, size + 2]
+        assert [one.name(size + place) for place in range(3)] == list(RESERVED) and one.piece(size + 2) == "<mask>"
+        assert one.ordinary == list(range(4, size))
+        ids = one.encode("the cat")
+        assert one.decode([size + 1, *ids, size, size + 2]) == one.decode(ids) and ids.max() < size
+        one.save(tmp_path / "again.json")
+        assert (tmp_path / "again.json").read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
+    with pytest.raises(InputError, match="no special '<nosuch>'"):
+        tokenizer.special_id("<nosuch>")
+
+
+def test_golden_reserved_ids_in_the_file(tmp_path: Path) -> None:
+    """What the `tokenizers` library sees: V tokens, and three that are added; for other tools, the V tokens alone."""
+    tokenizer = TOKENIZERS["word"]
+    tokenizer.save(tmp_path / "tokenizer.json")
+    tokenizer.save(tmp_path / "other.json", reserved=False)
+    read = hf.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert (read.get_vocab_size(with_added_tokens=False), read.get_vocab_size()) == (len(WORDS) + 4, len(WORDS) + 7)
+    assert read.token_to_id("< mask >") == len(WORDS) + 6
+    other = hf.Tokenizer.from_file(str(tmp_path / "other.json"))
+    assert other.get_vocab_size() == len(WORDS) + 4 and other.encode("the cat").ids == read.encode("the cat").ids
+    assert Tokenizer.load(tmp_path / "other.json").special_id("<sep>") == len(WORDS) + 4
+
+
+def test_an_older_tokenizer_that_was_asked_for_a_special_keeps_its_id(tmp_path: Path) -> None:
+    vocabulary = {token: number for number, token in enumerate([*SPELLINGS, "< cls >", "a", "b"])}
+    assemble("word", models.WordLevel(vocabulary, unk_token=SPELLINGS[UNK])).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert [tokenizer.special_id(name) for name in RESERVED] == [7, 4, 8]
+    assert (tokenizer.vocab_size, tokenizer.full_vocab_size, tokenizer.ordinary) == (7, 9, [5, 6])
+    assert tokenizer.decode([4, 5, 7]) == "a" and tokenizer.encode("< cls > a").tolist() == [UNK, UNK, UNK, 5]
+
+
+def test_strange_added_tokens_are_refused(tmp_path: Path) -> None:
+    TOKENIZERS["word"].save(tmp_path / "tokenizer.json")
+    settings = json.loads((tmp_path / "tokenizer.json").read_text())
+    sep, cls, mask = settings["added_tokens"]
+    for added, said in (
+        ([sep, cls, mask | {"content": "cat"}], "adds 'cat'; only specials"),
+        ([sep, cls, mask | {"special": False}], "adds '< mask >'; only specials"),
+        ([mask | {"id": sep["id"]}, cls, sep | {"id": mask["id"]}], "must go on from"),
+    ):
+        (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": added}))
+        with pytest.raises(InputError, match=said):
+            Tokenizer.load(tmp_path / "strange.json")
+    settings["model"]["vocab"]["far"] = 5000
+    (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": []}))
+    with pytest.raises(InputError, match="ids up to 5,000"):
+        Tokenizer.load(tmp_path / "strange.json")
+
+
+def test_the_old_setting_says_what_became_of_it() -> None:
+    with pytest.raises(ValidationError, match="every tokenizer reserves <sep>, <cls> and <mask>"):
+        TokenizerConfig.model_validate({"kind": "word", "extra_specials": ["<sep>"]})
 
 
 TRAIN = """

@@ -158,7 +158,7 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
     elif isinstance(model, Transformer):
         _write_transformer(model, tokenizers, out, format)
     elif isinstance(model, RecurrentLM):
-        tokenizers[0].save(out / "tokenizer.json")
+        tokenizers[0].save(out / "tokenizer.json", reserved=False)
         if format == "onnx":
             from langladder.models.export_onnx import export_onnx_recurrent
 
@@ -171,7 +171,7 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
         from langladder.models.arpa import write_arpa
 
         assert isinstance(model, BackoffLanguageModel)
-        tokenizers[0].save(out / "tokenizer.json")
+        tokenizers[0].save(out / "tokenizer.json", reserved=False)
         write_arpa(out / "model.arpa", model, [tokenizers[0].name(token) for token in range(model.vocab_size)])
 
 
@@ -189,5 +189,5 @@ def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out:
         from langladder.models.export_onnx import export_onnx_transformer
 
         export_onnx_transformer(model, out)
-        source.save(out / "source.json")
-        target.save(out / "target.json")
+        source.save(out / "source.json", reserved=False)
+        target.save(out / "target.json", reserved=False)

@@ -16,11 +16,14 @@ SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
 
 
 def write_tokenizer(path: Path, tokenizer: Tokenizer, *, first: Sequence[int] = (), last: Sequence[int] = ()) -> None:
-    """Write tokenizer.json; the library then puts the specials `first` before a text and `last` after it."""
+    """Write tokenizer.json with the V tokens that models predict.
+
+    The library then puts the specials `first` before a text and `last` after it.
+    """
     from tokenizers import AddedToken, processors
     from tokenizers import Tokenizer as Backend
 
-    tokenizer.save(path)
+    tokenizer.save(path, reserved=False)
     backend = Backend.from_file(str(path))
     backend.add_special_tokens([AddedToken(SPELLINGS[token], special=True) for token in (PAD, UNK, BOS, EOS)])
     around = [*(SPELLINGS[token] for token in first), "$A", *(SPELLINGS[token] for token in last)]

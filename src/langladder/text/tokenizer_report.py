@@ -35,7 +35,7 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
         for line, ids in islice(zip(chunk, encoded, strict=True), max(0, samples - len(shown))):
             shown.append({"text": line[:200], "tokens": " ".join(visible(tokenizer, token) for token in ids[:60])})
     tokens = int(uses.sum())
-    ordinary = range(len(tokenizer.specials), tokenizer.vocab_size)
+    ordinary = tokenizer.ordinary
     longest = sorted((tokenizer.decode([token]) for token in ordinary), key=lambda text: (-len(text), text))
     return {
         "kind": tokenizer.kind,
@@ -45,7 +45,7 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
         "fertility": round(tokens / max(words, 1), 4),
         "compression": round(size / max(tokens, 1), 4),
         "unknown_rate": round(int(uses[UNK]) / max(tokens, 1), 6),
-        "vocabulary_used": round(int((uses[list(ordinary)] > 0).sum()) / max(len(ordinary), 1), 4),
+        "vocabulary_used": round(int((uses[ordinary] > 0).sum()) / max(len(ordinary), 1), 4),
         "longest_tokens": longest[:LONGEST],
         "most_frequent_tokens": [visible(tokenizer, token) for token in np.argsort(-uses, kind="stable")[:LONGEST]],
         "samples": shown,

@@ -60,11 +60,11 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
 def _train(lines: Iterable[str], alphabet: list[str], config: TokenizerConfig) -> hf.Tokenizer:
     size = UNLIMITED if config.vocab_size is None else config.vocab_size
     if config.kind == "character":
-        kept = alphabet[: max(0, size - len(config.specials))]
-        vocabulary = {token: number for number, token in enumerate([*config.specials, *kept])}
+        kept = alphabet[: max(0, size - len(SPELLINGS))]
+        vocabulary = {token: number for number, token in enumerate([*SPELLINGS, *kept])}
         return assemble("character", models.BPE(vocab=vocabulary, merges=[], unk_token=SPELLINGS[UNK]))
 
-    settings: dict[str, Any] = {"vocab_size": size, "special_tokens": config.specials, "show_progress": False}
+    settings: dict[str, Any] = {"vocab_size": size, "special_tokens": [*SPELLINGS], "show_progress": False}
     model: Any
     trainer: Any
     characters = sorted(alphabet)
@@ -73,12 +73,12 @@ def _train(lines: Iterable[str], alphabet: list[str], config: TokenizerConfig) -
     elif config.kind == "bpe_words":
         model = models.BPE(unk_token=SPELLINGS[UNK], end_of_word_suffix=END_OF_WORD)
         final = [character + END_OF_WORD for character in characters]
-        settings |= {"special_tokens": [*config.specials, *characters, *final], "end_of_word_suffix": END_OF_WORD}
+        settings |= {"special_tokens": [*SPELLINGS, *characters, *final], "end_of_word_suffix": END_OF_WORD}
         trainer = _bpe_trainer(settings, config, [])
     elif config.kind == "wordpiece":
         model = models.WordPiece(unk_token=SPELLINGS[UNK], max_input_chars_per_word=1000)
         inner = [CONTINUES + character for character in characters]
-        settings["special_tokens"] = [*config.specials, *characters, *inner]
+        settings["special_tokens"] = [*SPELLINGS, *characters, *inner]
         trainer = trainers.WordPieceTrainer(min_frequency=config.min_frequency, **settings)
     elif config.kind == "unigram":
         model, trainer = models.Unigram(), trainers.UnigramTrainer(unk_token=SPELLINGS[UNK], **settings)
@@ -101,7 +101,7 @@ def _without_added_tokens(backend: hf.Tokenizer, config: TokenizerConfig) -> hf.
     settings["added_tokens"] = []
     if config.kind == "unigram":
         model = settings["model"]
-        model["vocab"] = _steady(model["vocab"], len(config.specials))
+        model["vocab"] = _steady(model["vocab"], len(SPELLINGS))
         model["unk_id"] = UNK
     return hf.Tokenizer.from_str(json.dumps(settings, ensure_ascii=False))
 

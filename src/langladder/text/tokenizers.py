@@ -26,7 +26,7 @@ from tokenizers import decoders, models, pre_tokenizers
 from langladder.artefacts import read_json, write_text
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.specials import EXTRA_NAMES, NAMES, SPELLINGS, UNK, spelling
+from langladder.text.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words import UNSPACED
 
 Kind = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
@@ -47,33 +47,36 @@ class TokenizerConfig(Config):
     kind: Kind = "bpe_bytes"
     vocab_size: int | None = Field(default=8000, ge=1)  # specials included; null (word, character): all there are
     min_frequency: int = Field(default=1, ge=1)  # of a word, a character, or a pair to merge
-    extra_specials: list[Literal["<sep>", "<cls>", "<mask>"]] = Field(default=[])
     # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
     # For bpe_words, wordpiece and unigram.
     character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
 
-    @property
-    def specials(self) -> list[str]:
-        """Spellings of all specials, in the order of their ids."""
-        return [*SPELLINGS, *(spelling(name) for name in self.extra_specials)]
+    @model_validator(mode="before")
+    @classmethod
+    def _reserves_for_itself(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "extra_specials" in values:
+            said = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
+            raise ValueError(f"extra_specials: is no setting any more: every tokenizer reserves {said}; take it out")
+        return values
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
-        if len(set(self.extra_specials)) < len(self.extra_specials):
-            raise ValueError(f"extra_specials: {self.extra_specials} names one twice")
         if self.vocab_size is None:
             if self.kind not in ("word", "character"):
                 raise ValueError(f"vocab_size: null goes with kind word or character only, not {self.kind!r}")
             return self
-        least = len(self.specials) + (256 if self.kind == "bpe_bytes" else 1)
+        least = len(SPELLINGS) + (256 if self.kind == "bpe_bytes" else 1)
         if self.vocab_size < least:
-            needs = f"{len(self.specials)} specials" + (" and 256 bytes" if self.kind == "bpe_bytes" else "")
+            needs = f"{len(SPELLINGS)} specials" + (" and 256 bytes" if self.kind == "bpe_bytes" else "")
             raise ValueError(f"vocab_size: {self.vocab_size} is too small for {needs}; at least {least}")
         return self
 
 
 class Tokenizer:
-    """Text to ids and back. Ids 0 to 3 are PAD, UNK, BOS, EOS; encoding adds none of PAD, BOS, EOS itself."""
+    """Text to ids and back. Ids 0 to 3 are PAD, UNK, BOS, EOS; encoding adds none of PAD, BOS, EOS itself.
+
+    Behind the V tokens of the vocabulary stand `<sep>`, `<cls>`, `<mask>`, which no text encodes to (see `specials`).
+    """
 
     def __init__(self, backend: hf.Tokenizer, kind: Kind) -> None:
         self.kind: Kind = kind
@@ -82,28 +85,35 @@ class Tokenizer:
         self._tokens: list[str] = sorted(vocabulary, key=vocabulary.__getitem__)
         if tuple(self._tokens[: len(SPELLINGS)]) != SPELLINGS:
             raise InputError(f"tokenizer: its first tokens are {self._tokens[:4]}; ids 0 to 3 must be {SPELLINGS}")
-        extras = {spelling(name): name for name in EXTRA_NAMES}
-        #: Names of all specials by id: `<pad> <unk> <bos> <eos>` and the extra ones.
-        self.specials: list[str] = [*NAMES]
-        for token in self._tokens[len(NAMES) :]:
-            if token not in extras:
-                break
-            self.specials.append(extras[token])
+        if (last := max(vocabulary.values())) >= len(vocabulary):
+            raise InputError(f"tokenizer: {len(vocabulary):,} tokens have ids up to {last:,}; ids must be 0, 1, 2, …")
+        self._specials = dict(enumerate(NAMES)) | _reserve(backend)
 
     @property
     def vocab_size(self) -> int:
-        """Ids there are, specials included."""
+        """V: the ids that a text encodes to and a language model predicts, PAD to EOS included."""
         return len(self._tokens)
+
+    @property
+    def full_vocab_size(self) -> int:
+        """V and the reserved ids behind it: rows of an embedding that knows `<sep>`, `<cls>` and `<mask>` too."""
+        return max(self.vocab_size, *(token + 1 for token in self._specials))
+
+    @property
+    def ordinary(self) -> list[int]:
+        """Ids of what stands for text, without the specials."""
+        return [token for token in range(self.vocab_size) if token not in self._specials]
 
     def special_id(self, name: str) -> int:
         """Id of a special such as `<sep>`.
 
         Raises:
-            InputError: this tokenizer was trained without it.
+            InputError: there is no special of that name.
         """
-        if name not in self.specials:
-            raise InputError(f"tokenizer: has no special {name!r}; add it to tokenizer.extra_specials")
-        return self.specials.index(name)
+        ids = {known: token for token, known in self._specials.items()}
+        if name not in ids:
+            raise InputError(f"tokenizer: has no special {name!r}; it has {', '.join(ids)}")
+        return ids[name]
 
     def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
         """(length,) int32 ids of each line."""
@@ -116,23 +126,32 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids; specials are left out, except that an unknown shows as `<unk>`."""
-        shown = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) >= len(self.specials)]
+        shown = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) not in self._specials]
         decoder = self._backend.decoder
         return " ".join(shown) if decoder is None else str(decoder.decode(shown))
 
     def piece(self, token: int) -> str:
         r"""The text of one token by itself; bytes that make no whole character as `\xe4\xbd`; specials by name."""
-        if token >= len(self.specials) and self.kind == "bpe_bytes":
+        if token not in self._specials and self.kind == "bpe_bytes":
             return bytes(_BYTES[character] for character in self._tokens[token]).decode(errors="backslashreplace")
         return self.decode([token]) or self.name(token)
 
     def name(self, token: int) -> str:
         """How one token is written in the vocabulary; specials as people know them."""
-        return self.specials[token] if token < len(self.specials) else self._tokens[token]
+        return self._specials[token] if token in self._specials else self._tokens[token]
 
-    def save(self, path: Path) -> None:
-        """Write `tokenizer.json`, which the `tokenizers` library reads too."""
-        write_text(path, self._backend.to_str(pretty=True) + "\n")
+    def save(self, path: Path, *, reserved: bool = True) -> None:
+        """Write `tokenizer.json`, which the `tokenizers` library reads too.
+
+        Args:
+            reserved: with the ids behind the vocabulary; without them for other tools, whose models have no such rows.
+        """
+        text = self._backend.to_str(pretty=True)
+        if not reserved:
+            settings = json.loads(text)
+            settings["added_tokens"] = [one for one in settings["added_tokens"] if one["id"] < self.vocab_size]
+            text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=True)
+        write_text(path, text + "\n")
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -159,6 +178,30 @@ class Tokenizer:
             raise
         except BaseException as error:  # the library raises plain Exception, or panics, at what it cannot parse
             raise InputError(f"{path}: not a tokenizer ({str(error)[:200]})") from error
+
+
+def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
+    """Give the reserved specials their ids, where the file that was read does not (older ones); id → name of each.
+
+    "Added" tokens are looked for in every text before it is cut; `encode_special_tokens` sees to it that those which
+    are special, as all are here, are not: `< mask >` in a text is five characters and two spaces.
+
+    Raises:
+        InputError: other tokens are added, or they have other ids.
+    """
+    backend.encode_special_tokens = True
+    known = {*SPELLINGS, *(spelling(name) for name in RESERVED)}
+    for token in backend.get_added_tokens_decoder().values():
+        if token.content not in known or not token.special:
+            raise InputError(f"tokenizer: adds {token.content[:60]!r}; only specials of this project may be added")
+    backend.add_special_tokens([hf.AddedToken(spelling(name), special=True, normalized=False) for name in RESERVED])
+    size = backend.get_vocab_size(with_added_tokens=False)
+    ids = backend.get_vocab(with_added_tokens=True)
+    names = {ids[spelling(name)]: name for name in RESERVED}
+    behind = [token for token in names if token >= size]  # a tokenizer that was asked for one has it inside
+    if behind != [*range(size, size + len(behind))]:
+        raise InputError(f"tokenizer: {', '.join(RESERVED)} have ids {[*names]}; they must go on from {size}")
+    return names
 
 
 # Of tokenizer.json. `post_processor`, which exports for other libraries have, adds specials; here none are asked for.

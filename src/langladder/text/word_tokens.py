@@ -20,8 +20,7 @@ def word_pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[np.ndarray]:
 
 def word_tokens(tokenizer: Tokenizer) -> dict[int, str]:
     """Token → word, in the order of the ids, for each token that is the whole of a word; specials are none."""
-    ids = range(len(tokenizer.specials), tokenizer.vocab_size)
-    spelled = {token: tokenizer.decode([token]).strip() for token in ids}
+    spelled = {token: tokenizer.decode([token]).strip() for token in tokenizer.ordinary}
     candidates = {token: word for token, word in spelled.items() if word and len(word.split()) == 1}
     pieces = word_pieces(tokenizer, list(candidates.values()))
     return {
