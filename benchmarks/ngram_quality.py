@@ -18,14 +18,14 @@ from rich.table import Table
 from wikitext import split_text, stream, word_ids
 
 from langladder.evaluation.perplexity import score
-from langladder.models.absolute_discounting import AbsoluteDiscounting
-from langladder.models.add_k import AddK
-from langladder.models.katz import Katz
-from langladder.models.kneser_ney import KneserNey
-from langladder.models.maximum_likelihood import MaximumLikelihood
-from langladder.models.ngram import NgramModel
-from langladder.models.stupid_backoff import StupidBackoff
-from langladder.models.witten_bell import WittenBell
+from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
+from langladder.models.ngrams.add_k import AddK
+from langladder.models.ngrams.katz import Katz
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
+from langladder.models.ngrams.ngram import NgramModel
+from langladder.models.ngrams.stupid_backoff import StupidBackoff
+from langladder.models.ngrams.witten_bell import WittenBell
 from langladder.text.specials import BOS, NAMES
 
 METHODS: dict[str, tuple[type[NgramModel], dict[str, Any]]] = {

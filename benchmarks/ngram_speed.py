@@ -23,8 +23,8 @@ from rich.table import Table
 from wikitext import split_text, stream, word_ids
 
 from langladder.counts.ngrams import count_ngrams
-from langladder.models.arpa import write_arpa
-from langladder.models.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.export.arpa import write_arpa
+from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.text.specials import BOS, EOS, NAMES
 
 

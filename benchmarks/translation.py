@@ -42,8 +42,8 @@ from public import data
 from langladder.data.translation import TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
+from langladder.export.marian import export_marian
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.export_marian import export_marian
 from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
 from langladder.tasks.optimisation import learning_rate, resolve_precision

@@ -19,7 +19,7 @@ ORCHESTRATION += ["code_version", "makers", "threads"]
 TRACKING = ["tracking", "store", "processes", "run_facts", "curve_logger", "logged_models"]  # MLflow
 IGNORED = {"pipeline", "pipeline.support", *(f"pipeline.support.{name}" for name in ORCHESTRATION + TRACKING)}
 # A progress bar and a model's card tell of a result and change none.
-IGNORED |= {"langladder.progress", "langladder.models.model_card", "langladder.models.loading"}
+IGNORED |= {"langladder.progress", "langladder.export.model_card", "langladder.export.loading"}
 
 
 def code_version(stage: str, settings: dict[str, Any]) -> str:

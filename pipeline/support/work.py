@@ -10,7 +10,7 @@ from typing import Any
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
-from langladder.models.model_card import model_card
+from langladder.export.model_card import model_card
 from langladder.progress import working
 from pipeline.support import outputs, processes, store, tracking
 from pipeline.support.fingerprint import digest, fingerprint, home

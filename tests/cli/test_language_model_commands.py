@@ -18,11 +18,11 @@ from click.testing import CliRunner, Result
 from langladder.artefacts import write_json
 from langladder.cli.main import app
 from langladder.cli.score import _bits, _finite
-from langladder.models.arpa import read_arpa, spell
+from langladder.export.arpa import read_arpa, spell
+from langladder.export.gpt2 import import_gpt2
 from langladder.models.base import LanguageModel
-from langladder.models.export_gpt2 import import_gpt2
 from langladder.models.gpt import GPT
-from langladder.models.kneser_ney import KneserNey
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
 from langladder.text.corpus_ids import TokenStream

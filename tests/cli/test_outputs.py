@@ -21,7 +21,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.export.vector_files import read_vectors
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.gpt import GPT
-from langladder.models.kneser_ney import KneserNey
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.text.corpus_ids import TokenStream

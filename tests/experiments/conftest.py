@@ -10,7 +10,7 @@ from langladder.corpora.microworld import MicroworldConfig, generate_parallel, g
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import train_language_model
 from langladder.models.gpt import GPT, GPTConfig
-from langladder.models.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text

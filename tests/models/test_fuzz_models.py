@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
 from langladder.embeddings.base import WordVectors
+from langladder.export.arpa import read_arpa, write_arpa
+from langladder.export.model_card import model_card
 from langladder.export.vector_files import read_vectors
-from langladder.models.arpa import read_arpa, write_arpa
 from langladder.models.base import LanguageModel
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.model_card import model_card
 from langladder.models.translator import Translator
 from langladder.tasks.checkpoints import read_checkpoint, write_checkpoint
 from langladder.text.specials import BOS, EOS

@@ -5,7 +5,7 @@ import torch
 from pydantic import ValidationError
 
 from langladder.errors import InputError
-from langladder.models.export_gpt2 import _names
+from langladder.export.gpt2 import _names
 from langladder.models.gpt import GPT
 from langladder.models.gpt_sizes import SIZES, named
 from langladder.nn.positions import sinusoidal

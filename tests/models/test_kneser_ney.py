@@ -11,7 +11,7 @@ from real_data import real
 
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
-from langladder.models.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
+from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD, UNK
 

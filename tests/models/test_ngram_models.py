@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from langladder.counts.ngrams import count_ngrams
 from langladder.errors import InputError
 from langladder.evaluation.perplexity import score
-from langladder.models.absolute_discounting import (
+from langladder.models.base import LanguageModel
+from langladder.models.ngrams.absolute_discounting import (
     AbsoluteDiscounting,
     AbsoluteDiscountingConfig,
     closed_form_discount,
 )
-from langladder.models.add_k import AddK, AddKConfig
-from langladder.models.base import LanguageModel
-from langladder.models.katz import Katz, KatzConfig, discounted_counts
-from langladder.models.kneser_ney import KneserNey, KneserNeyConfig
-from langladder.models.maximum_likelihood import MaximumLikelihood, MaximumLikelihoodConfig
-from langladder.models.ngram import NgramModel
-from langladder.models.stupid_backoff import StupidBackoff, StupidBackoffConfig
-from langladder.models.witten_bell import WittenBell, WittenBellConfig
+from langladder.models.ngrams.add_k import AddK, AddKConfig
+from langladder.models.ngrams.katz import Katz, KatzConfig, discounted_counts
+from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood, MaximumLikelihoodConfig
+from langladder.models.ngrams.ngram import NgramModel
+from langladder.models.ngrams.stupid_backoff import StupidBackoff, StupidBackoffConfig
+from langladder.models.ngrams.witten_bell import WittenBell, WittenBellConfig
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD, UNK
 

@@ -28,12 +28,12 @@ from nltk.lm import (
 )
 
 from langladder.counts.ngrams import continuation_counts, count_ngrams
-from langladder.models.absolute_discounting import AbsoluteDiscounting, closed_form_discount
-from langladder.models.add_k import AddK
-from langladder.models.kneser_ney import KneserNey
-from langladder.models.maximum_likelihood import MaximumLikelihood
-from langladder.models.ngram import NgramModel
-from langladder.models.witten_bell import WittenBell
+from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting, closed_form_discount
+from langladder.models.ngrams.add_k import AddK
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
+from langladder.models.ngrams.ngram import NgramModel
+from langladder.models.ngrams.witten_bell import WittenBell
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, UNK
 

@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 from langladder.errors import InputError
 from langladder.models.counted import CountedLanguageModel
 from langladder.models.gpt import GPT
-from langladder.models.kneser_ney import KneserNey
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.starting import start_from

@@ -17,7 +17,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.models.ctc import CTCRecognizer
 from langladder.models.gpt import GPT
-from langladder.models.kneser_ney import KneserNey
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.transformer import Transformer

@@ -12,8 +12,8 @@ from langladder.errors import InputError
 from langladder.export.input_embedding import input_embedding
 from langladder.export.vector_files import read_vectors
 from langladder.models.gpt import GPT
-from langladder.models.kneser_ney import KneserNey
 from langladder.models.neural import NeuralLanguageModel
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.from_vectors import initial_table, start_from_vectors
 from langladder.tasks.settings import InputVectors

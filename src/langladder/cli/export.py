@@ -76,7 +76,7 @@ def export(
         _check_words(tokenizers[0], model, chosen)
     from langladder.artefacts import read_json, write_text
     from langladder.atomic import atomic_folder
-    from langladder.models.model_card import model_card
+    from langladder.export.model_card import model_card
     from langladder.models.transformer import Transformer
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
@@ -122,8 +122,8 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | 
     Raises:
         InputError: none fits, or not this one.
     """
-    from langladder.models.backoff import BackoffLanguageModel
     from langladder.models.gpt import GPT
+    from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
@@ -146,13 +146,13 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | 
 
 def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
     """Write all but the card into the folder `out`, which is empty."""
-    from langladder.models.backoff import BackoffLanguageModel
     from langladder.models.gpt import GPT
+    from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
     if isinstance(model, GPT):
-        from langladder.models.export_gpt2 import export_gpt2
+        from langladder.export.gpt2 import export_gpt2
 
         export_gpt2(model, tokenizers[0], out)
     elif isinstance(model, Transformer):
@@ -160,15 +160,15 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
     elif isinstance(model, RecurrentLM):
         tokenizers[0].save(out / "tokenizer.json", reserved=False)
         if format == "onnx":
-            from langladder.models.export_onnx import export_onnx_recurrent
+            from langladder.export.onnx import export_onnx_recurrent
 
             export_onnx_recurrent(model, out / "model.onnx")
         else:
-            from langladder.models.export_torchscript import export_torchscript
+            from langladder.export.torchscript import export_torchscript
 
             export_torchscript(model, out / "model.pt")
     else:
-        from langladder.models.arpa import write_arpa
+        from langladder.export.arpa import write_arpa
 
         assert isinstance(model, BackoffLanguageModel)
         tokenizers[0].save(out / "tokenizer.json", reserved=False)
@@ -178,15 +178,15 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
 def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
     source, target = tokenizers
     if format == "marian":
-        from langladder.models.export_marian import export_marian
+        from langladder.export.marian import export_marian
 
         export_marian(model, source, target, out)
     elif format == "torch":
-        from langladder.models.export_torch import export_torch
+        from langladder.export.torch_transformer import export_torch
 
         export_torch(model, source, target, out)
     else:
-        from langladder.models.export_onnx import export_onnx_transformer
+        from langladder.export.onnx import export_onnx_transformer
 
         export_onnx_transformer(model, out)
         source.save(out / "source.json", reserved=False)

@@ -23,9 +23,9 @@ from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.infinity import SIGN, show
-from langladder.models.backoff import BackoffLanguageModel
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 

@@ -14,7 +14,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, TextConfig, first_part, fit, small_model
 from langladder.models.base import LanguageModel
-from langladder.models.kneser_ney import KneserNey
+from langladder.models.ngrams.kneser_ney import KneserNey
 
 
 class DataSizeConfig(TextConfig):

@@ -20,7 +20,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, Network, TextConfig, small_model, trained
 from langladder.models.base import LanguageModel
-from langladder.models.kneser_ney import KneserNey
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.encoding import framed
 from langladder.text.specials import BOS, EOS

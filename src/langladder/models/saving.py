@@ -16,6 +16,10 @@ from langladder.atomic import Owner, atomic_folder
 from langladder.errors import InputError
 
 ARRAYS = "model.safetensors"
+_NGRAMS = ("absolute_discounting", "add_k", "katz", "kneser_ney", "maximum_likelihood", "stupid_backoff", "witten_bell")
+MOVED = {f"langladder.models.{name}": f"langladder.models.ngrams.{name}" for name in _NGRAMS}
+MOVED |= {"langladder.models.arpa": "langladder.models.ngrams.arpa_model"}
+"""Where the modules are now that models saved earlier name."""
 MOST_IDS = 2**31 - 1  # tokens are stored as int32
 
 
@@ -90,8 +94,9 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
 
 def located(path: Path, target: str) -> type:
     """The class that a file names. Raises InputError, naming the file, where it may not or there is none such."""
+    module, _, name = str(target).rpartition(".")
     try:
-        kind: type = schema.locate(target)
+        kind: type = schema.locate(f"{MOVED[module]}.{name}" if module in MOVED else target)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return kind

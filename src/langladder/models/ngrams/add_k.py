@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngram import NgramConfig, NgramModel, predicted_counts, uniform
+from langladder.models.ngrams.ngram import NgramConfig, NgramModel, predicted_counts, uniform
 from langladder.schema import Config
 
 

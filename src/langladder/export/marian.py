@@ -26,7 +26,7 @@ from torch import nn
 from langladder.artefacts import write_arrays, write_json
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.models.export_tokenizer import SPECIALS, write_tokenizer_folder
+from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.text.specials import BOS, EOS, PAD

@@ -4,7 +4,7 @@ Witten and Bell 1991, method C; interpolated as in Chen and Goodman 1998, sectio
 
     P(w | h) = (c(h w) + T(h) P(w | h′)) / (Σ_x c(h x) + T(h)),     T(h) = |{x : c(h x) > 0}|
 
-In the form of `models.ngram.interpolate` each count gives away D(h w) = c(h w) T(h) / (Σ_x c(h x) + T(h)).
+In the form of `models.ngrams.ngram.interpolate` each count gives away D(h w) = c(h w) T(h) / (Σ_x c(h x) + T(h)).
 """
 
 from typing import ClassVar
@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngram import NgramModel, PrunableConfig, interpolate, predicted_counts
+from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, interpolate, predicted_counts
 from langladder.schema import Config
 
 

@@ -18,7 +18,7 @@ from torch import nn
 
 from langladder.artefacts import write_arrays, write_json
 from langladder.atomic import atomic_folder
-from langladder.models.export_tokenizer import SPECIALS, write_tokenizer
+from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer
 from langladder.models.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.token_embedding import TokenEmbedding

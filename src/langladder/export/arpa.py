@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -25,30 +25,13 @@ import pyarrow.compute as pc
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
-from langladder.models.arpa_reader import ZERO, Reader, Tables, shown
-from langladder.models.backoff import BackoffLanguageModel
-from langladder.schema import Config
-from langladder.text.corpus_ids import TokenStream
+from langladder.export.arpa_reader import ZERO, Reader, Tables, shown
+from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
+from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
 
 MARKS = {UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
 ROWS = 1 << 18  # lines written at a time
-
-
-class ArpaConfig(Config):
-    """A model read from a file has no settings: its order and its numbers are the file's."""
-
-
-class ArpaModel(BackoffLanguageModel):
-    """A back-off model read from an ARPA file."""
-
-    Config: ClassVar[type[Config]] = ArpaConfig
-    config: ArpaConfig
-
-    def fit(self, stream: TokenStream) -> None:
-        """Refused: this model comes from a file."""
-        read = f"{type(self).__name__} is read from a file, not fitted"
-        raise InputError(f"{read} on {len(stream.ids)} tokens; choose another n-gram model")
 
 
 def spell(token: str) -> str:

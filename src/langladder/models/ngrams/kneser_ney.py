@@ -8,7 +8,7 @@ Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Tec
 
 with a the count at the highest order and the continuation count below it (`counts.ngrams.continuation_counts`),
 N_k(h ·) the number of words seen k times after h, and D_1, D_2, D_3+ one triple an order, in closed form; or one D
-for all counts, as in `models.absolute_discounting`.
+for all counts, as in `models.ngrams.absolute_discounting`.
 
 Details as in KenLM's `lmplz`: n-grams that open with BOS keep their plain counts; single words are interpolated with
 the uniform distribution over everything that can be predicted (all ids but PAD and BOS, so words never seen share γ
@@ -21,8 +21,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.counts.ngrams import NgramCounts, continuation_counts
-from langladder.models.absolute_discounting import one_discount
-from langladder.models.ngram import NgramModel, PrunableConfig, interpolate
+from langladder.models.ngrams.absolute_discounting import one_discount
+from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, interpolate
 from langladder.schema import Config
 
 

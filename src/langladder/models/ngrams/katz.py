@@ -22,8 +22,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngram import NgramModel, PrunableConfig, predicted_counts, uniform
-from langladder.models.ngram_pruning import NEGLIGIBLE, backoff_factors
+from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, predicted_counts, uniform
+from langladder.models.ngrams.pruning import NEGLIGIBLE, backoff_factors
 from langladder.schema import Config
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngram import NgramConfig, NgramModel, predicted_counts
+from langladder.models.ngrams.ngram import NgramConfig, NgramModel, predicted_counts
 from langladder.schema import Config
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngram import NgramModel, PrunableConfig, interpolate, predicted_counts
+from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, interpolate, predicted_counts
 from langladder.schema import Config
 
 FALLBACK = 0.5  # where no n-gram of an order occurs once, or none twice

@@ -22,8 +22,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.counts.ngrams import NgramCounts
-from langladder.models.maximum_likelihood import relative_frequencies
-from langladder.models.ngram import NgramModel, PrunableConfig, uniform
+from langladder.models.ngrams.maximum_likelihood import relative_frequencies
+from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, uniform
 from langladder.schema import Config
 from langladder.text.specials import BOS, PAD
 

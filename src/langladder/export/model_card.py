@@ -12,8 +12,8 @@ from typing import Any
 from langladder.artefacts import map_arrays, read_json, regular_file
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
+from langladder.export.loading import LOADING
 from langladder.infinity import from_plain, show
-from langladder.models.loading import LOADING
 from langladder.models.saving import located
 from langladder.text.tokenizers import Tokenizer
 

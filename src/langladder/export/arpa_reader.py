@@ -1,4 +1,4 @@
-"""Reading ARPA files line by line into the trie of `langladder.counts.ngrams`; the format stands in `models.arpa`."""
+"""Reading ARPA files line by line into the trie of `langladder.counts.ngrams`; the format stands in `export.arpa`."""
 
 import gzip
 import math

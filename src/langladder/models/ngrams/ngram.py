@@ -1,15 +1,15 @@
 """What every counted n-gram model shares: settings, pruning, and the way from counts to back-off tables.
 
 A method says two things, both about n-grams that occur: the probability p(w | h) of the n-gram h w, and the factor b(h)
-by which the shorter history's probabilities are multiplied for the words never seen after h (`models.backoff` is that
-form). All methods end the same way: single words share the room for words never seen evenly, with the uniform
+by which the shorter history's probabilities are multiplied for the words never seen after h (`models.ngrams.backoff` is
+that form). All methods end the same way: single words share the room for words never seen evenly, with the uniform
 distribution 1 / V′ over the V′ ids that can be predicted (all but PAD and BOS).
 
 Pruning leaves n-grams out of the tables; the probabilities still sum to 1:
 
 * count cut-offs, one an order as `lmplz --prune` takes them: n-grams that occur no more often than that are dropped,
   what they had goes to the shorter history;
-* relative entropy (Stolcke 1998): see `models.ngram_pruning`.
+* relative entropy (Stolcke 1998): see `models.ngrams.pruning`.
 """
 
 from abc import abstractmethod
@@ -20,8 +20,8 @@ from pydantic import Field, model_validator
 
 from langladder.compiled import njit
 from langladder.counts.ngrams import NgramCounts, count_ngrams
-from langladder.models.backoff import BackoffLanguageModel
-from langladder.models.ngram_pruning import entropy_pruned, without
+from langladder.models.ngrams.backoff import BackoffLanguageModel
+from langladder.models.ngrams.pruning import entropy_pruned, without
 from langladder.progress import working
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream

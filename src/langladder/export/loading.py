@@ -68,13 +68,13 @@ while prefix[0, -1] != 3 and prefix.shape[1] < 100:
     past = dict(zip(past, kept))
     prefix = numpy.concatenate([prefix, log_probs.argmax(1, keepdims=True)], 1)
 print(prefix[0])  # ids of target.json""",
-    "arpa": """import kenlm  # or SRILM, or langladder.models.arpa.read_arpa
+    "arpa": """import kenlm  # or SRILM, or langladder.export.arpa.read_arpa
 
 model = kenlm.Model("{folder}")  # its tokens are words: it reads lines as they are in the cleaned text
 model.score("the cat sleeps .")  # log10 P, the end of the line included""",
     "arpa_tokens": r"""import re
 
-import kenlm  # or SRILM, or langladder.models.arpa.read_arpa
+import kenlm  # or SRILM, or langladder.export.arpa.read_arpa
 from tokenizers import Tokenizer
 
 model, tokenizer = kenlm.Model("{folder}"), Tokenizer.from_file("tokenizer.json")

@@ -14,10 +14,10 @@ from langladder.data.translation import pad
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.errors import InputError
-from langladder.models.export_marian import export_marian
-from langladder.models.export_onnx import export_onnx_transformer
-from langladder.models.export_torch import export_torch
-from langladder.models.loading import LOADING
+from langladder.export.loading import LOADING
+from langladder.export.marian import export_marian
+from langladder.export.onnx import export_onnx_transformer
+from langladder.export.torch_transformer import export_torch
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.nn.transformer_layers import NORM_EPS
 from langladder.text.specials import BOS, EOS, PAD

@@ -12,10 +12,10 @@ from tokenizers import Tokenizer as Backend
 
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
+from langladder.export.gpt2 import export_gpt2, import_gpt2
+from langladder.export.onnx import export_onnx_recurrent
+from langladder.export.torchscript import export_torchscript
 from langladder.models import export_onnx
-from langladder.models.export_gpt2 import export_gpt2, import_gpt2
-from langladder.models.export_onnx import export_onnx_recurrent
-from langladder.models.export_torchscript import export_torchscript
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
 from langladder.text.specials import BOS, EOS, PAD

@@ -23,7 +23,7 @@ from torch import nn
 from langladder.artefacts import read_arrays, read_json, write_arrays, write_json
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.models.export_tokenizer import SPECIALS, write_tokenizer_folder
+from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
 from langladder.text.specials import BOS, PAD
 from langladder.text.tokenizers import Tokenizer

@@ -17,12 +17,12 @@ from scipy.sparse import csr_matrix
 from langladder.artefacts import write_json
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
+from langladder.export.loading import LOADING
+from langladder.export.model_card import model_card
 from langladder.infinity import to_plain
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.kneser_ney import KneserNey
-from langladder.models.loading import LOADING
-from langladder.models.model_card import model_card
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.checkpoints import write_checkpoint
 from langladder.text.corpus_ids import TokenStream

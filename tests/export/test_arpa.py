@@ -10,16 +10,17 @@ import torch
 from real_data import real
 
 from langladder.errors import InputError
-from langladder.models.absolute_discounting import AbsoluteDiscounting
-from langladder.models.add_k import AddK
-from langladder.models.arpa import ArpaConfig, ArpaModel, read_arpa, spell, unspell, write_arpa
+from langladder.export.arpa import read_arpa, spell, unspell, write_arpa
 from langladder.models.base import LanguageModel
-from langladder.models.katz import Katz
-from langladder.models.kneser_ney import KneserNey
-from langladder.models.maximum_likelihood import MaximumLikelihood
-from langladder.models.ngram import NgramModel
-from langladder.models.stupid_backoff import StupidBackoff
-from langladder.models.witten_bell import WittenBell
+from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
+from langladder.models.ngrams.add_k import AddK
+from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
+from langladder.models.ngrams.katz import Katz
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
+from langladder.models.ngrams.ngram import NgramModel
+from langladder.models.ngrams.stupid_backoff import StupidBackoff
+from langladder.models.ngrams.witten_bell import WittenBell
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, SPELLINGS, UNK
 
