@@ -12,10 +12,10 @@ from tokenizers import Tokenizer as Backend
 
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
+from langladder.export import onnx as onnx_files
 from langladder.export.gpt2 import export_gpt2, import_gpt2
 from langladder.export.onnx import export_onnx_recurrent
 from langladder.export.torchscript import export_torchscript
-from langladder.models import export_onnx
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
 from langladder.text.specials import BOS, EOS, PAD
@@ -244,7 +244,7 @@ def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
 
 
 def test_onnx_needs_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_onnx, "NEEDED", ("onnx_that_nobody_has",))
+    monkeypatch.setattr(onnx_files, "NEEDED", ("onnx_that_nobody_has",))
     with pytest.raises(InputError, match=r"needs onnx_that_nobody_has; pip install 'langladder\[onnx\]'"):
         export_onnx_recurrent(recurrent({"cell": "rnn"}), tmp_path / "model.onnx")
     with pytest.raises(InputError, match="output=hierarchical"):
