@@ -7,7 +7,7 @@ from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
 from langladder.text.clean_pairs import clean_parallel
 from langladder.text.cleaning import clean_text
-from pipeline.support.stage import stage
+from pipeline.settings.stage import stage
 
 
 @stage

@@ -8,7 +8,7 @@ from langladder.atomic import STAGE, atomic_folder
 from langladder.counts.cooccurrence import count_cooccurrence, count_term_document
 from langladder.counts.sparse_files import write_sparse
 from langladder.text.word_corpus import WordCorpus
-from pipeline.support.stage import stage
+from pipeline.settings.stage import stage
 
 
 @stage

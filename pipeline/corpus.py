@@ -12,7 +12,7 @@ from langladder.atomic import STAGE, atomic_folder
 from langladder.corpora import microworld
 from langladder.text import hub, readers
 from langladder.text.tables import write_table
-from pipeline.support.stage import stage
+from pipeline.settings.stage import stage
 
 
 def make_microworld(side: str, source: microworld.MicroworldConfig, folder: Path) -> dict[str, Any]:

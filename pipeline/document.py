@@ -35,9 +35,9 @@ def fill(text: str, section: str, content: str) -> str:
 
 
 def main() -> None:
-    from pipeline.support.gather import gather
+    from pipeline.provenance.report_inputs import report_inputs
 
-    inputs = gather()
+    inputs = report_inputs()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = fill(readme, "stages", stage_table())
     readme = fill(readme, "ladder", to_markdown(brief(ladder_rows(inputs))))

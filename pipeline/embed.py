@@ -6,11 +6,10 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.embeddings.postprocess import postprocess
 from langladder.progress import working
-from langladder.schema import locate, maker_of
+from langladder.schema import locate, locate_function
 from langladder.text.word_corpus import WordCorpus
-from pipeline.support.outside import lexicon_of
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 WORDS = Path("data/words")
 
@@ -18,28 +17,28 @@ WORDS = Path("data/words")
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.embedding.name
-    with work("embedding", "embed", job, {"words": WORDS} | lexicon_of(job)) as open_work:
+    with tracked_job("embedding", "embed", job, {"words": WORDS}) as work:
         rung = locate(job.embedding.target)
         with working("loading what makes it"):  # Lightning takes its time, for networks
-            make = maker_of(rung)
+            make = locate_function(job.embedding.maker)
         made = make(
             rung,
             job.embedding.model,
             WordCorpus.open(WORDS),
             training=getattr(job.embedding, "training", None),
             seed=job.seed,
-            checkpoints=open_work.checkpoints,
-            logger=open_work.run.lightning_logger,
+            checkpoints=work.checkpoints,
+            logger=work.run.lightning_logger,
         )
         vectors = postprocess(made.vectors, job.embedding.after.steps)
         place = out / "models" / "embedding" / name
-        with open_work.artefact(place) as folder:
+        with work.artefact(place) as folder:
             vectors.save(folder)
-        open_work.write_curve(out / "curves" / "embedding" / f"{name}.csv", made.curve)
+        work.write_curve(out / "curves" / "embedding" / f"{name}.csv", made.curve)
         figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         figures["bytes_per_word"] = round(vectors.bytes_per_word)
         write_json(out / "metrics" / "embed" / f"{name}.json", figures)
-        open_work.run.metrics(figures | made.cost)
+        work.run.metrics(figures | made.cost)
     seconds = made.cost["seconds"]
     print(f"embed {name}: {len(vectors):,} words × {figures['dimension']} in {seconds:.0f} s → {place}")
 

@@ -9,8 +9,8 @@ from langladder.embeddings.saved import load_vectors
 from langladder.evaluation.word_vectors import evaluate_word_vectors
 from langladder.reporting.numbers import share
 from langladder.schema import locate
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 
 def page_of(vectors: WordVectors, job: Any) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def main(job: Any, out: Path) -> None:
     name = job.embedding.name
     model = Path("models/embedding") / name
     inputs = {"model": model} | {key: Path(value) for key, value in job.paths.model_dump().items()}
-    with work("embedding", "evaluate_embedding", job, inputs) as open_work:
+    with tracked_job("embedding", "evaluate_embedding", job, inputs) as work:
         page = page_of(load_vectors(model), job)
         figures = figures_of(page)
         names = {"name": name, "title": job.embedding.title, "family": locate(job.embedding.target).approach}
         write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", names | page)
         write_json(out / "metrics" / "embedding" / f"{name}.json", figures)
-        open_work.run.test_scores(model, figures)
+        work.run.test_scores(model, figures)
     answered = "no analogies to answer"
     if figures["analogy"] is not None:
         answered = f"{share(figures['analogy'])} of the analogies right, {share(figures['analogy_coverage'])} answered"

@@ -16,8 +16,8 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.vocabulary import Vocabulary
 from pipeline.evaluate_embedding import page_of
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 TOKENS = Path("data/tokens/text")
 WORDS = Path("data/words/vocabulary.json")
@@ -39,7 +39,7 @@ def main(job: Any, out: Path) -> None:
     folder = Path("models/lm") / name
     inputs = {"model": folder, "test": TOKENS / "test.arrow", "sizes": TOKENS / "sizes.json", "words": WORDS}
     sets = {key: Path(value) for key, value in job.paths.model_dump().items()}
-    with work("lm", "evaluate_lm", job, inputs | sets) as open_work:
+    with tracked_job("lm", "evaluate_lm", job, inputs | sets) as work:
         model = LanguageModel.load(folder)
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
         scores = score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"])
@@ -55,7 +55,7 @@ def main(job: Any, out: Path) -> None:
         write_json(out / "reports" / "rungs" / "lm" / f"{name}.json", page)
         write_json(out / "metrics" / "lm" / f"{name}.json", {"parameters": page["parameters"], **scores})
         figures = from_plain(scores)
-        open_work.run.test_scores(folder, figures)
+        work.run.test_scores(folder, figures)
     floor = figures.get("above_floor_percent")
     above = "" if floor is None else f", {show(floor, '.1f')} % above the entropy floor"
     perplexity = show(figures["perplexity_per_word"], ".2f")

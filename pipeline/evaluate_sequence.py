@@ -6,15 +6,15 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.evaluation.sequence import evaluate_sequence
 from langladder.schema import locate
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     rung = job.sequence
     folder = Path("models/sequence") / rung.name
-    with work("sequence", "evaluate_sequence", job, {"model": folder}) as open_work:
+    with tracked_job("sequence", "evaluate_sequence", job, {"model": folder}) as work:
         task = locate(rung.target)(rung.data, rung.model, seed=job.seed)
         page = evaluate_sequence(task, folder, beam=job.beam)
         names = {"name": rung.name, "title": rung.title}
@@ -27,7 +27,7 @@ def main(job: Any, out: Path) -> None:
             if value is not None
         }
         write_json(out / "metrics" / "sequence" / f"{rung.name}.json", figures)
-        open_work.run.test_scores(folder, figures)
+        work.run.test_scores(folder, figures)
     shown = ", ".join(f"{name.removeprefix('beam_')} {value:.4g}" for name, value in figures.items() if "beam_" in name)
     print(f"evaluate_sequence {rung.name}: by beam search {shown}")
 

@@ -12,8 +12,8 @@ from langladder.models.translator import Translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tables import PAIRS, read_table
 from langladder.text.tokenizers import Tokenizer
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 TOKENS = Path("data/tokens/parallel/test.arrow")
 TEXT = Path("data/clean/parallel/test.parquet")
@@ -24,7 +24,9 @@ SHOWN = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity
 def main(job: Any, out: Path) -> None:
     name = job.translator.name
     folder = Path("models/translator") / name
-    with work("translator", "evaluate_translator", job, {"model": folder, "tokens": TOKENS, "text": TEXT}) as open_work:
+    with tracked_job(
+        "translator", "evaluate_translator", job, {"model": folder, "tokens": TOKENS, "text": TEXT}
+    ) as work:
         model = Translator.load(folder)
         tokenizers = (Tokenizer.load(folder / "source.json"), Tokenizer.load(folder / "target.json"))
         texts = (column.to_pylist() for column in read_table(TEXT, PAIRS).columns)
@@ -50,8 +52,8 @@ def main(job: Any, out: Path) -> None:
         figures["search_error_share"] = page["search_errors"]["share"]
         figures["signature"] = page["scores"]["bleu_signature"]
         write_json(out / "metrics" / "translator" / f"{name}.json", figures)
-        open_work.run.test_scores(folder, figures)
-        open_work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in widths})
+        work.run.test_scores(folder, figures)
+        work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in widths})
     shown = " ".join(f"{title} {figures[key]:.2f}" for key, title in (("bleu", "BLEU"), ("chrf", "chrF")))
     print(f"evaluate_translator {name}: {shown} on {figures['sentences']:,} sentences ({figures['signature']})")
 

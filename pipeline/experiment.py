@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from langladder.experiments.experiment import Data
-from pipeline.support.claims import measure
-from pipeline.support.stage import stage
+from pipeline.provenance.claims import measure
+from pipeline.settings.stage import stage
 
 
 @stage

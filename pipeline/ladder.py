@@ -10,20 +10,21 @@ import subprocess
 import sys
 
 from langladder.errors import InputError
-from pipeline.support import choices, ladder_copy
-from pipeline.support.resolution import plan
+from langladder.families import families
+from pipeline.settings import ladder_copy, params
+from pipeline.settings.plan import jobs
 
 
 def main() -> None:
     try:
-        chosen = choices.load_choices()
+        chosen = params.load()
         folder = ladder_copy.make(chosen)
     except InputError as error:
         print(f"ladder: {error}", file=sys.stderr)
         sys.exit(2)
     every = ladder_copy.every_rung(chosen)
-    rungs = sum(len(every.rungs(group)) for group in choices.LADDERS)
-    print(f"ladder: {rungs} rungs and claims, {1 + len(plan(every))} jobs → {ladder_copy.FOLDER}/reports/index.html")
+    rungs = sum(len(every.rungs(family)) for family in families())
+    print(f"ladder: {rungs} rungs and claims, {1 + len(jobs(every))} jobs → {ladder_copy.FOLDER}/reports/index.html")
     print("ladder: how many of them are to be made, and about how long that takes, follows", flush=True)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     python = [sys.executable, "-m"]

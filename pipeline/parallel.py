@@ -20,7 +20,7 @@ from typing import Any
 from langladder import progress
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support.threads import processors
+from pipeline.settings.threads import processors
 
 DVC = ["dvc", "--wait-for-lock", "repro", "--single-item"]
 # What DVC says of each job that only the last of them need say, if at all.
@@ -146,8 +146,8 @@ def jobs_at_once(threads: int) -> int:
 
 
 def main() -> None:
-    from pipeline.support import choices
-    from pipeline.support.estimate import estimate
+    from pipeline.provenance.estimate import estimate
+    from pipeline.settings import params
 
     os.chdir(ROOT)
     progress.show()
@@ -157,7 +157,7 @@ def main() -> None:
         if not todo:
             print("everything is up to date")
             return
-        jobs = jobs_at_once(choices.load_choices().threads)
+        jobs = jobs_at_once(params.load().threads)
     except InputError as error:
         print(f"parallel: {error}", file=sys.stderr)
         sys.exit(2)

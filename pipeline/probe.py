@@ -5,8 +5,8 @@ from typing import Any
 
 from langladder.artefacts import read_json
 from langladder.experiments.experiment import Data
-from pipeline.support.claims import measure
-from pipeline.support.stage import stage
+from pipeline.provenance.claims import measure
+from pipeline.settings.stage import stage
 
 
 @stage

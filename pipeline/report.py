@@ -10,13 +10,13 @@ from langladder.artefacts import write_json, write_text
 from langladder.reporting.page import build_page
 from langladder.reporting.sequences import sequence_summary
 from langladder.reporting.tables import ladder_rows, ladder_summary, to_markdown
-from pipeline.support.gather import gather
-from pipeline.support.stage import stage
+from pipeline.provenance.report_inputs import report_inputs
+from pipeline.settings.stage import stage
 
 
 @stage
-def main(job: Any, out: Path) -> None:  # noqa: ARG001
-    inputs = gather()
+def main(job: Any, out: Path) -> None:
+    inputs = report_inputs(job.model_dump()["rungs"])
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
     write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))

@@ -13,8 +13,8 @@ from langladder.artefacts import write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import choices
-from pipeline.support.resolution import resolve
+from pipeline.settings import params
+from pipeline.settings.compose import resolve
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
 # What Hydra reads when this file is the primary config: no run folder, no log file.
@@ -26,7 +26,7 @@ HYDRA = {
 
 def main() -> None:
     try:
-        chosen = choices.load_choices()
+        chosen = params.load()
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             resolved = resolve(chosen)
         with atomic_folder(Path("resolved"), STAGE) as folder:

@@ -8,8 +8,8 @@ import click
 from langladder.artefacts import read_json
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import store
-from pipeline.support.found_runs import find_runs, provenances
+from pipeline.provenance import lineage, store
+from pipeline.provenance.found_runs import find_runs, provenances
 
 TRAINING = "workflowType=machine_learning"  # MLflow's view of runs; its other one is of prompts and traces
 
@@ -56,8 +56,8 @@ def links(address: str) -> None:
     click.echo(
         "Choose 'Model training' at the top left once; MLflow opens on prompts and traces and remembers the choice."
     )
-    for task, experiment in experiments.items():
-        click.echo(f"{task:16} {address}/#/experiments/{experiment}/runs?{TRAINING}")
+    for name, experiment in experiments.items():
+        click.echo(f"{name:16} {address}/#/experiments/{experiment}/runs?{TRAINING}")
 
 
 @main.command()
@@ -78,7 +78,7 @@ def of(artefact: Path) -> None:
 @main.command()
 @click.argument("run_id")
 def artefact(run_id: str) -> None:
-    """Print the folder of what run RUN_ID made."""
+    """Print the folder of what run RUN_ID made, or judged."""
     from mlflow.exceptions import MlflowException
 
     client = store.client()
@@ -86,10 +86,26 @@ def artefact(run_id: str) -> None:
         run = client.get_run(run_id)
     except MlflowException as error:
         raise click.ClickException(f"no run {run_id!r} in {store.uri()}") from error
-    found = provenances(ROOT).get(run.data.tags.get("fingerprint", ""))
+    made = provenances(ROOT)
+    tags = (run.data.tags.get(name, "") for name in ("fingerprint", "model_fingerprint"))
+    found = next((made[tag] for tag in tags if tag in made), None)
     if found is None:
         raise click.ClickException(f"what run {run_id} made is not here (overwritten or never made in this checkout)")
     click.echo(found.relative_to(ROOT))
+
+
+@main.command("lineage")
+@click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def lineage_of(artefact: Path) -> None:
+    """Print what ARTEFACT, e.g. models/tune/gpt_longer, grew from, rung by rung, down to the corpus."""
+    chain = lineage.chain(artefact)
+    for depth, rung in enumerate(chain):
+        grew = "grew from " if depth else ""
+        click.echo(f"{'  ' * depth}{grew}{rung['rung']}  {rung['title']}  {rung['fingerprint']}")
+        for name, digest in rung["inputs"].items():
+            click.echo(f"{'  ' * depth}  read {name}  {digest}")
+    for line in lineage.data_behind(chain[-1]["rung"].partition("/")[0], ROOT):
+        click.echo(f"{'  ' * len(chain)}{line}")
 
 
 if __name__ == "__main__":

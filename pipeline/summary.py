@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from langladder.errors import InputError
-from pipeline.support.gather import gather
+from pipeline.provenance.report_inputs import report_inputs
 
 WIDTH = 100  # characters, where the output is no terminal
 NEXT = """Look next:
@@ -18,7 +18,7 @@ def main() -> None:
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     try:
-        inputs = gather()
+        inputs = report_inputs()
     except InputError as error:
         console.print(str(error), style="red", markup=False, highlight=False)
         console.print("Run `dvc repro` first.", highlight=False)

@@ -13,7 +13,7 @@ from langladder.text.tables import SPLITS
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer
-from pipeline.support.stage import stage
+from pipeline.settings.stage import stage
 
 
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:

@@ -5,27 +5,27 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.schema import locate
-from pipeline.support.outputs import shown
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.curves import shown
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     rung = job.sequence
-    with work("sequence", "train_sequence", job, {}) as open_work:
+    with tracked_job("sequence", "train_sequence", job, {}) as work:
         task = locate(rung.target)(rung.data, rung.model, seed=job.seed)
-        logger = open_work.run.lightning_logger()
-        result, model = task.train(rung.training, work=open_work.checkpoints, logger=logger)
+        logger = work.run.lightning_logger()
+        result, model = task.train(rung.training, work=work.checkpoints, logger=logger)
         place = out / "models" / "sequence" / rung.name
-        with open_work.artefact(place) as folder:
+        with work.artefact(place) as folder:
             task.save(model, folder)
-        open_work.write_curve(out / "curves" / "sequence" / f"{rung.name}.csv", result.curve)
+        work.write_curve(out / "curves" / "sequence" / f"{rung.name}.csv", result.curve)
         splits = {f"{split}_examples": len(examples) for split, examples in task.data().items()}
         figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss} | splits
         write_json(out / "metrics" / "train_sequence" / f"{rung.name}.json", figures)
         cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
-        open_work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
+        work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
     loss = shown(result.best_validation_loss)
     print(f"train_sequence {rung.name}: {result.seconds:.0f} s, validation loss {loss} → {place}")
 

@@ -11,10 +11,9 @@ from langladder.evaluation.bleu import bleu_config
 from langladder.schema import locate, locate_function
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tokenizers import Tokenizer
-from pipeline.support.makers import maker
-from pipeline.support.outputs import shown
-from pipeline.support.stage import stage
-from pipeline.support.work import work
+from pipeline.provenance.curves import shown
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
 
 TOKENS = Path("data/tokens/parallel")
 
@@ -22,31 +21,31 @@ TOKENS = Path("data/tokens/parallel")
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.translator.name
-    with work("translator", "train_translator", job, {"tokens": TOKENS}) as open_work:
+    with tracked_job("translator", "train_translator", job, {"tokens": TOKENS}) as work:
         torch.manual_seed(job.seed)
         tokenizers = [Tokenizer.load(TOKENS / f"{side}.json") for side in ("source", "target")]
         sizes = [tokenizer.vocab_size for tokenizer in tokenizers]
         model = locate(job.translator.target)(job.translator.model, *sizes)
-        make = locate_function(maker(job.translator.model_dump(mode="json", by_alias=True)))
+        make = locate_function(job.translator.maker)
         made = make(
             model,
             tokenizers,
             *(PairStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")),
             settings=job.translator,
             seed=job.seed,
-            checkpoints=open_work.checkpoints,
-            logger=open_work.run.lightning_logger,
+            checkpoints=work.checkpoints,
+            logger=work.run.lightning_logger,
             bleu_tokenize=bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize,
         )
         place = out / "models" / "translator" / name
-        with open_work.artefact(place) as folder:
+        with work.artefact(place) as folder:
             model.save(folder)
             for side in ("source", "target"):
                 shutil.copy(TOKENS / f"{side}.json", folder)
-        open_work.write_curve(out / "curves" / "translator" / f"{name}.csv", made.curve)
+        work.write_curve(out / "curves" / "translator" / f"{name}.csv", made.curve)
         figures = {"parameters": model.number_of_parameters(), "validation_loss": made.validation_loss}
         write_json(out / "metrics" / "train_translator" / f"{name}.json", figures)
-        open_work.run.metrics(figures | made.cost)
+        work.run.metrics(figures | made.cost)
     loss = shown(made.validation_loss)
     print(f"train_translator {name}: {made.cost['seconds']:.0f} s, validation loss {loss} → {place}")
 

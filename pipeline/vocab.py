@@ -6,7 +6,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
 from langladder.text.vocabulary import encode_words
-from pipeline.support.stage import stage
+from pipeline.settings.stage import stage
 
 
 @stage

@@ -4,8 +4,16 @@ import os
 
 import pytest
 
+from pipeline.settings.compose import prepare
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may need a network
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: more threads only get in each other's way
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _families_in_hydra() -> None:
+    """conf/config.yaml takes a rung of each family, which Hydra knows from the code."""
+    prepare()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,10 +9,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from langladder.errors import InputError
 
-ROOMS = ("embeddings", "experiments", "models", "tasks")
-"""The packages whose classes a file may name."""
+ROOMS = ("embeddings", "experiments", "families", "models", "tasks")
+"""The packages whose classes and functions a file may name."""
 
 _TARGET = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
+
+_FUNCTION = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+")
 
 
 class Config(BaseModel):
@@ -57,16 +59,19 @@ def locate(target: str) -> Any:
 def locate_function(name: str) -> Callable[..., Any]:
     """Function that a class of ours names by its dotted path, e.g. `langladder.models.counted.make`.
 
-    Such names come from code, never from files. The module is imported here: only who needs Lightning has it.
+    The module is imported here: only who needs Lightning has it.
+
+    Raises:
+        InputError: another path, or no such function.
     """
+    if not isinstance(name, str) or not _FUNCTION.fullmatch(name):
+        raise InputError(f"_maker_: {str(name)[:200]!r} is not a function of langladder that can be named")
     module, _, function = name.rpartition(".")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    try:
+        found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"_maker_: {name!r} does not exist ({error})") from error
     return found
-
-
-def maker_of(rung: type[Rung]) -> Callable[..., Any]:
-    """The function that a rung's class names as its `maker`."""
-    return locate_function(rung.maker)
 
 
 C = TypeVar("C", bound=Config)

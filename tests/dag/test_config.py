@@ -4,17 +4,19 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_dir
+from dvc.repo import Repo
+from hydra import initialize_config_dir
 
 from langladder.errors import InputError
 from langladder.evaluation import bleu_tokenizers
+from langladder.families import families
 from langladder.schema import locate
 from pipeline import ROOT
-from pipeline.support import choices, jobs, schemas
-from pipeline.support.resolution import resolve
+from pipeline.settings import params, plan
+from pipeline.settings.compose import Compositions, resolve
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
-BASE = choices.load_choices()
+BASE = params.load()
 # conf group that neither params.yaml nor a ladder chooses → a job that reads it, and where in its settings
 READ_BY = {
     "cooccurrence": ("cooccur/cooccur", "cooccurrence"),
@@ -30,10 +32,10 @@ def _hydra():
         yield
 
 
-def chosen(**changes: object) -> choices.Choices:
+def chosen(**changes: object) -> params.Choices:
     """The choices of params.yaml with changes; of the ladders only the rungs that are changed, to be quick."""
-    ladders = {listed: list(changes.get(group, {})) for group, listed in choices.LADDERS.items()}
-    return choices.Choices.model_validate(BASE.model_dump() | ladders | changes)
+    ladders = {family.listed: list(changes.get(name, {})) for name, family in families().items() if not family.bases}
+    return params.schema().model_validate(BASE.model_dump() | ladders | changes)
 
 
 def problems(**changes: object) -> str:
@@ -45,34 +47,33 @@ def problems(**changes: object) -> str:
 @pytest.mark.parametrize("file", [file for file in CONF if len(file.parts) == 2], ids=str)
 def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group, name = file.parts[0], file.stem
-    if group in choices.LADDERS:
-        selection = [f"{group}={name}"]
-        config = compose("config", choices.overrides(BASE, selection) + selection)
-        for stage in (stage for stage, keys in jobs.KEYS.items() if group in keys):
-            values = jobs.job_values(stage, config, BASE)
-            schemas.schema(stage, values).model_validate(values)
-    elif group in choices.GROUPS:
+    if group in families():
+        compositions = Compositions(BASE)
+        for stage in (stage for stage in plan.stages().values() if group in stage.keys):
+            compositions.job(plan.Job(stage, name, f"{group}={name}"))
+    elif group in params.GROUPS:
         monkeypatch.setattr("langladder.text.vocabulary.installed", lambda _: None)  # segmenters are extras
         resolve(chosen(**{group: name}))
     else:
         job, *place = READ_BY[group]
         override = f"{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
-        monkeypatch.setattr(choices, "overrides", _with(choices.overrides, override))
+        monkeypatch.setattr(params, "overrides", _with(params.overrides, override))
         values = resolve(chosen(embeddings=["svd"], lms=["gpt"], translators=["attention"]))[job]
         for key in place:
             values = values[key]
         stated = yaml.safe_load((ROOT / "conf" / file).read_text())
+        stated.pop("checkpoint_every", None)  # changes no result: it stands aside
         assert stated.keys() <= values.keys()
         if group != "training":  # whose values a rung may change
             assert {key: values[key] for key in stated} == stated
 
 
-@pytest.mark.parametrize("group", choices.LADDERS)
+@pytest.mark.parametrize("group", families())
 def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str) -> None:
-    for name in choices.conf_names(group):
+    for name in params.conf_names(group):
         value = yaml.safe_load((ROOT / "conf" / group / f"{name}.yaml").read_text())
         assert value["name"] == name
-        assert hasattr(locate(value["_target_"]), "Config")
+        assert "_target_" not in value or hasattr(locate(value["_target_"]), "Config")
 
 
 def test_config_files_are_short() -> None:
@@ -137,13 +138,13 @@ def test_the_arithmetic_of_every_job_is_a_setting() -> None:
     """Out of the box fp32 on one thread, everywhere; another number of threads reaches every job that computes."""
     resolved = resolve(BASE)
     trainings = [
-        job[key]["training"] for job in resolved.values() for key in schemas.TRAINING if "training" in job.get(key, {})
+        job[key]["training"] for job in resolved.values() for key in families() if "training" in job.get(key, {})
     ]
     assert trainings and {training["precision"] for training in trainings} == {"fp32"}
     for name, job in resolved.items():
         kind = name.partition("/")[0]
         assert job.get("threads") == (
-            None if kind in ("corpus", "clean", "tokenize", "vocab", "cooccur", "report") else 1
+            None if kind in ("corpus", "clean", "tokenize", "vocab", "cooccur", "watch", "report") else 1
         )
     changed = resolve(chosen(threads=2, lms=["kneser_ney"]))
     assert changed["train_lm/kneser_ney"]["threads"] == changed["evaluate_lm/kneser_ney"]["threads"] == 2
@@ -170,12 +171,12 @@ def test_changes_to_a_rung_that_is_not_listed_are_said(capsys: pytest.CaptureFix
 
 
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "tokenizer.vocab_size=3"))
+    monkeypatch.setattr(params, "overrides", _with(params.overrides, "tokenizer.vocab_size=3"))
     assert "vocab_size" in problems()
 
 
 def test_a_bleu_tokenizer_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "overrides", _with(choices.overrides, "evaluation.bleu_tokenize=ja-mecab"))
+    monkeypatch.setattr(params, "overrides", _with(params.overrides, "evaluation.bleu_tokenize=ja-mecab"))
     monkeypatch.setattr(bleu_tokenizers, "find_spec", lambda _: None)
     message = problems(translators=["attention"])
     for part in ("evaluation.bleu_tokenize", "ja-mecab", "pip install 'sacrebleu[ja]'", "conf/evaluation"):
@@ -214,16 +215,22 @@ def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypa
     key = text.partition(":")[0]
     rest = yaml.safe_dump({k: v for k, v in values.items() if k != key})
     (tmp_path / "params.yaml").write_text(f"{rest}\n{text}\n")
-    monkeypatch.setattr(choices, "ROOT", tmp_path)
+    monkeypatch.setattr(params, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
-        choices.load_choices()
+        params.load()
     for part in said:
         assert part in str(error.value)
 
 
-def test_stages_know_their_keys() -> None:
-    stages = {file.stem for file in (ROOT / "pipeline").glob("*.py")}
-    assert set(jobs.KEYS) <= stages
-    dag = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    assert set(dag) == set(jobs.KEYS) | {"resolve"}
-    assert {*schemas.TRAINING, *schemas.SEQUENCES, *schemas.EXPERIMENTS} == set(choices.LADDERS)
+def test_the_plan_is_that_of_dvc() -> None:
+    """Stages, jobs and resolved files as dvc.yaml has them, read by DVC itself."""
+    chosen = params.load()
+    planned = {job.file for job in plan.jobs(chosen)}
+    with Repo(str(ROOT)) as repo:
+        stages = {job.addressing for job in repo.index.graph.nodes}
+        read = {str(dep) for job in repo.index.graph.nodes for dep in job.deps if str(dep).startswith("resolved/")}
+    assert read == {f"resolved/{file}.yaml" for file in planned}
+    assert stages == {
+        file.replace("/", "@") if len({*file.split("/")}) > 1 else file.split("/")[0] for file in planned
+    } | {"resolve"}
+    assert set(plan.stages()) <= {file.stem for file in (ROOT / "pipeline").glob("*.py")}

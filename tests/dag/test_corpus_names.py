@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.support import choices, corpus_names
-from pipeline.support.corpus_names import file_name
+from pipeline.settings import corpus_names, params
+from pipeline.settings.corpus_names import file_name
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_the_choice_or_what_it_reads(
     monkeypatch.setattr(corpus_names, "ROOT", tmp_path)
     (tmp_path / "resolved" / "corpus").mkdir(parents=True)
     (tmp_path / "resolved" / "corpus" / "text.yaml").write_text(yaml.safe_dump({"corpus": {"source": source}}))
-    chosen = choices.load_choices().model_copy(update={"corpus": choice})
+    chosen = params.load().model_copy(update={"corpus": choice})
     assert corpus_names.corpus_names(chosen)["text"] == name

@@ -5,10 +5,11 @@ import re
 import pytest
 import yaml
 
+from langladder.families.family import Rung
 from langladder.schema import locate
 from pipeline import ROOT
 from pipeline.document import fill, stage_table
-from pipeline.support import schemas
+from pipeline.settings.rungs import Told
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ADDING = (ROOT / "docs" / "adding-a-rung.md").read_text(encoding="utf-8")
@@ -47,7 +48,7 @@ def test_make_targets_named_in_the_readme_exist() -> None:
 
 def test_the_sample_of_a_rungs_file_says_what_every_file_must() -> None:
     sample = re.findall(r"```yaml\n(.*?)```", ADDING, re.DOTALL)[0]
-    fields = schemas.Rung.model_fields | schemas.Dated.model_fields
+    fields = Rung.model_fields | Told.model_fields
     required = {field.alias or name for name, field in fields.items() if field.is_required()}
     assert required <= yaml.safe_load(sample).keys()
 

@@ -9,8 +9,8 @@ import yaml
 from test_bad_input import run_stage
 
 from pipeline import ROOT
-from pipeline.support import choices
-from pipeline.support.fingerprint import digest, fingerprint
+from pipeline.provenance.fingerprint import digest, fingerprint
+from pipeline.settings import params
 
 RUNGS = {"embedding": "lexicon", "lm": "lstm", "translator": "attention", "sequence": "captioner"}
 RUNGS |= {"experiment": "gradient_flow", "probe": "agreement"}
@@ -43,7 +43,7 @@ def opened(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *overrid
         monkeypatch.setattr(module, "measure", lambda *arguments: work(None, *arguments))
         monkeypatch.setattr(module, "read_json", lambda _: {"settings": {"lm": {"title": "T"}}}, raising=False)
     else:
-        monkeypatch.setattr(module, "work", work)
+        monkeypatch.setattr(module, "tracked_job", work)
     with pytest.raises(Opened) as found:
         run_stage(stage, tmp_path, monkeypatch, f"{STAGES[stage]}={RUNGS[STAGES[stage]]}", *overrides)
     inputs: dict[str, Path] = found.value.args[0]
@@ -67,7 +67,7 @@ def test_what_dvc_watches_is_what_is_hashed(stage: str, tmp_path: Path, monkeypa
     overrides += [f"+lm.input.vectors='{own['vectors']}'"] if stage == "train_lm" else []
     overrides += [f"embedding.model.lexicon='{own['lexicon']}'"] if stage == "embed" else []
     hashed = list(opened(stage, tmp_path, monkeypatch, *overrides).values())
-    watched = dependencies(stage, choices.load_choices().paths.model_dump() | own)
+    watched = dependencies(stage, params.load().paths.model_dump() | own)
     for path in watched:
         assert any(other == path or path in other.parents for other in hashed), f"{path} is not hashed: {hashed}"
     for path in hashed:

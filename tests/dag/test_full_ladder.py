@@ -12,10 +12,11 @@ import pytest
 import yaml
 from project_copy import ENVIRONMENT, copy_project, edit, run, smallest
 
-from pipeline.support import choices
+from langladder.families import families
+from pipeline.settings import params
 
-EVERY = {group: choices.conf_names(group) for group in choices.LADDERS}
-MAKE = "from pipeline.support import choices, ladder_copy; ladder_copy.make(choices.load_choices())"
+EVERY = {group: params.conf_names(group) for group in families()}
+MAKE = "from pipeline.settings import ladder_copy, params; ladder_copy.make(params.load())"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_every_rung_is_listed_and_params_stay(project: Path) -> None:
     copy = project / "ladders" / "full"
     assert (project / "params.yaml").read_bytes() == before
     own, listed = (yaml.safe_load((folder / "params.yaml").read_text()) for folder in (project, copy))
-    for group, key in choices.LADDERS.items():
+    for group, key in ((name, family.listed) for name, family in families().items()):
         assert sorted(listed.pop(key)) == EVERY[group]
         own.pop(key)
     assert {key: listed[key] for key in own} == own  # so that what both make is made once
@@ -85,7 +86,7 @@ def test_what_stands_in_a_links_place_is_left(project: Path) -> None:
 
 def test_runs_and_checkpoints_are_those_of_the_checkout(project: Path) -> None:
     copy = project / "ladders" / "full"
-    code = "from pipeline import ROOT; from pipeline.support.fingerprint import home; print(ROOT, home())"
+    code = "from pipeline import ROOT; from pipeline.provenance.fingerprint import home; print(ROOT, home())"
     assert run(copy, sys.executable, "-c", code).split() == [str(copy), str(project)]
 
 

@@ -3,25 +3,27 @@
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
+from hydra import initialize_config_dir
 
 from langladder.errors import InputError
+from langladder.families import families
 from pipeline import ROOT
-from pipeline.support import choices, history, jobs
+from pipeline.settings import jobs, params, plan, rungs
+from pipeline.settings.compose import Compositions
 
 
-@pytest.mark.parametrize("group", choices.LADDERS)
+@pytest.mark.parametrize("group", families())
 def test_every_file_says_its_own_year(group: str) -> None:
-    years = history.years({group: choices.conf_names(group)})[group]
+    years = {name: told.year for name, told in rungs.in_order({group: params.conf_names(group)})[group].items()}
     assert list(years.values()) == sorted(years.values())
-    assert set(years) == set(choices.conf_names(group))
+    assert set(years) == set(params.conf_names(group))
 
 
 def test_the_oldest_come_first_and_ties_stay_as_listed() -> None:
     listed = {"lm": ["gpt", "witten_bell", "lstm", "katz", "gru_reset_before", "gru"]}
     order = ["katz", "witten_bell", "lstm", "gru_reset_before", "gru", "gpt"]
-    assert list(history.years(listed)["lm"]) == order
-    assert history.years(listed)["lm"]["katz"] == 1987
+    assert list(rungs.in_order(listed)["lm"]) == order
+    assert rungs.in_order(listed)["lm"]["katz"].year == 1987
 
 
 @pytest.mark.parametrize(
@@ -31,21 +33,23 @@ def test_the_oldest_come_first_and_ties_stay_as_listed() -> None:
 def test_a_year_that_is_none_is_refused(said: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "conf" / "lm").mkdir(parents=True)
     for name in ("mine", "yours"):
-        (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text(f"name: {name}\n{said}\n")
-    monkeypatch.setattr(choices, "ROOT", tmp_path)
+        (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text(f"name: {name}\ntitle: {name}\n{said}\n")
+    monkeypatch.setattr(params, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
-        history.years({"lm": ["mine", "yours"]})
+        rungs.in_order({"lm": ["mine", "yours"]})
     for part in (wrong, "conf/lm/mine.yaml", "conf/lm/yours.yaml", "2 problems"):
         assert part in str(error.value)
 
 
-def test_the_year_is_among_the_reports_settings_alone() -> None:
+def test_year_and_title_are_among_the_reports_settings_alone() -> None:
     """So that mending one runs the report again, and nothing else."""
-    chosen = choices.load_choices()
+    chosen = params.load()
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [*choices.overrides(chosen, []), "lm=lstm"])
-    assert config.lm.year == 1997
-    for stage in ("train_lm", "evaluate_lm"):
-        values = jobs.job_values(stage, config, chosen)
-        assert values["lm"]["title"] == "LSTM" and "year" not in values["lm"]
-    assert jobs.job_values("report", config, chosen)["years"]["lm"]["lstm"] == 1997
+        compositions = Compositions(chosen)
+        for stage in ("train_lm", "evaluate_lm"):
+            values = compositions.job(plan.Job(plan.stages()[stage], "lstm", "lm=lstm"))
+            assert not {"year", "title"} & values["lm"].keys() and "progress" not in values["lm"]["training"]
+            assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
+            assert jobs.with_aside(values)["lm"]["title"] == "LSTM"
+        told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
+    assert told["year"] == 1997 and told["title"] == "LSTM"

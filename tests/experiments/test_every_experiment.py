@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_dir
+from hydra import initialize_config_dir
 
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Source
@@ -19,9 +19,10 @@ from langladder.experiments.findings import Findings
 from langladder.reporting.claims import Claim, claim_views
 from langladder.schema import locate
 from pipeline import ROOT
-from pipeline.support import choices, jobs, schemas
+from pipeline.settings import jobs, params
+from pipeline.settings.compose import Compositions
 
-NAMES = [(group, name) for group in schemas.EXPERIMENTS for name in choices.conf_names(group)]
+NAMES = [(group, name) for group in ("experiment", "probe") for name in params.conf_names(group)]
 NOWHERE = Path("nowhere")
 DOCUMENT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
@@ -30,13 +31,10 @@ every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
 @cache
 def job(group: str, name: str) -> Any:
     """The job's settings at size tiny with debug=fast, composed and checked as the pipeline does."""
-    smallest = choices.load_choices().model_copy(
-        update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}}
-    )
+    smallest = params.load().model_copy(update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}})
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [*choices.overrides(smallest, []), f"{group}={name}"])
-        values = jobs.job_values(group, config, smallest)
-    return getattr(schemas.schema(group, values).model_validate(values), group)
+        values = Compositions(smallest).rung(group, name)
+    return getattr(jobs.checked(group, {group: values}, str), group)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from langladder.text.specials import BOS, EOS
 from langladder.text.tables import PAIRS, write_table
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
-from pipeline.support.work import Work
+from pipeline.provenance.job import Work
 
 IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)
 

@@ -25,7 +25,7 @@ from langladder.schema import locate
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD
 from pipeline import ROOT
-from pipeline.support import choices, schemas
+from pipeline.settings import params, schema
 
 V = 29
 # What no rung has, and what rungs cut short: windows that slide, widths that differ.
@@ -48,15 +48,15 @@ MORE: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {
 
 def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
     """Class and settings of every file in conf/lm at size tiny, composed and checked as the pipeline does."""
-    names = choices.conf_names("lm")
-    tiny = choices.load_choices().model_copy(update={"size": "tiny"})
+    names = params.conf_names("lm")
+    tiny = params.load().model_copy(update={"size": "tiny"})
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [*choices.overrides(tiny, []), *(f"+lm@rungs.{name}={name}" for name in names)])
+        config = compose("config", [*params.overrides(tiny, []), *(f"+lm@rungs.{name}={name}" for name in names)])
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {}
     for name in names:
         values[name].pop("year")  # said for the reader alone
-        job: Any = schemas.schema("train_lm", {"lm": values[name]}).model_validate({"lm": values[name]})
+        job: Any = schema.schema("train_lm", {"lm": values[name]}).model_validate({"lm": values[name]})
         found[name] = (locate(job.lm.target), job.lm.model.model_dump())
     return found
 

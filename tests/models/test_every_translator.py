@@ -24,7 +24,7 @@ from langladder.models.translator import Translator
 from langladder.schema import locate
 from langladder.text.specials import BOS, EOS, PAD
 from pipeline import ROOT
-from pipeline.support import choices, schemas
+from pipeline.settings import params, schema
 
 V = 13
 SMALL = {"width": 12, "embedding_dim": 10}
@@ -53,17 +53,17 @@ MORE: dict[str, tuple[type[Translator], dict[str, Any]]] = {
 
 def rungs() -> dict[str, tuple[type[Translator], dict[str, Any]]]:
     """Class and settings of every file in conf/translator at size tiny, composed and checked as the pipeline does."""
-    names = choices.conf_names("translator")
-    tiny = choices.load_choices().model_copy(update={"size": "tiny"})
+    names = params.conf_names("translator")
+    tiny = params.load().model_copy(update={"size": "tiny"})
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        overrides = [*choices.overrides(tiny, []), *(f"+translator@rungs.{name}={name}" for name in names)]
+        overrides = [*params.overrides(tiny, []), *(f"+translator@rungs.{name}={name}" for name in names)]
         config = compose("config", overrides)
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[Translator], dict[str, Any]]] = {}
     for name in names:
         values[name].pop("year")  # said for the reader alone
         given = {"translator": values[name]}
-        job: Any = schemas.schema("train_translator", given).model_validate(given)
+        job: Any = schema.schema("train_translator", given).model_validate(given)
         found[name] = (locate(job.translator.target), job.translator.model.model_dump())
     return found
 

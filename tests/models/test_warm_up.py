@@ -26,8 +26,8 @@ from langladder.text.specials import BOS
 from langladder.text.word_corpus import WordCorpus
 from langladder.text.vocabulary import Vocabulary
 from pipeline import ROOT
-from pipeline.support import choices, schemas
-from pipeline.support.resolution import resolve
+from pipeline.settings import params, schema
+from pipeline.settings.compose import resolve
 
 def compiled():
     kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, Dispatcher)]
@@ -46,7 +46,7 @@ corpus = WordCorpus(TokenStream(words, bounds * 20), vocabulary)
 
 changes = {"size": "tiny", "debug": "fast", "sequences": [], "translators": [], "experiments": [], "probes": []}
 changes |= {"embeddings": EMBEDDINGS, "lms": LMS}
-chosen = choices.Choices.model_validate(choices.load_choices().model_dump() | changes)
+chosen = params.Choices.model_validate(params.load().model_dump() | changes)
 with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
     jobs = resolve(chosen)
 for name, values in jobs.items():
@@ -54,7 +54,7 @@ for name, values in jobs.items():
     ladder = {"embed": "embedding", "train_lm": "lm"}.get(stage)
     if ladder is None:
         continue
-    job = getattr(schemas.schema(stage, values).model_validate(values), ladder)
+    job = getattr(schema.schema(stage, values).model_validate(values), ladder)
     kind = locate(job.target)
     if issubclass(kind, CountedLanguageModel):
         model = kind(job.model, 100)

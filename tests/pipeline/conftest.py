@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.support import fingerprint, store
+from pipeline.provenance import fingerprint, store
 
 
 class FakeJob:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pipeline.support import store
-from pipeline.support.estimate import A_JOB, COUNTED, duration, estimate, rough
-from pipeline.support.run_facts import choice
-from pipeline.support.work import work
+from pipeline.provenance import store
+from pipeline.provenance.estimate import A_JOB, COUNTED, duration, estimate, rough
+from pipeline.provenance.job import work
+from pipeline.provenance.run_facts import choice
 
 pytestmark = pytest.mark.usefixtures("checkout")
 

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from train_once import train_once
 
 from pipeline import ROOT
+from pipeline.provenance import found_runs, processes, store, tracking
+from pipeline.provenance.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
+from pipeline.provenance.job import Work, work
 from pipeline.runs import main
-from pipeline.support import found_runs, processes, store, tracking
-from pipeline.support.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
-from pipeline.support.work import Work, work
 
 pytestmark = pytest.mark.usefixtures("checkout")
 
@@ -106,11 +106,11 @@ def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(monkeypatc
 CHILD = """
     import sys, time
     from pathlib import Path
-    from pipeline.support import fingerprint
+    from pipeline.provenance import fingerprint
     fingerprint.ROOT = Path.cwd()
     sys.path.insert(0, {tests!r})
     from conftest import FakeJob
-    from pipeline.support.work import work
+    from pipeline.provenance.job import work
     with work("lm", "train_lm", FakeJob(), {{}}) as open_work:
         open_work.run._curve_point({{"train_loss": 0.5}}, 5)
         print("open", flush=True)

@@ -15,8 +15,8 @@ import pytest
 
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.support import gather, store, tracking
-from pipeline.support.work import work
+from pipeline.provenance import report_inputs, store, tracking
+from pipeline.provenance.job import work
 
 pytestmark = pytest.mark.usefixtures("checkout")
 
@@ -157,6 +157,6 @@ def test_a_store_that_fails_later(
 
 def test_the_report_goes_without_timings(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / "mlflow.db").write_bytes(b"no database " * 1000)
-    assert gather._runs() == {}
+    assert report_inputs._runs() == {}
     warnings = capsys.readouterr().err.splitlines()
     assert len(warnings) == 1 and "mlflow.db" in warnings[0] and "dvc repro -f -s report" in warnings[0]

@@ -17,7 +17,7 @@ def train_once(job: Any) -> list[dict[str, Any]]:
 
     from langladder.tasks.language_modelling import train_language_model
     from langladder.tasks.settings import LMTrainingConfig
-    from pipeline.support.work import work
+    from pipeline.provenance.job import work
 
     with work("lm", "train_lm", job, {}) as open_work:
         result = train_language_model(
@@ -39,7 +39,7 @@ if __name__ == "__main__":
     from conftest import FakeJob
 
     from langladder.tasks.language_modelling import LanguageModelling
-    from pipeline.support import fingerprint, tracking
+    from pipeline.provenance import fingerprint, tracking
 
     fingerprint.ROOT = Path(sys.argv[1])
     tracking.EVERY = 0.0

@@ -1,0 +1,37 @@
+"""What the stages `experiment` and `probe` share: run one experiment, write what it found.
+
+The tracked file holds what the seed decides. What the machine's speed decides goes to the MLflow run, as `timed.json`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json
+from langladder.experiments.experiment import Data
+from langladder.progress import working
+from langladder.schema import locate
+from pipeline.provenance.job import tracked_job
+
+TIMED = "timed.json"
+
+
+def measure(ladder: str, job: Any, data: Data, inputs: dict[str, Path], out: Path) -> None:
+    """Run the job's experiment on `data`; `inputs` are the files and folders that DVC watches for it."""
+    listed = getattr(job, ladder)
+    with tracked_job(ladder, ladder, job, inputs) as work:
+        experiment = locate(listed.target)(listed.settings)
+        with working("measuring") as task:
+
+            def tell(line: str) -> None:
+                task.note(line)
+                print(f"{listed.name}: {line}")
+
+            findings = experiment.run(data, seed=job.seed, progress=tell)
+        page = {"name": listed.name, "title": listed.title, "claim": listed.claim, "fingerprint": work.fingerprint}
+        page["findings"] = findings.model_dump(mode="json", exclude={"timed"})
+        write_json(out / "reports" / "rungs" / ladder / f"{listed.name}.json", page)
+        write_json(out / "metrics" / ladder / f"{listed.name}.json", {"holds": findings.holds, **findings.figures})
+        work.run.metrics(findings.figures)
+        if findings.timed is not None:
+            work.run.file(TIMED, findings.timed.model_dump(mode="json"))
+    print(f"{ladder} {listed.name}: {findings.verdict}")

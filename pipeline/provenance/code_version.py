@@ -1,0 +1,102 @@
+"""The version of the code that a job runs: a hash over its stage module and everything of ours that it imports.
+
+It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new
+rung's module touches no other rung. Comments, docstrings and formatting do not count.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline import ROOT
+
+# Settings decide which job runs with what, and stand in its resolved file themselves; tracking tells of it in MLflow.
+TRACKING = ["tracking", "store", "processes", "run_facts", "curve_logger", "logged_models", "found_runs"]
+TRACKING += ["finished"]
+IGNORED = {"pipeline", "pipeline.provenance", *(f"pipeline.provenance.{name}" for name in [*TRACKING, "code_version"])}
+# A progress bar and a model's card tell of a result and change none.
+IGNORED |= {"langladder.progress", "langladder.export.model_card", "langladder.export.loading"}
+FAMILIES = "langladder.families"  # its modules are found by looking, not by name
+
+
+def code_version(stage: str, settings: dict[str, Any]) -> str:
+    """Hash (16 hex digits) of the code behind `pipeline.<stage>` and the `_target_` classes in its settings."""
+    pending = [f"pipeline.{stage}", *_targets(settings)]
+    seen: set[str] = set()
+    while pending:
+        module = pending.pop()
+        if module not in seen and not _ignored(module, stage) and (file := _file(module)):
+            seen.add(module)
+            pending += _imports(file)
+            if module == FAMILIES:
+                pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
+    digest = hashlib.sha256()
+    files = {file for module in seen if (file := _file(module))}
+    for file in sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)}):
+        digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _targets(settings: Any) -> list[str]:
+    if not isinstance(settings, dict):
+        return []
+    found = [value.rpartition(".")[0] for key, value in settings.items() if key in ("_target_", "_maker_") and value]
+    return found + [target for value in settings.values() for target in _targets(value)]
+
+
+def _ignored(module: str, stage: str) -> bool:
+    if module.startswith(FAMILIES):  # a declaration tells of a rung and makes none; the report is all telling
+        return stage != "report"
+    return module in IGNORED or module.startswith("pipeline.settings")
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """Source file of a module of ours; a name inside a module (`from a.b import name`) is no module."""
+    base = ROOT / "src" if module.startswith("langladder") else ROOT
+    if not module.startswith(("langladder", "pipeline")):
+        return None
+    path = base / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _imports(file: Path) -> list[str]:
+    found: list[str] = []
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+@cache
+def _data(folder: Path) -> list[Path]:
+    """Resources that stand beside modules: tables, templates."""
+    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return [file for file in files if file.suffix != ".py"] if folder.is_relative_to(ROOT / "src") else []
+
+
+@cache
+def _hash(file: Path) -> str:
+    if file.suffix != ".py":
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    tree = _tree(file)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+        ):
+            body[0].value.value = ""  # a docstring
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()

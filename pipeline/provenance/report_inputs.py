@@ -1,0 +1,84 @@
+"""Everything the report is made of: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from langladder.artefacts import read_json
+from langladder.errors import InputError
+from langladder.reporting.inputs import ReportInputs, load_report
+from pipeline import ROOT
+from pipeline.provenance.claims import TIMED
+from pipeline.provenance.found_runs import by_fingerprint, finished_runs, stored_file
+from pipeline.settings import params
+from pipeline.settings.corpus_names import corpus_names
+from pipeline.settings.yaml_files import read_yaml
+
+COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
+
+
+def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None) -> ReportInputs:
+    """Read what the last `dvc repro` left.
+
+    Args:
+        told: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
+
+    Raises:
+        InputError: a file of a chosen rung is missing.
+    """
+    if told is None:
+        told = read_yaml(ROOT / "resolved" / "report" / "report.yaml")["rungs"]
+    chosen = params.load()
+    rungs = {family: list(names) for family, names in told.items()}
+    years = {family: {name: said["year"] for name, said in names.items()} for family, names in told.items()}
+    meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
+    meta |= corpus_names(chosen)
+    runs = _runs()
+    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years)
+    return replace(inputs, claims=[claim.with_timed(_timed(runs.get(claim.fingerprint))) for claim in inputs.claims])
+
+
+def _runs() -> dict[str, list[Any]]:
+    """Fingerprint → its runs, asked for once; none where the store cannot be used: the report is worth more."""
+    try:
+        return by_fingerprint(finished_runs())
+    except InputError as error:
+        print(f"report: warning: no timings; then `dvc repro -f -s report` adds them. {error}", file=sys.stderr)
+        return {}
+
+
+def _timings(rungs: dict[str, list[str]], made: dict[str, list[Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """What training cost, from the MLflow run that made each artefact; nothing where it was made elsewhere."""
+    timings: dict[tuple[str, str], dict[str, Any]] = {}
+    for family, names in rungs.items():
+        for name in names:
+            file = ROOT / "models" / family / name / "provenance.json"
+            runs = made.get(read_json(file)["fingerprint"]) if file.is_file() else None
+            if runs:
+                metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
+                memory = metrics.get("peak_memory_bytes")
+                run = {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
+                timings[family, name] = metrics | run
+    return timings
+
+
+def _timed(runs: list[Any] | None) -> dict[str, Any] | None:
+    """What an experiment's speed was, from the MLflow run that measured it."""
+    return stored_file(runs[0].info.run_id, TIMED) if runs else None
+
+
+def _graph() -> list[dict[str, Any]]:
+    """The DAG as DVC sees it, in the order of dvc.yaml."""
+    from dvc.repo import Repo
+
+    with Repo(str(ROOT)) as repo:
+        graph = repo.index.graph
+        return [
+            {
+                "stage": job.addressing,
+                "desc": job.desc or "",
+                "depends": [up.addressing for up in graph.successors(job)],
+            }
+            for job in graph.nodes
+        ]

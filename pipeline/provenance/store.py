@@ -1,0 +1,170 @@
+"""MLflow's tracking store: where it is, whether it can be used, and the experiment of each family.
+
+What is wrong with it is said in one sentence before anything is spent; a store that fails later loses no training
+(see `tracking`).
+"""
+
+import fcntl
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langladder.errors import InputError
+from langladder.families import families
+from pipeline.provenance.fingerprint import home
+
+PATIENCE = 20.0  # seconds to wait for a database that another process has locked
+# MLflow's own patience with a server is 7 tries of 120 s; a job at its beginning had better say so at once.
+BOUNDS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
+BOUNDS["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines a run, with the server's password
+# What the UI goes by: without it, it takes an experiment for one on prompts and traces, and opens on empty pages.
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+ALLOWED = "sqlite:////absolute/path.db, http://host:port or another of MLflow's stores"
+
+
+def uri() -> str:
+    """The tracking store: MLFLOW_TRACKING_URI where set, else mlflow.db of this checkout."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home() / 'mlflow.db'}"
+
+
+def client() -> Any:
+    """A client of the store, to read it; one that does not answer is given up on within a minute.
+
+    Raises:
+        InputError: MLFLOW_TRACKING_URI is no address of a store, or the database cannot be read.
+    """
+    _check(uri(), write=False)
+    with sentences():
+        return _client()
+
+
+def experiments() -> list[str]:
+    """The experiments of all families, each once."""
+    return list(dict.fromkeys(family.experiment for family in families().values()))
+
+
+def prepare(names: Iterable[str] = ()) -> tuple[Any, dict[str, str]]:
+    """A client of the store, and the id of each experiment (of all families, if none is named); made where missing.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    _check(uri(), write=True)
+    with sentences(), alone():
+        made = _client()
+        return made, {name: _experiment(made, name) for name in names or experiments()}
+
+
+def _client() -> Any:
+    from mlflow import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
+    for name, value in BOUNDS.items():
+        os.environ.setdefault(name, value)
+    return MlflowClient(tracking_uri=uri())
+
+
+def _experiment(client: Any, name: str) -> str:
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        place = (home() / "mlartifacts" / name).as_uri() if uri().startswith("sqlite:///") else None
+        return str(client.create_experiment(name, place, tags=KIND))
+    if found.lifecycle_stage == "deleted":
+        raise InputError(
+            f"{shown()}: the experiment {name!r} is in MLflow's bin; bring it back with `mlflow experiments restore "
+            f"--experiment-id {found.experiment_id}`, or empty the bin with `mlflow gc`"
+        )
+    if not KIND.keys() & found.tags.keys():
+        for key, value in KIND.items():
+            client.set_experiment_tag(found.experiment_id, key, value)
+    return str(found.experiment_id)
+
+
+def is_made() -> bool:
+    """Whether there is a store to ask: that of this checkout is made before the first job that writes into it."""
+    scheme, _, path = uri().partition("://")
+    return scheme != "sqlite" or Path(path.removeprefix("/").partition("?")[0]).is_file()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """The database is made by one process at a time: several first writers break it."""
+    (home() / ".dvc").mkdir(exist_ok=True)
+    with (home() / ".dvc" / "mlflow.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What MLflow and its database raise, in one sentence."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        raise InputError(f"{shown()}: the tracking store cannot be used ({reason(error)}); {_advice()}") from error
+
+
+def shown() -> str:
+    """The store as messages name it: no password."""
+    scheme, separator, rest = uri().partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}" if separator else scheme
+
+
+def reason(error: Exception) -> str:
+    """An error's first line, short, without a password."""
+    text = next(iter(str(error).splitlines()), "") or type(error).__name__
+    secret = uri().partition("://")[2].rpartition("@")[0]
+    text = text.replace(secret, "…") if secret else text
+    if "Caused by" in text:  # of requests: the end says it
+        text = text[text.rindex("Caused by") :].rstrip(")")
+    return text if len(text) <= 160 else text[:160] + "…"
+
+
+def _advice() -> str:
+    if "MLFLOW_TRACKING_URI" not in os.environ:
+        return "mend or move it, or set MLFLOW_TRACKING_URI to another store"
+    return f"MLFLOW_TRACKING_URI says so: it may be {ALLOWED}; unset, runs go to mlflow.db here"
+
+
+def _check(where: str, *, write: bool) -> None:
+    """Refuse at once what is no store, and a database that cannot be used."""
+    scheme, separator, path = where.partition("://")
+    if not separator or scheme == "file":
+        raise InputError(f"MLFLOW_TRACKING_URI: {where!r} is not allowed: {ALLOWED}; unset, runs go to mlflow.db here")
+    file = Path(path.removeprefix("/").partition("?")[0])
+    if scheme == "sqlite" and file.parent.is_dir() and not str(file).startswith("file:"):
+        _try(file, write)
+
+
+def _try(file: Path, write: bool) -> None:
+    """Read the database; begin a change of it and take it back."""
+    try:
+        database = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)
+        try:
+            database.execute("SELECT count(*) FROM sqlite_master")
+            if write:
+                database.execute("BEGIN IMMEDIATE")
+                database.execute("CREATE TABLE can_be_written (number INTEGER)")
+                database.execute("ROLLBACK")
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise InputError(f"{file}: the tracking store cannot be used ({error}); {_cure(str(error))}") from error
+
+
+def _cure(error: str) -> str:
+    other = "or set MLFLOW_TRACKING_URI to another store"
+    if "locked" in error:
+        return f"another process has kept it locked for {PATIENCE:.0f} s: end that process and start again, {other}"
+    if "not a database" in error or "malformed" in error:
+        return f"it is damaged: move it away (a new one is made; the runs so far are in the old one), {other}"
+    if "full" in error or "I/O" in error:
+        return f"make room on its disk, {other}"
+    return f"make the file and its folder writable, {other}"

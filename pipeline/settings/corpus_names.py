@@ -1,0 +1,40 @@
+"""What the corpora are called: the report's titles speak of the text that was read, not of the file in conf/."""
+
+from pathlib import Path
+from typing import Any
+
+from pipeline import ROOT
+from pipeline.settings.params import Choices
+from pipeline.settings.yaml_files import read_yaml
+
+OWN = {"text", "hub"}  # files of conf/corpus and conf/parallel that name no corpus
+
+
+def corpus_names(chosen: Choices) -> dict[str, str]:
+    """`text` and `pairs`, the fields of the report's `Meta`."""
+    sides = {"text": ("text", chosen.corpus), "pairs": ("parallel", chosen.parallel)}
+    return {field: _name(side, choice) for field, (side, choice) in sides.items()}
+
+
+def _name(side: str, choice: str) -> str:
+    """The choice where it is a corpus's name; else that of the files or of the data set on the Hub."""
+    resolved = ROOT / "resolved" / "corpus" / f"{side}.yaml"
+    if choice not in OWN or not resolved.is_file():
+        return choice
+    source: dict[str, Any] = read_yaml(resolved)["corpus"]["source"]
+    if "path" in source:
+        return file_name(ROOT / source["path"], source["path"])
+    return str(source.get("name", choice))
+
+
+def file_name(path: Path, said: str) -> str:
+    """A file's name without its ending; a folder's own, or that of the one file or folder that it holds."""
+    if path.is_dir():
+        held = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+        if len(held) == 1:
+            return file_name(held[0], held[0].name)
+        return said if path.name in ("text", "parallel") else path.name
+    name = path.name
+    for ending in (".gz", ".txt", ".tsv", ".csv", ".jsonl", ".parquet"):
+        name = name.removesuffix(ending)
+    return name or said

@@ -1,0 +1,196 @@
+"""The settings of one job: what its stage reads of the composed configuration, checked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import reduce
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.families.family import ASIDE
+from langladder.schema import Config
+from pipeline.provenance.code_version import code_version
+from pipeline.settings import params, rungs, schema
+from pipeline.settings.errors import explain
+from pipeline.settings.plan import Stage
+
+Values = dict[str, Any]
+RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
+
+
+def from_resolved(stage: str, config: DictConfig) -> Config:
+    """Settings of a job from its file in resolved/ (and overrides on the command line)."""
+    values = plain(config)
+    file = values.pop("_job_")
+    return checked(stage, values, lambda _: file)
+
+
+def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str, ...]], str]) -> Config:
+    """The plain values of a job as its settings.
+
+    Raises:
+        InputError: what is wrong with them, each with the file to edit.
+    """
+    with explain(file_of):
+        whole = with_aside(values)
+        return schema.schema(stage, whole).model_validate(whole)
+
+
+def job_values(
+    stage: Stage, name: str, config: DictConfig, chosen: params.Choices, rung: RungValues, task: Sequence[str] = ()
+) -> Values:
+    """The plain values that a stage reads, `code` (the hash of the code that it runs) and `aside` with them.
+
+    Args:
+        name: of the job.
+        config: the whole composition.
+        rung: the settings of any rung, for stages that read those of a whole family.
+        task: overrides on the command line; they win over params.yaml's changes to single rungs.
+    """
+    everything = plain(config, without=[family for family in families() if family not in stage.keys])
+    values: Values = {}
+    for key in stage.keys:
+        if key in families():
+            values[key] = rung_values(key, config, chosen, task)
+            if stage.makes:
+                values[key]["_maker_"] = families()[key].maker(values[key])
+        elif key != "code":
+            values[key] = _computed(key, name, everything, chosen, rung)
+    training = next((values[family].get("training") for family in families() if family in values), None)
+    if "bleu_tokenize" in values and training and training.get("early_stopping") != "bleu":
+        values["bleu_tokenize"] = None  # not read: another choice must not train anew
+    values["code"] = code_version(stage.name, values)
+    watched, aside = split_aside(values)
+    return watched | ({"aside": aside} if aside else {})
+
+
+def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> Values:
+    """A rung's plain settings with params.yaml's changes to it.
+
+    Raises:
+        InputError: it reads a file that DVC does not know as its input.
+    """
+    config = config.copy()
+    with open_dict(config[family]):
+        config[family].pop("year", None)  # said for the report alone
+    name = config[family].name
+    base = chosen.bases(family).get(name)
+    change = chosen.changes(family).get(name, {}) | ({"base": base} if base else {})
+    if change:
+        OmegaConf.set_struct(config, False)
+        config[family] = OmegaConf.merge(config[family], change)
+        for override in OverridesParser.create().parse_overrides(list(task)):  # the command line wins
+            if override.key_or_group.startswith(f"{family}."):
+                OmegaConf.update(config, override.key_or_group, override.value())
+    values: Values = plain(config, without=[other for other in families() if other != family])[family]
+    return values
+
+
+def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> Any:
+    """A setting that is no rung's: of the composition, or found from it."""
+    side = everything["side"]
+    match key:
+        case "corpus" if side == "parallel":
+            return everything["parallel"]
+        case "clean":
+            return everything["clean"][side]
+        case "paths":
+            return {path: everything["paths"][path] for path in params.EvaluationSets.model_fields}
+        case "agreement":
+            return everything["paths"]["agreement"]
+        case "beam" | "bleu_tokenize":
+            return everything["evaluation"][key]
+        case "lms":
+            return chosen.rungs("lm")
+        case "rungs":
+            return rungs.shown(chosen)
+        case "family":
+            return name
+        case "inputs":
+            read = {one: _inputs(name, rung(name, one), everything["paths"]) for one in chosen.rungs(name)}
+            return {one: sorted(paths.values()) for one, paths in read.items()}
+        case _:
+            return everything[key]
+
+
+def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, str]:
+    """What a rung reads beyond what its family does; files from outside must be those that DVC watches."""
+    found = families()[family].inputs(value)
+    for name, path in found.items():
+        if name in paths and path != paths[name]:
+            key = next((key for key, said in flat(value).items() if said == path), name)
+            raise InputError(
+                f"{family}.{key}: {path!r}, but params.yaml: paths.{name} is {paths[name]!r}; set both to the same, "
+                "so that DVC runs the rung again when that changes"
+            )
+    return found
+
+
+def split_aside(values: Mapping[str, Any]) -> tuple[Values, Values]:
+    """A job's values without what changes nothing of its result (`ASIDE`), and that alone, family by family."""
+    watched, aside = dict(values), {}
+    for family in families():
+        if family in values:
+            watched[family] = dict(values[family])
+            for key in ASIDE:
+                *parts, last = key.split(".")
+                source: Any = values[family]
+                target = watched[family]
+                for part in parts:
+                    source = source.get(part) or {}
+                    if source:
+                        target[part] = dict(target[part])
+                        target = target[part]
+                if last in source:
+                    aside[f"{family}.{key}"] = target.pop(last)
+    return watched, aside
+
+
+def with_aside(values: Mapping[str, Any]) -> Values:
+    """The values whole again."""
+    whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
+    for key, value in values.get("aside", {}).items():
+        *parts, last = key.split(".")
+        reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
+    return whole
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Values:
+    """Dotted key → value."""
+    found: Values = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return found
+
+
+def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
+    """Function from a key's path to the file where that key is set."""
+
+    def file(location: tuple[str, ...]) -> str:
+        group = location[0]
+        if group in families() and group in config:
+            return f"conf/{group}/{config[group].get('name', '?')}.yaml or params.yaml: {group}"
+        return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
+
+    return file
+
+
+def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:
+    """A composition as plain values.
+
+    Raises:
+        InputError: a value is missing, or refers to one that is not there.
+    """
+    if without:
+        config = config.copy()
+        with open_dict(config):
+            for key in without:
+                config.pop(key, None)
+    try:
+        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        raise InputError(f"{error.full_key or '?'}: {error.msg or error}") from error

@@ -1,0 +1,147 @@
+"""params.yaml: what IS chosen. Read here once, checked, and turned into Hydra overrides.
+
+The same values reach every entry point: `dvc repro` and `dvc exp run -S` through the stage `resolve`, and
+`python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where an override on the command line wins.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, create_model, model_validator
+
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.schema import Config
+from pipeline import ROOT
+from pipeline.settings.errors import explain, together
+from pipeline.settings.yaml_files import read_leniently
+
+GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "words", "debug")  # keys that name a file in conf/<key>/
+
+Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
+
+
+class EvaluationSets(Config):
+    """What word vectors are judged by."""
+
+    analogies: str
+    similarity: str
+    groups: str
+
+
+class Paths(EvaluationSets):
+    """Files from outside; DVC watches them."""
+
+    text: str
+    parallel: str
+    vectors: str
+    lexicon: str
+    agreement: str
+
+
+class Growth(Config):
+    """What a rung grows from."""
+
+    base: str = Field(pattern=r"^\w+/\w+$")  # family/rung
+
+
+class Choices(Config):
+    """What params.yaml says for all families alike; `schema` adds two keys a family."""
+
+    size: str
+    seed: int = Field(ge=0, lt=2**31)
+    precision: str
+    threads: int = Field(ge=1, le=256)
+    corpus: str
+    parallel: str
+    clean: str
+    tokenizer: str
+    words: str
+    debug: str
+    paths: Paths
+
+    @model_validator(mode="after")
+    def _models_to_look_into(self) -> Self:
+        for family in families().values():
+            for other in family.looks_into:
+                if self.rungs(family.name) and not self.rungs(other):
+                    named, listed = f"{family.listed}={self.rungs(family.name)}", families()[other].listed
+                    raise ValueError(f"{named} look into the trained models of {listed}, which is empty")
+        return self
+
+    def rungs(self, family: str) -> list[str]:
+        """The rungs listed of a family, e.g. of `lm`."""
+        return list(getattr(self, families()[family].listed))
+
+    def changes(self, family: str) -> Changes:
+        """Changes to single rungs of a family, on top of their files."""
+        found: Changes = getattr(self, family)
+        return found
+
+    def bases(self, family: str) -> dict[str, str]:
+        """Rung → the rung (family/name) that it grows from, where the family's grow."""
+        listed = getattr(self, families()[family].listed)
+        return {name: growth.base for name, growth in listed.items()} if isinstance(listed, dict) else {}
+
+    def with_rungs(self, kept: dict[str, list[str]]) -> "Choices":
+        """The same with these rungs of each family only; those that grow keep their bases."""
+        values: dict[str, Any] = {}
+        for family, names in kept.items():
+            now = getattr(self, families()[family].listed)
+            values[families()[family].listed] = {name: now[name] for name in names} if isinstance(now, dict) else names
+        return self.model_copy(update=values)
+
+
+@cache
+def schema() -> type[Choices]:
+    """Schema of params.yaml, with every family's list of rungs and changes to them; a family need not be named."""
+    fields: dict[str, Any] = {}
+    for family in families().values():
+        kind: Any = dict[str, Growth] if family.bases else list[str]
+        fields[family.listed] = (kind, Field(default_factory=dict if family.bases else list))
+        fields[family.name] = (Changes, Field(default_factory=dict))
+    return create_model("Params", __base__=Choices, **fields)
+
+
+def load() -> Choices:
+    """Read and check params.yaml.
+
+    Raises:
+        InputError: not YAML (line), keys that stand twice, unknown keys, wrong types, values out of range; all at once.
+    """
+    raw, problems = read_leniently(ROOT / "params.yaml")
+    try:
+        with explain(file_of=lambda _: "params.yaml"):
+            chosen = schema().model_validate(raw)
+    except InputError as error:
+        problems.append(str(error))
+    if problems:
+        raise together(problems)
+    return chosen
+
+
+def overrides(chosen: Choices, given: list[str]) -> list[str]:
+    """Hydra overrides that carry params.yaml, without the keys that `given` (the command line) sets itself."""
+    taken = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in given}
+    values: dict[str, Any] = {group: getattr(chosen, group) for group in GROUPS}
+    values |= {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads}
+    values |= {f"paths.{key}": value for key, value in chosen.paths.model_dump().items()}
+    return [f"{key}={_quote(value)}" for key, value in values.items() if key not in taken]
+
+
+def _quote(value: Any) -> str:
+    """A value in Hydra's override grammar; paths may hold characters that the grammar would read."""
+    if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace("-", "").isalnum()):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return str(value)
+
+
+def conf_file(group: str, name: str) -> Path:
+    """The file of a choice."""
+    return ROOT / "conf" / group / f"{name}.yaml"
+
+
+def conf_names(group: str) -> list[str]:
+    """Names that conf/<group>/ offers."""
+    return sorted(Path(file).stem for file in (ROOT / "conf" / group).glob("*.yaml"))

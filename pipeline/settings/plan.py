@@ -1,0 +1,102 @@
+"""The plan, as dvc.yaml tells it: the stages, the settings that each reads, and the jobs that each has.
+
+dvc.yaml is the one place that says so. A stage's `params` name its resolved file and the keys of it that DVC watches:
+those are the settings that the stage reads. A stage that goes through `${lms}` has a job a rung of that family.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from langladder.errors import InputError
+from langladder.families import families
+from pipeline import ROOT
+from pipeline.settings.params import Choices
+from pipeline.settings.yaml_files import read_yaml
+
+RESOLVED = "resolved/"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of dvc.yaml that has settings.
+
+    Attributes:
+        keys: the settings that it reads.
+        family: the family whose rungs are its jobs; None: the jobs are `jobs`.
+        makes: whether it leaves models.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    family: str | None
+    jobs: tuple[str, ...]
+    makes: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job: a stage, the job's name, and the choice in Hydra's grammar that makes it this one (or "")."""
+
+    stage: Stage
+    name: str
+    selection: str
+
+    @property
+    def file(self) -> str:
+        """Its resolved file, below resolved/, without the ending."""
+        return f"{self.stage.name}/{self.name}"
+
+
+@cache
+def stages() -> dict[str, Stage]:
+    """Every stage with settings, in the order of dvc.yaml.
+
+    Raises:
+        InputError: dvc.yaml cannot be read, or a stage goes through a list that is no family's.
+    """
+    read = read_yaml(ROOT / "dvc.yaml")["stages"]
+    found = (_stage(name, body) for name, body in read.items())
+    return {stage.name: stage for stage in found if stage}
+
+
+def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
+    inner = body.get("do", body)
+    tracked = [(path, keys) for entry in inner.get("params", []) for path, keys in entry.items()]
+    mine = [(path, keys) for path, keys in tracked if path.startswith(RESOLVED)]
+    if not mine:
+        return None
+    path, keys = mine[0]
+    outs = [out if isinstance(out, str) else next(iter(out)) for out in inner.get("outs", [])]
+    makes = any(out.startswith("models/") for out in outs)
+    through = body.get("foreach", *inner.get("matrix", {"": None}).values())
+    if isinstance(through, str):
+        return Stage(name, tuple(keys), _family(name, through), (), makes)
+    return Stage(name, tuple(keys), None, tuple(through or [PurePosixPath(path).stem]), makes)
+
+
+def _family(stage: str, through: str) -> str:
+    listed = {family.listed: name for name, family in families().items()}
+    key = match[1] if (match := re.fullmatch(r"\$\{(\w+)\}", through)) else through
+    if key not in listed:
+        raise InputError(
+            f"dvc.yaml: the stage {stage} goes through {through}, which no family is listed by: {', '.join(listed)} "
+            "(src/langladder/families/)"
+        )
+    return listed[key]
+
+
+def jobs(chosen: Choices) -> list[Job]:
+    """Every job that the choices ask for, in the order of dvc.yaml."""
+    found = []
+    for stage in stages().values():
+        if stage.family:
+            found += [Job(stage, rung, f"{stage.family}={rung}") for rung in chosen.rungs(stage.family)]
+        elif "side" in stage.keys:
+            found += [Job(stage, side, f"side={side}") for side in stage.jobs]
+        else:
+            found += [Job(stage, name, "") for name in stage.jobs]
+    return found

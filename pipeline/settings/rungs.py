@@ -1,0 +1,81 @@
+"""What each rung is called and when it came into the world: said by its file in conf/ for the reader alone.
+
+Neither stands among what DVC watches of the job that makes the rung, so that mending one trains nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.schema import Config
+from pipeline.settings import params
+from pipeline.settings.errors import explain, together
+from pipeline.settings.yaml_files import read_yaml
+
+
+class Told(Config):
+    """What the file of a rung says for the reader."""
+
+    title: str
+    year: int = Field(ge=1900, le=2100)
+    claim: str | None = None
+
+
+def told(family: str, name: str) -> Told:
+    """What conf/<family>/<name>.yaml itself says; a variant does not take that of the file that it builds on.
+
+    Raises:
+        InputError: a year or a title is missing or none.
+    """
+    said = read_yaml(params.conf_file(family, name))
+    with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
+        return Told.model_validate({key: value for key, value in said.items() if key in Told.model_fields})
+
+
+def own_base(family: str, name: str) -> str:
+    """The rung that conf/<family>/<name>.yaml is meant to grow from.
+
+    Raises:
+        InputError: it names none.
+    """
+    said = read_yaml(params.conf_file(family, name))
+    with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
+        return params.Growth.model_validate({key: value for key, value in said.items() if key == "base"}).base
+
+
+def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Told]]:
+    """Family → rung → what it says, in order of history; those of one year in the order in which they are listed.
+
+    Raises:
+        InputError: every rung without a year, at once.
+    """
+    found: dict[str, dict[str, Told]] = {}
+    problems = []
+    for family, names in rungs.items():
+        dated = {}
+        for name in names:
+            try:
+                dated[name] = told(family, name)
+            except InputError as error:
+                problems.append(str(error))
+        found[family] = dict(sorted(dated.items(), key=lambda item: item[1].year))
+    if problems:
+        raise together(problems)
+    return found
+
+
+def shown(chosen: params.Choices) -> dict[str, dict[str, dict[str, Any]]]:
+    """Family → rung, in order of history → title, year, claim and base, for the report."""
+    dated = in_order({family: chosen.rungs(family) for family in families()})
+    return {
+        family: {
+            name: said.model_dump()
+            | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in ("title", "claim")}
+            | {"base": chosen.bases(family).get(name)}
+            for name, said in rungs.items()
+        }
+        for family, rungs in dated.items()
+    }

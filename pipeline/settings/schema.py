@@ -1,0 +1,111 @@
+"""The schema of every stage's settings, key by key. A rung's part comes from its family, so a new one adds nothing."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, create_model, field_validator
+
+from langladder.corpora.microworld import MicroworldConfig
+from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.decoding.scores import LengthForm
+from langladder.errors import InputError
+from langladder.evaluation.bleu_tokenizers import BleuChoice, check
+from langladder.families import families
+from langladder.schema import Config
+from langladder.text.clean_pairs import CleanPairsConfig
+from langladder.text.cleaning import CleanConfig
+from langladder.text.hub import HubParallelSource, HubSource
+from langladder.text.sources import ParallelSource, TextSource
+from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.vocabulary import VocabularyConfig
+from pipeline.settings.params import EvaluationSets
+
+SOURCES: dict[tuple[str, str], type[Config]] = {
+    ("text", "microworld"): MicroworldConfig,
+    ("text", "files"): TextSource,
+    ("text", "hub"): HubSource,
+    ("parallel", "microworld"): MicroworldConfig,
+    ("parallel", "files"): ParallelSource,
+    ("parallel", "hub"): HubParallelSource,
+}
+
+
+class Evaluation(Config):
+    """How rungs are judged and shown."""
+
+    prompts: list[str] | Annotated[int, Field(ge=0, le=100)]
+    sample_tokens: int = Field(ge=1)
+    temperature: float = Field(gt=0)
+    beam: int = Field(ge=1)
+    length_alpha: float = Field(ge=0, le=2)
+    length_form: LengthForm
+    coverage: float = Field(ge=0)
+    n_best: int = Field(ge=1)
+    search_error_widths: list[Annotated[int, Field(ge=1)]]
+    search_error_sentences: int = Field(ge=1)
+    bleu_tokenize: BleuChoice
+    max_length: int = Field(ge=1)
+    restrict_vocabulary: int | None = Field(ge=1)
+    neighbours: int = Field(ge=1)
+
+    @field_validator("bleu_tokenize")
+    @classmethod
+    def _is_installed(cls, tokenizer: BleuChoice) -> BleuChoice:
+        try:
+            check(tokenizer)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return tokenizer
+
+
+class Shown(Config):
+    """What the report calls a rung, and when it came into the world."""
+
+    title: str
+    year: int
+    claim: str | None = None
+    base: str | None = None
+
+
+FIELDS: dict[str, Any] = {
+    "side": Literal["text", "parallel"],
+    "seed": int,
+    "threads": Annotated[int, Field(ge=1, le=256)],
+    "tokenizer": TokenizerConfig,
+    "shared_tokenizer": bool,
+    "words": VocabularyConfig,
+    "cooccurrence": CooccurrenceConfig,
+    "evaluation": Evaluation,
+    "paths": EvaluationSets,
+    "lms": list[str],
+    "agreement": str,
+    "beam": Annotated[int, Field(ge=1)],
+    "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing
+    "rungs": dict[str, dict[str, Shown]],
+    "family": str,
+    "inputs": dict[str, list[str]],  # rung: what it reads
+    "code": str,
+}
+
+
+def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
+    """Schema of a stage's settings; the values say which corpus kind or rung class checks its own part."""
+    parts: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in FIELDS:
+            parts[key] = (FIELDS[key], ...)
+        elif key in families():
+            parts[key] = (families()[key].settings(value), ...)
+    if "corpus" in values:
+        parts["corpus"] = (_corpus(values["side"], values["corpus"]), ...)
+    if "clean" in values:
+        parts["clean"] = (CleanConfig if values["side"] == "text" else CleanPairsConfig, ...)
+    return create_model(f"{stage}_job", __base__=Config, **parts)
+
+
+def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
+    kinds = [kind for where, kind in SOURCES if where == side]
+    if value.get("kind") not in kinds:
+        raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {', '.join(kinds)}; see conf/{side}/")
+    source = SOURCES[side, value["kind"]]
+    return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, ...), source=(source, ...))

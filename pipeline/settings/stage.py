@@ -1,0 +1,125 @@
+"""What every stage shares: one entry point for DVC, single Hydra runs and Hydra sweeps.
+
+- `dvc repro` calls `python -m pipeline.<stage> -cd resolved/<stage> -cn <job>`: the config is the resolved file,
+  complete and checked, and outputs go to the repository root.
+- `python -m pipeline.<stage> [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go to
+  Hydra's run folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last `dvc repro`.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from langladder import progress
+from langladder.atomic import disk_error, explain
+from langladder.errors import InputError
+from langladder.schema import Config
+from pipeline import ROOT
+from pipeline.provenance.finished import Finished, skip_finished
+from pipeline.settings import compose, jobs, names, params, plan, run_folder
+from pipeline.settings.errors import together
+from pipeline.settings.threads import compute_with
+
+Run = Callable[[Any, Path], None]
+
+# No library of ours may call home.
+QUIET = {"HF_HUB_DISABLE_TELEMETRY": "1", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
+QUIET |= {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
+QUIET |= {"HYDRA_FULL_ERROR": "1"}  # its errors come to us, which say them in one line
+QUIET |= {"TOKENIZERS_PARALLELISM": "true", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+
+
+def stage(run: Run) -> Callable[[], None]:
+    """Make `run(job, out)` a stage: job = its checked settings, out = the folder that its outputs are relative to."""
+    name = run.__module__.rpartition(".")[2] if run.__module__ != "__main__" else Path(sys.argv[0]).stem
+
+    def job(config: DictConfig) -> None:
+        resolved = "_job_" in config
+        try:
+            settings = jobs.from_resolved(name, config) if resolved else _composed(name, config)
+            compute_with(getattr(settings, "threads", 1))
+            rung = Path(config._job_).stem if resolved else name
+            with progress.shown(), progress.working(name if rung == name else f"{name} {rung}"), _once(config):
+                run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
+        except InputError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            sys.exit(2)
+        except Exception as error:
+            if (number := disk_error(error)) is None:
+                raise
+            print(f"{name}: {explain(Path(getattr(error, 'filename', None) or '.'), number)}", file=sys.stderr)
+            sys.exit(2)
+
+    def main() -> None:
+        os.chdir(ROOT)
+        compose.prepare()
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
+        for key, value in QUIET.items():
+            os.environ.setdefault(key, value)
+        try:
+            if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
+                run_folder.check(sys.argv[1:])
+                carried = _carried(sys.argv[1:])
+                _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
+            hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
+        except (InputError, HydraException, OmegaConfBaseException) as error:
+            said = str(error) if isinstance(error, InputError) else " ".join(str(error).split())
+            print(f"{name}: {said}", file=sys.stderr)
+            sys.exit(2)
+
+    return main
+
+
+def _composed(name: str, config: DictConfig) -> Config:
+    """Settings of a job from the whole composition of a single run or a sweep."""
+    chosen = params.load()
+    values = jobs.job_values(plan.stages()[name], name, config, chosen, compose.Compositions(chosen).rung, _task())
+    return jobs.checked(name, values, jobs.file_of(config))
+
+
+@contextmanager
+def _once(config: DictConfig) -> Iterator[None]:
+    """In a sweep, what has finished before is said and passed over, unless it is asked for again."""
+    sweep = "_job_" not in config and HydraConfig.get().mode == RunMode.MULTIRUN
+    token = skip_finished.set(sweep and not config.again)
+    try:
+        yield
+    except Finished as done:
+        print(f"{', '.join(_task())}: {done}")
+    finally:
+        skip_finished.reset(token)
+
+
+def _carried(arguments: list[str]) -> list[str]:
+    """The overrides that carry params.yaml, all names checked, those on the command line too."""
+    chosen = params.load()
+    if problems := [*names.problems(chosen), *names.on_command_line(arguments), *names.conf_problems()]:
+        raise together(problems)
+    return params.overrides(chosen, arguments)
+
+
+def _task() -> list[str]:
+    return list(HydraConfig.get().overrides.task)
+
+
+def _unnamed(carried: list[str]) -> str:
+    """Folders of a sweep are named by what its command line sets; of params.yaml, by the seed."""
+    keys = [key for key in (override.partition("=")[0] for override in carried) if key != "seed"]
+    return f"hydra.job.config.override_dirname.exclude_keys=[{','.join(keys)}]"
+
+
+def _insert(values: list[str]) -> None:
+    """Put overrides beside those that stand on the command line already (argparse wants them together)."""
+    places = [i for i, argument in enumerate(sys.argv) if "=" in argument and not argument.startswith("-")]
+    place = places[0] if places else len(sys.argv)
+    sys.argv[place:place] = values

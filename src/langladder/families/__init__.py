@@ -1,0 +1,31 @@
+"""The families of rungs, each declared once in a module of its own.
+
+A module of this package that defines `FAMILY` is a family; nothing else lists them. Pipeline, report, MLflow, model
+cards, the full ladder and the tests go by what is found here (`docs/adding-a-family.md`).
+"""
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from langladder.errors import InputError
+from langladder.families.family import Family
+
+
+@cache
+def families() -> dict[str, Family]:
+    """Name → family, in the order in which the report tells of them."""
+    modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+    declared = [module.FAMILY for module in modules if hasattr(module, "FAMILY")]
+    return {family.name: family for family in sorted(declared, key=lambda family: (family.place, family.name))}
+
+
+def family(name: str) -> Family:
+    """The family of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in families():
+        raise InputError(f"{name!r} is no family of rungs: there are {', '.join(families())}")
+    return families()[name]

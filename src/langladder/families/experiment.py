@@ -1,0 +1,40 @@
+"""Experiments: claims of the literature, each measured on small networks of its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import create_model
+
+from langladder.families.family import Family, Listed
+from langladder.schema import Config
+
+
+class Claim(Listed):
+    """What the file of a claim says."""
+
+    claim: str
+    settings: Config
+
+
+class ExperimentFamily(Family):
+    """See `Family`. A claim leaves findings, and no model."""
+
+    name = "experiment"
+    listed = "experiments"
+    title = "Claims, measured"
+    experiment = "experiments"
+    place = 60
+    default = "gradient_flow"
+    trained = False
+
+    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+        """The settings are the experiment's own."""
+        claim = self.rung_class(value)
+        return create_model(f"{self.name}_claim", __base__=Claim, settings=(claim.Config, ...))
+
+    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+        """The corpora that it says it reads."""
+        return {name: f"data/{name}" for name in self.rung_class(value).reads}
+
+
+FAMILY = ExperimentFamily()

@@ -1,0 +1,158 @@
+"""What a family of rungs declares: word vectors, language models, translators, claims, and whatever comes next.
+
+A declaration is read far more often than a rung is trained (every stage begins with all of them), so its module
+imports nothing heavy: what needs PyTorch or the report is imported inside the method that needs it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field, create_model, model_validator
+
+from langladder.errors import InputError
+from langladder.schema import Config, locate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from langladder.reporting.columns import Column
+    from langladder.reporting.inputs import ReportInputs
+    from langladder.reporting.section import Section
+
+ASIDE = ("title", "year", "claim", "training.progress", "training.checkpoint_every")
+"""What a rung's file says that changes nothing of its result: no stage is run again for it."""
+
+
+class Listed(Config):
+    """What every rung's file says."""
+
+    name: str
+    title: str
+    target: str = Field(alias="_target_")
+    maker: str | None = Field(default=None, alias="_maker_")  # the function that makes it; found by `resolve`
+
+
+class Rung(Listed):
+    """What the file of a rung says that has a model."""
+
+    model: Config
+
+    @model_validator(mode="after")
+    def _window_fits_context(self) -> "Rung":
+        context = getattr(self.model, "context", None)
+        length = getattr(getattr(self, "training", None), "sequence_length", None)
+        if context is not None and length is not None and length > context:
+            raise ValueError(f"training.sequence_length={length} exceeds model.context={context}")
+        return self
+
+
+class Family:
+    """One family of rungs. Subclasses fill in the names and the methods; their one instance is `FAMILY`.
+
+    Attributes:
+        name: `lm`: its folder conf/lm/, models/lm/, and the key of single rungs' changes in params.yaml.
+        listed: `lms`: the key of params.yaml that lists which rungs to train, and what dvc.yaml's stages go through.
+        title: `Language models`, over its table.
+        experiment: MLflow's experiment of its runs.
+        place: its place in the report, the smaller the earlier.
+        default: the rung of a single run or sweep that names none.
+        reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
+        side: the corpus that it is about: the key of params.yaml that names it.
+        tokens: the folder whose tokenizer its models speak; None where they know no tokens. A rung and the one it
+            grows from must speak the same.
+        bases: families that its rungs may grow from. A family with any is listed in params.yaml as a dictionary,
+            `name: {base: family/rung}`, so that DVC sees what each waits for.
+        looks_into: families whose trained models its rungs measure.
+        trained: whether its rungs leave a model in models/<name>/.
+        judged_in: seconds that judging a rung takes, roughly: what is said before any has been judged.
+        loading: Python that loads a model of it, for its card; `{folder}` is what the reader calls the folder.
+        limits: a sentence for the card on what not to expect.
+    """
+
+    name: ClassVar[str]
+    listed: ClassVar[str]
+    title: ClassVar[str]
+    experiment: ClassVar[str]
+    place: ClassVar[int]
+    default: ClassVar[str]
+    reads: ClassVar[tuple[str, ...]] = ()
+    side: ClassVar[str] = "corpus"
+    tokens: ClassVar[str | None] = None
+    bases: ClassVar[tuple[str, ...]] = ()
+    looks_into: ClassVar[tuple[str, ...]] = ()
+    trained: ClassVar[bool] = True
+    judged_in: ClassVar[float] = 5.0
+    loading: ClassVar[str] = ""
+    limits: ClassVar[str] = "The model knows what it was trained on, and is sure of itself elsewhere too."
+
+    # ---- making a rung -------------------------------------------------------------------------------------------
+
+    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+        """Schema of a rung's file; its class (`_target_`) has a say.
+
+        Raises:
+            InputError: it names no class of the house.
+        """
+        return create_model(f"{self.name}_rung", __base__=Rung, **self.parts(self.rung_class(value)))
+
+    def parts(self, rung: Any) -> dict[str, Any]:
+        """The parts of the file that differ from family to family: pydantic fields."""
+        return {"model": (rung.Config, ...)}
+
+    def rung_class(self, value: Mapping[str, Any]) -> Any:
+        """The class that a rung's file names."""
+        if "_target_" not in value:
+            file = f"conf/{self.name}/{value.get('name')}.yaml"
+            raise InputError(f"{self.name}._target_: missing; name the rung's class in {file}")
+        return locate(value["_target_"])
+
+    def maker(self, value: Mapping[str, Any]) -> str | None:
+        """Dotted name of the function that makes such a rung; None where the stage itself does.
+
+        Args:
+            value: the rung's checked settings, as plain values.
+        """
+        return getattr(self.rung_class(value), "maker", None)
+
+    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+        """Files and folders that this very rung reads, beyond what all rungs of its family do: name → path.
+
+        They are noted for each rung by the stage `watch`, so that another rung is not made anew for them. A name that
+        params.yaml has among its `paths` is a file from outside.
+        """
+        del value
+        return {}
+
+    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+        """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
+        del value, base
+        return None
+
+    # ---- judging and showing it ----------------------------------------------------------------------------------
+
+    def page(self) -> "type[BaseModel]":
+        """What its evaluation writes to reports/rungs/<name>/<rung>.json."""
+        raise NotImplementedError
+
+    def columns(self, pages: "Sequence[Any]") -> "Sequence[Column[Any]]":
+        """The columns of its table, for these rungs; none: it has no table."""
+        del pages
+        return ()
+
+    def loss(self, page: Any) -> float | None:
+        """By which a rung is better the lower it is; None where nothing was measured."""
+        del page
+        return None
+
+    def sections(self, inputs: "ReportInputs") -> "Sequence[Section]":
+        """Its part of the page beside the table; empty ones are left out."""
+        del inputs
+        return ()
+
+    # ---- taking it away ------------------------------------------------------------------------------------------
+
+    def load(self, folder: "Path") -> Any:
+        """A model that its stage saved."""
+        raise NotImplementedError
