@@ -31,11 +31,11 @@ class Uniform(LanguageModel):
     def next_log_probs(self, prefix):
         raise NotImplementedError
 
-    def arrays(self):
-        return {}
+    def number_of_parameters(self):
+        return 0
 
-    def set_arrays(self, arrays):
-        pass
+    def save(self, folder):
+        raise NotImplementedError
 
 
 def stream(*documents: list[int]) -> TokenStream:
