@@ -20,7 +20,7 @@ from langladder.errors import InputError
 from langladder.evaluation.translation import BUCKETS, bleu_by_length
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, fit, small_translator
+from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
 from langladder.text.words import split_words
 
@@ -51,8 +51,8 @@ class AttentionByLength(Experiment[AttentionByLengthConfig]):
         judge, words = by_length(Judge.open(data), config.fewer(config.a_length))
         for name in config.networks:
             lr = config.fixed_lr if name == FIXED else config.lr
-            kind, settings = small_translator(name, config)
-            model, _ = fit(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
+            kind, settings = config.small(name)
+            model, _ = trained(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
             found[name] = bleu_by_length(words, judge.translations(model), judge.references, judge.bleu)
             progress(
                 f"{TITLES[name]}: BLEU " + ", ".join(f"{row['bleu']} of {row['length']} words" for row in found[name])

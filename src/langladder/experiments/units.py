@@ -18,7 +18,7 @@ from langladder import schema
 from langladder.evaluation.perplexity import score
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.small_models import TITLES, Network, TextConfig, small_model, trained
+from langladder.experiments.small_models import TITLES, Network, TextConfig, trained
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.corpus_ids import TokenStream
@@ -89,7 +89,7 @@ class Units(Experiment[UnitsConfig]):
         models: dict[str, tuple[type[LanguageModel], dict[str, Any], dict[str, Any]]] = {}
         models["Kneser–Ney"] = (KneserNey, {"order": order}, {})
         for name in config.networks:
-            kind, settings = small_model(name, config)
+            kind, settings = config.small(name)
             settings |= {"context": length} if name == "gpt" else {}
             models[TITLES[name]] = (kind, settings, {"sequence_length": length})
         return models
