@@ -4,28 +4,37 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
+from langladder.counts.stored import file_name
+from langladder.embeddings.method import counting_of
 from langladder.embeddings.postprocess import postprocess
 from langladder.progress import working
-from langladder.schema import locate, maker_of
+from langladder.schema import locate, locate_function
 from langladder.text.word_corpus import WordCorpus
 from pipeline.support.outside import lexicon_of
 from pipeline.support.stage import stage
 from pipeline.support.work import work
 
-WORDS = Path("data/words")
+WORDS, COUNTS = Path("data/words"), Path("data/cooccurrence")
+
+
+def _counts_of(job: Any) -> dict[str, Path]:
+    """The counts that the rung is made of, where the stage `cooccur` made them (a sweep may ask for others)."""
+    counting = counting_of(job.embedding.model)
+    file = counting and COUNTS / file_name(counting)
+    return {"counts": file} if file and file.is_file() else {}
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.embedding.name
-    with work("embedding", "embed", job, {"words": WORDS} | lexicon_of(job)) as open_work:
+    with work("embedding", "embed", job, {"words": WORDS} | _counts_of(job) | lexicon_of(job)) as open_work:
         rung = locate(job.embedding.target)
         with working("loading what makes it"):  # Lightning takes its time, for networks
-            make = maker_of(rung)
+            make = locate_function(rung.maker)
         made = make(
             rung,
             job.embedding.model,
-            WordCorpus.open(WORDS),
+            WordCorpus.open(WORDS, COUNTS),
             training=getattr(job.embedding, "training", None),
             seed=job.seed,
             checkpoints=open_work.checkpoints,

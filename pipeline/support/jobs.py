@@ -7,6 +7,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from langladder.embeddings.method import counting_of
 from langladder.errors import InputError
 from langladder.schema import Config
 from pipeline.support import choices, history, schemas
@@ -19,7 +20,7 @@ KEYS: dict[str, list[str]] = {
     "clean": ["side", "seed", "clean"],
     "tokenize": ["side", "tokenizer", "shared_tokenizer"],
     "vocab": ["words"],
-    "cooccur": ["cooccurrence"],
+    "cooccur": ["countings"],
     "embed": ["seed", "threads", "embedding"],
     "train_lm": ["seed", "threads", "lm"],
     "train_translator": ["seed", "threads", "translator", "bleu_tokenize"],
@@ -45,7 +46,11 @@ def from_resolved(stage: str, config: DictConfig) -> Config:
 def from_composed(stage: str, config: DictConfig, task_overrides: list[str]) -> Config:
     """Settings of a job from the whole composed configuration, with params.yaml's changes to single rungs."""
     with explain(file_of=file_of(config)):
-        values = job_values(stage, config, choices.load_choices(), task_overrides)
+        chosen = choices.load_choices()
+        values = job_values(stage, config, chosen, task_overrides)
+        if stage == "cooccur":  # of the one rung that is composed here
+            rung = job_values("embed", config, chosen, task_overrides)
+            values["countings"] = [*countings(schemas.schema("embed", rung).model_validate(rung)).values()]
         return schemas.schema(stage, values).model_validate(values)
 
 
@@ -64,7 +69,7 @@ def job_values(
                 if override.key_or_group.startswith(f"{group}."):
                     OmegaConf.update(config, override.key_or_group, override.value())
     everything = _plain(config)
-    everything |= {"lms": chosen.lms, "agreement": everything["paths"]["agreement"]}
+    everything |= {"lms": chosen.lms, "agreement": everything["paths"]["agreement"], "countings": []}
     everything |= {key: everything["evaluation"][key] for key in ("beam", "bleu_tokenize")}
     if "years" in KEYS[stage]:
         everything["years"] = history.years({group: chosen.rungs(group) for group in choices.LADDERS})
@@ -79,6 +84,12 @@ def job_values(
         values["paths"] = {name: everything["paths"][name] for name in choices.EvaluationSets.model_fields}
     _files_are_watched(values, everything["paths"])
     return values | {"code": code_version(stage, values)}
+
+
+def countings(embed_job: Any) -> dict[str, Any]:
+    """What is counted in the text for a rung of word vectors: key → settings; none for many."""
+    counting = counting_of(embed_job.embedding.model)
+    return {} if counting is None else {counting.key: counting.model_dump(mode="json")}
 
 
 def _files_are_watched(values: dict[str, Any], watched: dict[str, str | None]) -> None:

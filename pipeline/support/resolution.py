@@ -56,6 +56,7 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
     left_out = naming.bad_groups(chosen)
     chosen = naming.known(chosen)
     composed = _compose_together(chosen, left_out)
+    countings: dict[str, object] = {}
     for stage, name, selection in plan(chosen):
         try:
             key = " ".join(selection)
@@ -64,7 +65,9 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
             config = composed[key]
             values = jobs.job_values(stage, config, chosen)
             with explain(file_of=jobs.file_of(config)):
-                schemas.schema(stage, values).model_validate(values)
+                job = schemas.schema(stage, values).model_validate(values)
+            if stage == "embed":
+                countings |= jobs.countings(job)
             resolved[f"{stage}/{name}"] = values
         except InputError as error:
             problems.append(str(error))
@@ -72,4 +75,5 @@ def resolve(chosen: choices.Choices) -> dict[str, dict[str, object]]:
             problems.append(f"{stage} {name}: " + " ".join(str(error).split()))
     if problems:
         raise gather(problems)
+    resolved["cooccur/cooccur"]["countings"] = [countings[key] for key in sorted(countings)]
     return resolved

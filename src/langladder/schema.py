@@ -64,11 +64,6 @@ def locate_function(name: str) -> Callable[..., Any]:
     return found
 
 
-def maker_of(rung: type[Rung]) -> Callable[..., Any]:
-    """The function that a rung's class names as its `maker`."""
-    return locate_function(rung.maker)
-
-
 C = TypeVar("C", bound=Config)
 
 
