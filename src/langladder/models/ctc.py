@@ -46,6 +46,8 @@ class CTCConfig(schema.Config):
 class CTCRecognizer(Network):
     """Bidirectional recurrent network with a softmax at every frame."""
 
+    approach: ClassVar[str] = "recurrent"
+    maker: ClassVar[str] = "langladder.tasks.speech_recognition.make"
     Config: ClassVar[type[schema.Config]] = CTCConfig
     SIZES = ("dimensions", "labels")  # D and A
     WHAT = "recogniser"
