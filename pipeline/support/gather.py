@@ -28,7 +28,8 @@ def gather() -> ReportInputs:
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     meta |= corpus_names(chosen)
     runs = _runs()
-    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years)
+    titles = history.titles(chosen, rungs)
+    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years, titles)
     return replace(inputs, claims=[claim.with_timed(_timed(runs.get(claim.fingerprint))) for claim in inputs.claims])
 
 

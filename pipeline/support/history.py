@@ -42,3 +42,15 @@ def years(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
     if problems:
         raise gather(problems)
     return found
+
+
+def titles(chosen: choices.Choices, rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+    """Ladder → rung → what people call it, by params.yaml or its own file in conf/."""
+    return {
+        group: {
+            name: getattr(chosen, group).get(name, {}).get("title")
+            or read_yaml(choices.conf_file(group, name)).get("title", name)
+            for name in names
+        }
+        for group, names in rungs.items()
+    }

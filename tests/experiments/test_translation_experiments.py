@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from langladder.errors import InputError
-from langladder.evaluation.search_errors import SearchErrors, WidthResult
 from langladder.evaluation.translation import BUCKETS
+from langladder.evaluation.translator_page import LengthBucket, SearchErrors, WidthResult
 from langladder.experiments import (
     attention_by_length,
     beam_width,
@@ -113,8 +113,8 @@ def test_what_is_no_number_counts_as_guessing(losses: list[float], expected: flo
 
 
 def lengths(fixed: list[float], attention: list[float]) -> Findings:
-    def rows(bleus: list[float]) -> list[dict[str, object]]:
-        return [{"length": f"{i}", "sentences": 9, "bleu": bleu} for i, bleu in enumerate(bleus)]
+    def rows(bleus: list[float]) -> list[LengthBucket]:
+        return [LengthBucket(length=f"{i}", sentences=9, bleu=bleu) for i, bleu in enumerate(bleus)]
 
     return attention_by_length.findings({"seq2seq": rows(fixed), "attention": rows(attention)})
 
@@ -140,7 +140,11 @@ def norms(post: dict[int, float], pre: dict[int, float], noise: float = 0.1, wil
 
 def widths(bleus: list[float], search: list[int], seconds: tuple[float, ...] = (1.0, 2.0, 3.0)) -> Findings:
     rows = zip((1, 5, 20), bleus, search, seconds, strict=True)
-    return beam_width.findings([WidthResult(k, b, -1.0, SearchErrors(50, 20, n, 20 - n), s) for k, b, n, s in rows])
+    results = []
+    for width, bleu, missed, taken in rows:
+        errors = SearchErrors(sentences=50, wrong=20, search=missed, model=20 - missed)
+        results.append(WidthResult(width=width, bleu=bleu, mean_score=-1.0, errors=errors, seconds=taken))
+    return beam_width.findings(results)
 
 
 def alphas(*rows: tuple[float, float]) -> Findings:

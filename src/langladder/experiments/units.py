@@ -63,8 +63,8 @@ class Units(Experiment[UnitsConfig]):
             for title, (kind, settings, changes) in self._models(per_word[unit]).items():
                 model, _ = trained(kind, settings, tokenizer.vocab_size, text, config, seed=seed, changes=changes)
                 result = score(model, held_out, **size)
-                found.setdefault(title, {})[unit] = result["bits_per_byte"]
-                unknown[unit] = result["unknown_rate"]
+                found.setdefault(title, {})[unit] = result.bits_per_byte
+                unknown[unit] = result.unknown_rate
             said = ", ".join(f"{title} {by[unit]:.3f}" for title, by in found.items())
             progress(f"{unit}: {per_word[unit]:.2f} tokens a word, bits a byte {said}")
         return findings(found, per_word, unknown)
