@@ -25,7 +25,7 @@ from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_tran
 from langladder.models.captioner import Captioner, CaptionerConfig
 from langladder.models.ctc import CTCConfig, CTCRecognizer
 from langladder.models.making import Made
-from langladder.schema import maker_of
+from langladder.schema import locate_function
 from langladder.tasks.settings import SpeechTraining, TranslationTraining
 from langladder.text.specials import BOS, EOS
 
@@ -51,7 +51,8 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> Made:
     model = Captioner(config, *codes.sizes)
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
-    made: Made = maker_of(Captioner)(model, codes, *data, settings=settings, seed=1, checkpoints=checkpoints)
+    make = locate_function(Captioner.maker)
+    made: Made = make(model, codes, *data, settings=settings, seed=1, checkpoints=checkpoints)
     model.save(out)
     codes.save(out / CODES)
     return made
@@ -63,7 +64,8 @@ def recogniser(speech: Path, out: Path, checkpoints: Path) -> Made:
     model = CTCRecognizer(CTCConfig(width=16), corpus.dimensions, len(ALPHABET))
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=SpeechTraining(**TRAINING))
-    made: Made = maker_of(CTCRecognizer)(model, None, *data, settings=settings, seed=1, checkpoints=checkpoints)
+    make = locate_function(CTCRecognizer.maker)
+    made: Made = make(model, None, *data, settings=settings, seed=1, checkpoints=checkpoints)
     model.save(out)
     return made
 
