@@ -16,12 +16,12 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from langladder import schema
 from langladder.models.network import Network
-from langladder.models.seq2seq import begin_by_remembering
 from langladder.nn.dropout import Dropout
+from langladder.nn.initialisation import begin_by_remembering
+from langladder.nn.recurrent_encoder import read_rows
 
 BLANK = 0
 
@@ -69,8 +69,7 @@ class CTCRecognizer(Network):
 
     def forward(self, frames: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """frames (B, T, D), lengths (B,) → log y (B, T, A + 1) float32; what stands at padding means nothing."""
-        packed = pack_padded_sequence(frames, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        h, _ = pad_packed_sequence(self.rnn(packed)[0], batch_first=True, total_length=frames.shape[1])  # (B, T, H)
+        h, _ = read_rows(self.rnn, frames, lengths)  # (B, T, H)
         return torch.log_softmax(self.head(self.dropout(h)).float(), dim=-1)
 
     def loss(
