@@ -49,8 +49,8 @@ def perplexity(model: NgramModel, ids: np.ndarray) -> str:
     """Perplexity a word with line ends, or how many tokens the model rules out."""
     words = int((ids != BOS).sum())
     figures = score(model, stream(ids), words=words, bytes=1)
-    impossible = figures.get("impossible_tokens", 0)
-    return f"{figures['perplexity_per_token']:.3f}" if not impossible else f"∞ ({impossible / words:.0%} impossible)"
+    impossible = figures.impossible_tokens
+    return f"{figures.perplexity_per_token:.3f}" if not impossible else f"∞ ({impossible / words:.0%} impossible)"
 
 
 @click.command()

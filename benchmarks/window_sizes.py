@@ -45,9 +45,9 @@ def main(data: Path, words: int | None, windows: str) -> None:
             vectors = method(kind, window).make(corpus, seed=1, progress=lambda _: None).vectors
             found = evaluate_analogies(vectors, find(data, "analogy/questions-words.txt"), restrict_vocabulary=30_000)
             sets: dict[str, Any] = {
-                part["name"]: part["spearman"] for part in evaluate_similarity(vectors, find(data, "wordsim"))["sets"]
+                part.name: part.spearman for part in evaluate_similarity(vectors, find(data, "wordsim")).sets
             }
-            analogies = [f"{100 * (found[part]['accuracy'] or 0):.1f}" for part in ("semantic", "syntactic")]
+            analogies = [f"{100 * ((part and part.accuracy) or 0):.1f}" for part in (found.semantic, found.syntactic)]
             names = ("EN-WS-353-SIM", "EN-WS-353-REL", "EN-SIMLEX-999")
             table.add_row(kind, str(window), *analogies, *(f"{sets[name] or 0:.3f}" for name in names))
             Console().print(kind, window, *analogies)

@@ -162,8 +162,8 @@ def speed(data: Path, words: int | None, methods: str, threads: int, json_path: 
 def scores(vectors: WordVectors, data: Path) -> dict[str, float]:
     """Google analogies among the 30,000 most frequent words, per cent; Spearman's ρ of the similarity sets."""
     analogies = evaluate_analogies(vectors, find(data, "analogy/questions-words.txt"), restrict_vocabulary=30_000)
-    sets = {found["name"]: found["spearman"] for found in evaluate_similarity(vectors, find(data, "wordsim"))["sets"]}
-    accuracy = analogies["overall"]["accuracy"]
+    sets = {found.name: found.spearman for found in evaluate_similarity(vectors, find(data, "wordsim")).sets}
+    accuracy = analogies.overall.accuracy
     return {
         "analogies": 100 * (accuracy or 0.0),
         "wordsim_353": sets["EN-WS-353-ALL"] or 0.0,

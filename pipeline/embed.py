@@ -11,7 +11,7 @@ from langladder.text.word_corpus import WordCorpus
 from pipeline.provenance.job import tracked_job
 from pipeline.settings.stage import stage
 
-WORDS = Path("data/words")
+WORDS, COUNTS = Path("data/words"), Path("data/cooccurrence")
 
 
 @stage
@@ -24,7 +24,7 @@ def main(job: Any, out: Path) -> None:
         made = make(
             rung,
             job.embedding.model,
-            WordCorpus.open(WORDS),
+            WordCorpus.open(WORDS, COUNTS),
             training=getattr(job.embedding, "training", None),
             seed=job.seed,
             checkpoints=work.checkpoints,

@@ -6,8 +6,8 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.bleu import bleu_config
-from langladder.evaluation.search_errors import Sentence, by_width
-from langladder.evaluation.translation import evaluate_translator, spread
+from langladder.evaluation.search_errors import Sentence
+from langladder.evaluation.translation import evaluate_translator
 from langladder.models.translator import Translator
 from langladder.text.corpus_ids import PairStream
 from langladder.text.tables import PAIRS, read_table
@@ -17,7 +17,6 @@ from pipeline.settings.stage import stage
 
 TOKENS = Path("data/tokens/parallel/test.arrow")
 TEXT = Path("data/clean/parallel/test.parquet")
-SHOWN = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity_penalty", "sentences", "main")
 
 
 @stage
@@ -40,22 +39,25 @@ def main(job: Any, out: Path) -> None:
             coverage=chosen.coverage,
             max_length=chosen.max_length,
         )
-        bleu = bleu_config(TOKENS.parent, chosen.bleu_tokenize, bootstrap=1000)
-        page = evaluate_translator(model, sentences, tokenizers, beam, n_best=chosen.n_best, bleu=bleu)
-        some = spread(sentences, chosen.search_error_sentences)
-        widths = by_width(model, some, tokenizers[1], beam, chosen.search_error_widths, bleu)
-        page["search_errors"]["by_width"] = [result.as_dict() for result in widths]
-        names = {"name": name, "title": job.translator.title, "family": model.approach}
-        names |= {"parameters": model.number_of_parameters()}
-        write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", names | page)
-        figures = {key: page["scores"][key] for key in SHOWN}
-        figures["search_error_share"] = page["search_errors"]["share"]
-        figures["signature"] = page["scores"]["bleu_signature"]
+        page = evaluate_translator(
+            model,
+            sentences,
+            tokenizers,
+            beam,
+            name=name,
+            n_best=chosen.n_best,
+            bleu=bleu_config(TOKENS.parent, chosen.bleu_tokenize, bootstrap=1000),
+            widths=chosen.search_error_widths,
+            width_sentences=chosen.search_error_sentences,
+        )
+        figures = page.figures()
+        write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", page.model_dump(mode="json"))
         write_json(out / "metrics" / "translator" / f"{name}.json", figures)
         work.run.test_scores(folder, figures)
-        work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in widths})
-    shown = " ".join(f"{title} {figures[key]:.2f}" for key, title in (("bleu", "BLEU"), ("chrf", "chrF")))
-    print(f"evaluate_translator {name}: {shown} on {figures['sentences']:,} sentences ({figures['signature']})")
+        work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in page.by_width})
+    scores = page.scores
+    shown = f"BLEU {scores.bleu:.2f} chrF {scores.chrf:.2f} on {scores.sentences:,} sentences ({scores.signature})"
+    print(f"evaluate_translator {name}: {shown}")
 
 
 if __name__ == "__main__":

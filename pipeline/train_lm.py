@@ -8,7 +8,7 @@ import torch
 
 from langladder.artefacts import read_json, write_json
 from langladder.evaluation.perplexity import score
-from langladder.infinity import from_plain, show, to_plain
+from langladder.infinity import show, to_plain
 from langladder.progress import working
 from langladder.schema import locate, locate_function
 from langladder.text.corpus_ids import TokenStream
@@ -43,7 +43,7 @@ def main(job: Any, out: Path) -> None:
         work.write_curve(out / "curves" / "lm" / f"{job.lm.name}.csv", made.curve)
 
         sizes = read_json(TOKENS / "sizes.json")["validation"]
-        scores = from_plain(score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes))
+        scores = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes).figures()
         figures = {"parameters": model.number_of_parameters()}
         figures |= {f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_byte")}
         write_json(out / "metrics" / "train_lm" / f"{job.lm.name}.json", to_plain(figures))

@@ -16,18 +16,17 @@ def main(job: Any, out: Path) -> None:
     with tracked_job("sequence", "train_sequence", job, {}) as work:
         task = locate(rung.target)(rung.data, rung.model, seed=job.seed)
         logger = work.run.lightning_logger()
-        result, model = task.train(rung.training, work=work.checkpoints, logger=logger)
+        made, model = task.train(rung.training, work=work.checkpoints, logger=logger)
         place = out / "models" / "sequence" / rung.name
         with work.artefact(place) as folder:
             task.save(model, folder)
-        work.write_curve(out / "curves" / "sequence" / f"{rung.name}.csv", result.curve)
+        work.write_curve(out / "curves" / "sequence" / f"{rung.name}.csv", made.curve)
         splits = {f"{split}_examples": len(examples) for split, examples in task.data().items()}
-        figures = {"parameters": model.number_of_parameters(), "validation_loss": result.best_validation_loss} | splits
+        figures = {"parameters": model.number_of_parameters(), "validation_loss": made.validation_loss} | splits
         write_json(out / "metrics" / "train_sequence" / f"{rung.name}.json", figures)
-        cost = {"seconds": result.seconds, "tokens_per_second": result.tokens_per_second}
-        work.run.metrics(figures | cost | {"peak_memory_bytes": result.peak_memory_bytes})
-    loss = shown(result.best_validation_loss)
-    print(f"train_sequence {rung.name}: {result.seconds:.0f} s, validation loss {loss} → {place}")
+        work.run.metrics(figures | made.cost)
+    loss = shown(made.validation_loss)
+    print(f"train_sequence {rung.name}: {made.cost['seconds']:.0f} s, validation loss {loss} → {place}")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None) -> Report
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     meta |= corpus_names(chosen)
     runs = _runs()
-    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years)
+    titles = {family: {name: said["title"] for name, said in names.items()} for family, names in told.items()}
+    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years, titles)
     return replace(inputs, claims=[claim.with_timed(_timed(runs.get(claim.fingerprint))) for claim in inputs.claims])
 
 

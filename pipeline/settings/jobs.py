@@ -108,6 +108,12 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return chosen.rungs("lm")
         case "rungs":
             return rungs.shown(chosen)
+        case "countings":
+            counted = (
+                family.counting(rung(key, one)) for key, family in families().items() for one in chosen.rungs(key)
+            )
+            found = {counting.key: counting.model_dump(mode="json") for counting in counted if counting}
+            return [found[key] for key in sorted(found)]
         case "family":
             return name
         case "inputs":

@@ -7,6 +7,7 @@ from pydantic import Field, create_model, field_validator
 
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.term_document import DocumentCounting
 from langladder.decoding.scores import LengthForm
 from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
@@ -74,7 +75,7 @@ FIELDS: dict[str, Any] = {
     "tokenizer": TokenizerConfig,
     "shared_tokenizer": bool,
     "words": VocabularyConfig,
-    "cooccurrence": CooccurrenceConfig,
+    "countings": list[CooccurrenceConfig | DocumentCounting],
     "evaluation": Evaluation,
     "paths": EvaluationSets,
     "lms": list[str],

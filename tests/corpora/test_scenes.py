@@ -36,7 +36,7 @@ def test_golden_sentences() -> None:
 
 def test_sentences_are_the_grammars() -> None:
     grammar = world("tiny").grammar
-    examples = generate_scenes(TINY, 1)["train"]
+    examples = generate_scenes(TINY)["train"]
     for example in Random(1).sample(examples, 60):
         found = sentences(world("tiny"), example.scene)
         assert example.sentence in found and len(set(found)) == len(found)
@@ -47,13 +47,13 @@ def test_sentences_are_the_grammars() -> None:
 def test_every_fact_has_its_place_in_the_vector() -> None:
     names = all_facts("tiny")
     assert len(set(names)) == len(names)
-    splits = generate_scenes(TINY, 1)
+    splits = generate_scenes(TINY)
     known = set(names)
     assert all(known.issuperset(example.scene.facts()) for examples in splits.values() for example in examples)
 
 
 def test_held_out_combinations() -> None:
-    splits = generate_scenes(TINY, 1)
+    splits = generate_scenes(TINY)
     pairs = {split: {one.scene[:1] + one.scene[3:4] for one in examples} for split, examples in splits.items()}
     assert not pairs["train"] & pairs["test"] and not pairs["train"] & pairs["validation"]
     assert not pairs["test"] & pairs["validation"]
@@ -66,8 +66,9 @@ def test_held_out_combinations() -> None:
 
 
 def test_same_seed_same_scenes() -> None:
-    assert generate_scenes(TINY, 3) == generate_scenes(TINY, 3)
-    assert generate_scenes(TINY, 3)["train"][:20] != generate_scenes(TINY, 4)["train"][:20]
+    three, four = (SceneConfig(size="tiny", seed=seed) for seed in (3, 4))
+    assert generate_scenes(three) == generate_scenes(three)
+    assert generate_scenes(three)["train"][:20] != generate_scenes(four)["train"][:20]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from langladder.artefacts import write_arrays
 from langladder.counts import cooccurrence
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence, count_term_document
+from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.counts.sparse_files import read_sparse, write_sparse
+from langladder.counts.term_document import count_term_document
 from langladder.errors import InputError
 
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]

@@ -19,7 +19,6 @@ CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob(
 BASE = params.load()
 # conf group that neither params.yaml nor a ladder chooses → a job that reads it, and where in its settings
 READ_BY = {
-    "cooccurrence": ("cooccur/cooccur", "cooccurrence"),
     "evaluation": ("evaluate_lm/gpt", "evaluation"),
     "split": ("clean/text", "clean", "split"),
     "training": ("train_lm/gpt", "lm", "training"),
@@ -148,6 +147,20 @@ def test_the_arithmetic_of_every_job_is_a_setting() -> None:
         )
     changed = resolve(chosen(threads=2, lms=["kneser_ney"]))
     assert changed["train_lm/kneser_ney"]["threads"] == changed["evaluate_lm/kneser_ney"]["threads"] == 2
+
+
+def test_what_is_counted_follows_from_the_rungs() -> None:
+    """Each counting once, whatever the number of rungs that are made of it; changes in params.yaml included."""
+
+    def countings(**changes: object) -> list[dict[str, object]]:
+        job = resolve(chosen(**changes))["cooccur/cooccur"]
+        return [dict(counting) for counting in job["countings"]]  # type: ignore[attr-defined]
+
+    assert countings(embeddings=["one_hot", "skipgram"]) == []
+    flat = {"window": 5, "sides": "symmetric", "weighting": "flat"}
+    assert countings(embeddings=["svd", "term_term", "tfidf", "lsa"]) == [{"documents": "lines"}, flat]
+    change = {"term_term": {"model": {"cooccurrence": {"window": 3}}}}
+    assert countings(embeddings=["svd", "term_term"], embedding=change) == [flat | {"window": 3}, flat]
 
 
 def test_all_misspelt_names_are_said_at_once_with_what_else_is_wrong() -> None:

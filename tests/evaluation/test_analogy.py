@@ -45,38 +45,39 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
     path = tmp_path / "questions.txt"
     path.write_text(QUESTIONS, encoding="utf-8")
     figures = evaluate_analogies(exact_vectors(), path)
-    assert figures["overall"] == {
+    assert figures.overall.model_dump() == {
         "accuracy": 0.8,
-        "interval": [0.4, 1.0],  # Binomial(5, 0.8): P(≤ 1) = .007, P(≤ 2) = .058; P(5) = .33
+        "interval": (0.4, 1.0),  # Binomial(5, 0.8): P(≤ 1) = .007, P(≤ 2) = .058; P(5) = .33
         "correct": 4,
         "answered": 5,
         "questions": 6,
         "coverage": pytest.approx(5 / 6, abs=1e-6),
     }
-    assert figures["semantic"]["accuracy"] == 1 and figures["semantic"]["coverage"] == pytest.approx(2 / 3, abs=1e-6)
-    assert figures["syntactic"]["accuracy"] == pytest.approx(2 / 3, abs=1e-6)
-    assert [section["name"] for section in figures["sections"]] == ["capital-common-countries", "gram8-plural"]
-    json.dumps(figures)
+    assert figures.semantic is not None and figures.syntactic is not None
+    assert figures.semantic.accuracy == 1 and figures.semantic.coverage == pytest.approx(2 / 3, abs=1e-6)
+    assert figures.syntactic.accuracy == pytest.approx(2 / 3, abs=1e-6)
+    assert [section.name for section in figures.sections] == ["capital-common-countries", "gram8-plural"]
+    json.dumps(figures.model_dump(mode="json"))
 
     cased = evaluate_analogies(exact_vectors(), path, ignore_case=False)
-    assert cased["overall"]["answered"] == 4
+    assert cased.overall.answered == 4
     restricted = evaluate_analogies(exact_vectors(), path, restrict_vocabulary=4)
-    assert restricted["overall"] | {"coverage": None} == {
+    assert restricted.overall.model_dump() | {"coverage": None} == {
         "accuracy": 1.0,
-        "interval": [1.0, 1.0],
+        "interval": (1.0, 1.0),
         "correct": 2,
         "answered": 2,
         "questions": 6,
         "coverage": None,
     }
-    assert restricted["semantic"]["accuracy"] is None
+    assert restricted.semantic.accuracy is None
 
 
 def test_multiplied_cosines_answer_the_same_sets_golden(tmp_path: Path) -> None:
     path = tmp_path / "questions.txt"
     path.write_text(QUESTIONS, encoding="utf-8")
     figures = evaluate_analogies(exact_vectors(), path, method="3cosmul")
-    assert figures["method"] == "3cosmul" and figures["overall"]["correct"] == 4
+    assert figures.method == "3cosmul" and figures.overall.correct == 4
 
     # shifted cosines with b, c and a: x 1, .5, .5; y .8, .8, .68; z .775, .775, .5
     words = ["a", "b", "c", "x", "y", "z"]
@@ -131,11 +132,11 @@ def test_folder_gzip_and_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b": other\n\ncat cats dog dogs\n"))
     (tmp_path / "README").write_text("about these files\n", encoding="utf-8")
     figures = evaluate_analogies(exact_vectors(), tmp_path)
-    assert figures["overall"]["questions"] == 7
-    assert figures["skipped_files"] == ["README"]
+    assert figures.overall.questions == 7
+    assert figures.skipped_files == ["README"]
     assert is_syntactic("past-tense") and not is_syntactic("country-nationality")
     only_other = evaluate_analogies(exact_vectors(), tmp_path / "b.txt.gz")
-    assert only_other["syntactic"] is None and only_other["semantic"] is None
+    assert only_other.syntactic is None and only_other.semantic is None
 
 
 @pytest.mark.real
@@ -154,10 +155,10 @@ def test_google_set_parity_with_gensim(tmp_path: Path) -> None:
     for restrict in (len(words), 300):
         theirs, by_section = peer.evaluate_word_analogies(str(plain), restrict_vocab=restrict)
         ours = evaluate_analogies(vectors, plain, restrict_vocabulary=restrict)
-        assert ours["overall"]["accuracy"] == pytest.approx(theirs, abs=1e-6)
-        assert ours["overall"]["correct"] == len(by_section[-1]["correct"])
-        assert ours["overall"]["answered"] == len(by_section[-1]["correct"]) + len(by_section[-1]["incorrect"])
-    assert evaluate_analogies(vectors, folder)["overall"]["questions"] == 19_544 + 3_218
+        assert ours.overall.accuracy == pytest.approx(theirs, abs=1e-6)
+        assert ours.overall.correct == len(by_section[-1]["correct"])
+        assert ours.overall.answered == len(by_section[-1]["correct"]) + len(by_section[-1]["incorrect"])
+    assert evaluate_analogies(vectors, folder).overall.questions == 19_544 + 3_218
 
 
 @pytest.mark.parametrize(

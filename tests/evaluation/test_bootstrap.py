@@ -9,10 +9,10 @@ from langladder.evaluation.bootstrap import share_interval, spearman_interval
 
 def test_share_interval_golden() -> None:
     # Binomial(4, 1/2): P(0) = .0625, P(≤ 3) = .9375
-    assert share_interval(2, 4) == [0.0, 1.0]
+    assert share_interval(2, 4) == (0.0, 1.0)
     # Binomial(100, 1/2): P(≤ 39) = .0176, P(≤ 40) = .0284; P(≤ 59) = .9716, P(≤ 60) = .9824
-    assert share_interval(50, 100) == [0.4, 0.6]
-    assert share_interval(0, 7) == [0, 0] and share_interval(7, 7) == [1, 1]
+    assert share_interval(50, 100) == (0.4, 0.6)
+    assert share_interval(0, 7) == (0, 0) and share_interval(7, 7) == (1, 1)
     assert share_interval(0, 0) is None
 
 
@@ -47,7 +47,7 @@ def test_spearman_interval_parity_with_scipy(ties: bool) -> None:
 def test_spearman_interval_where_it_is_undefined() -> None:
     assert spearman_interval(np.arange(2), np.arange(2)) is None
     assert spearman_interval(np.ones(5), np.arange(5)) is None
-    assert spearman_interval(np.arange(5), np.arange(5)) == [1, 1]
+    assert spearman_interval(np.arange(5), np.arange(5)) == (1, 1)
 
 
 def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:

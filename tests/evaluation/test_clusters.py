@@ -38,17 +38,17 @@ def blobs(sparse: bool = False) -> WordVectors:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_figures_by_hand_golden(tmp_path: Path, sparse: bool) -> None:
     figures = evaluate_clusters(blobs(sparse), written(tmp_path))
-    assert figures["purity"] == pytest.approx(8 / 9, abs=1e-6)  # apple pear plum file | 3 cities | saw axe
-    assert (figures["groups"], figures["words"], figures["covered"], figures["coverage"]) == (3, 9, 9, 1.0)
-    by_name = {section["name"]: section for section in figures["sections"]}
-    assert by_name["city"]["accuracy"] == 1 and by_name["city"]["cases"] == 4 * 6
-    assert by_name["fruit"]["accuracy"] == pytest.approx(5 / 6, abs=1e-6)  # five of six; `file` is no outlier to them
-    assert by_name["tool"]["accuracy"] < 1  # `file` stands out as much as a fruit does
-    low, high = figures["outliers"]["interval"]
-    assert low < figures["outliers"]["accuracy"] < high and figures["outliers"]["cases"] == 72
-    assert figures["outliers"]["opp"] > figures["outliers"]["accuracy"]
+    assert figures.purity == pytest.approx(8 / 9, abs=1e-6)  # apple pear plum file | 3 cities | saw axe
+    assert (figures.groups, figures.words, figures.covered, figures.coverage) == (3, 9, 9, 1.0)
+    by_name = {section.name: section for section in figures.sections}
+    assert by_name["city"].accuracy == 1 and by_name["city"].cases == 4 * 6
+    assert by_name["fruit"].accuracy == pytest.approx(5 / 6, abs=1e-6)  # five of six; `file` is no outlier to them
+    assert by_name["tool"].accuracy < 1  # `file` stands out as much as a fruit does
+    low, high = figures.outliers.interval
+    assert low < figures.outliers.accuracy < high and figures.outliers.cases == 72
+    assert figures.outliers.opp > figures.outliers.accuracy
     assert figures == evaluate_clusters(blobs(sparse), written(tmp_path))
-    json.dumps(figures)
+    json.dumps(figures.model_dump(mode="json"))
 
 
 def test_compactness_golden() -> None:
@@ -78,21 +78,21 @@ def test_vectors_that_know_nothing_are_at_chance(tmp_path: Path) -> None:
     )
     vectors = WordVectors(words, np.random.default_rng(0).normal(size=(120, 50)).astype(np.float32))
     figures = evaluate_clusters(vectors, path)
-    assert figures["outliers"]["accuracy"] == pytest.approx(1 / 9, abs=0.06)  # one of nine
-    assert figures["outliers"]["opp"] == pytest.approx(0.5, abs=0.06)
-    assert figures["purity"] < 0.4
+    assert figures.outliers.accuracy == pytest.approx(1 / 9, abs=0.06)  # one of nine
+    assert figures.outliers.opp == pytest.approx(0.5, abs=0.06)
+    assert figures.purity < 0.4
     one_hot = WordVectors(words, csr_matrix(np.eye(120, dtype=np.float32)))
-    assert evaluate_clusters(one_hot, path)["outliers"]["accuracy"] == 0  # all alike: nobody stands out
+    assert evaluate_clusters(one_hot, path).outliers.accuracy == 0  # all alike: nobody stands out
 
 
 def test_missing_words_are_counted_and_little_is_null(tmp_path: Path) -> None:
     path = written(tmp_path, ": fruit\napple pear quince\n: city\nRome\n: empty\n")
     figures = evaluate_clusters(blobs(), path)
-    assert figures["coverage"] == 0.75 and figures["groups"] == 2 and figures["purity"] == 1
-    assert figures["outliers"] == {"accuracy": None, "opp": None, "cases": 0, "interval": None}
+    assert figures.coverage == 0.75 and figures.groups == 2 and figures.purity == 1
+    assert figures.outliers.model_dump() == {"accuracy": None, "opp": None, "cases": 0, "interval": None}
     nothing = evaluate_clusters(WordVectors(["x"], np.ones((1, 2), dtype=np.float32)), path)
-    assert nothing["purity"] is None and nothing["coverage"] == 0
-    assert evaluate_clusters(blobs(), path, ignore_case=False)["covered"] == 2
+    assert nothing.purity is None and nothing.coverage == 0
+    assert evaluate_clusters(blobs(), path, ignore_case=False).covered == 2
     assert purity(blobs(), [np.array([0, 1])]) is None
 
 

@@ -8,9 +8,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.word_vectors import evaluate_word_vectors
-from langladder.reporting.rungs import EmbeddingRung
+from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
+from langladder.evaluation.word_vectors_page import WordVectorsPage, WordVectorsScores
 
+NAMES = {"name": "x", "approach": "counts"}
 SETS = {
     "analogies": ": capital-country\nrome italy paris france\nparis france rome italy\n: plural\ncat cats dog dogs\n",
     "similarity": "cat dog 8\ncat paris 1\nrome paris 9\ncats rome 0\n",
@@ -39,51 +40,45 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_every_part(files: dict[str, Path], sparse: bool) -> None:
-    page = evaluate_word_vectors(vectors(sparse=sparse), **files, restrict_vocabulary=None, neighbours=3)
-    analogy = page["scores"]["analogy"]
-    assert analogy["accuracy"] == 1 and analogy["interval"] == [1, 1] and analogy["total"] == 3
-    assert analogy["semantic"]["answered"] == 2 and analogy["syntactic"]["answered"] == 1
-    assert [section["total"] for section in analogy["sections"]] == [2, 1]
-    assert analogy["cosmul"]["overall"]["accuracy"] == 1 and analogy["cosmul"]["syntactic"]["correct"] == 1
-    (similarity,) = page["scores"]["similarity"]
-    assert similarity["covered"] == 4 and len(similarity["interval"]) == 2
-    assert page["scores"]["clusters"]["coverage"] == 1 and 0 < page["scores"]["clusters"]["purity"] <= 1
-    assert len(page["neighbours"]) == 3
-    assert {entry["group"] for entry in page["map"]} == {"capital-country"}  # one pair is too few to show
-    rung = EmbeddingRung.model_validate({"name": "x", "title": "X"} | json.loads(json.dumps(page, allow_nan=False)))
-    assert rung.scores.analogy is not None and rung.scores.analogy.accuracy == 1
+    page = evaluate_word_vectors(
+        vectors(sparse=sparse), QuestionSets(**files), **NAMES, restrict_vocabulary=None, neighbours=3
+    )
+    analogy = page.scores.analogy
+    assert analogy is not None and analogy.semantic is not None and analogy.cosmul is not None
+    assert analogy.overall.accuracy == 1 and analogy.overall.interval == (1, 1) and analogy.overall.questions == 3
+    assert analogy.semantic.answered == 2 and analogy.syntactic.answered == 1
+    assert [section.questions for section in analogy.sections] == [2, 1]
+    assert analogy.cosmul.overall.accuracy == 1 and analogy.cosmul.syntactic.correct == 1
+    (similarity,) = page.scores.similarity
+    assert similarity.covered == 4 and similarity.interval is not None
+    assert (
+        page.scores.clusters is not None and page.scores.clusters.coverage == 1 and 0 < page.scores.clusters.purity <= 1
+    )
+    assert len(page.neighbours) == 3
+    assert {entry.group for entry in page.map} == {"capital-country"}  # one pair is too few to show
+    written = json.dumps(page.model_dump(mode="json"), allow_nan=False)
+    assert WordVectorsPage.model_validate(json.loads(written)) == page
+    assert {"analogy": 1, "purity": page.scores.clusters.purity}.items() <= page.figures().items()
 
 
 def test_sparse_and_dense_give_the_same_page(files: dict[str, Path]) -> None:
+    sets = QuestionSets(**files)
     pages = [
-        evaluate_word_vectors(vectors(sparse=sparse), **files, restrict_vocabulary=8, neighbours=3)
+        evaluate_word_vectors(vectors(sparse=sparse), sets, **NAMES, restrict_vocabulary=8, neighbours=3)
         for sparse in (False, True)
     ]
-    for page in pages:
-        page.pop("map")  # equal but for rounding
-        page.pop("neighbours")
-    assert pages[0] == pages[1]
+    dense, sparse = (page.model_dump(exclude={"map", "neighbours", "bytes_per_word"}) for page in pages)  # but rounding
+    assert dense == sparse
 
 
-def test_what_is_not_given_is_none(files: dict[str, Path], tmp_path: Path) -> None:
+def test_what_is_not_given_is_none(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()
     blank = tmp_path / "blank.txt"
     blank.write_text("\n")
     for nothing in (None, empty, blank):
-        page = evaluate_word_vectors(
-            vectors(sparse=False), nothing, nothing, groups=nothing, restrict_vocabulary=None, neighbours=2
-        )
-        assert page["scores"] == {"analogy": None, "similarity": [], "clusters": None}
-        assert {entry["group"] for entry in page["map"]} == {"frequent words"}
-    page = evaluate_word_vectors(
-        vectors(sparse=False), files["analogies"], None, restrict_vocabulary=None, neighbours=2, cosmul=False
-    )
-    assert page["scores"]["analogy"]["cosmul"] is None and page["scores"]["clusters"] is None
-
-
-def test_other_maps(files: dict[str, Path]) -> None:
-    page = evaluate_word_vectors(
-        vectors(sparse=False), **files, restrict_vocabulary=None, neighbours=2, map_method="tsne"
-    )
-    assert all(np.isfinite([entry["x"], entry["y"]]).all() for entry in page["map"])
+        sets = QuestionSets(nothing, nothing, nothing)
+        page = evaluate_word_vectors(vectors(sparse=False), sets, **NAMES, restrict_vocabulary=None, neighbours=2)
+        assert page.scores == WordVectorsScores()
+        assert page.figures() == {"analogy": None, "analogy_coverage": None}
+        assert {entry.group for entry in page.map} == {"frequent words"}

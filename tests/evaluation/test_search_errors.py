@@ -1,6 +1,5 @@
 """Search errors and model errors: a search that is made to fail, a model that is wrong, and a page of figures."""
 
-import json
 import math
 
 import numpy as np
@@ -12,6 +11,7 @@ from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
 from langladder.evaluation.translation import evaluate_translator, spread
+from langladder.evaluation.translator_page import TranslatorPage
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator
 from langladder.nn.output import SoftmaxOutput
@@ -80,7 +80,7 @@ def test_golden_the_division(tokenizer: Tokenizer) -> None:
     log_probs = reference_log_probs(model, [(s.source, s.target) for s in SENTENCES])
     errors = find_search_errors(outputs, found, SENTENCES, log_probs, config)
     assert (errors.sentences, errors.wrong, errors.search, errors.model) == (3, 2, 1, 1)
-    assert errors.as_dict()["share"] == 0.5
+    assert errors.share == 0.5
 
 
 def test_golden_both_sides_are_normalised_alike() -> None:
@@ -97,28 +97,28 @@ def test_nothing_wrong_has_no_share() -> None:
     found = [Hypothesis([A], -1.0, -1.0)]
     errors = find_search_errors(["a"], found, [sentence(A, reference="a")], np.array([-1.0]), BeamConfig())
     assert errors.share is None
-    assert errors.as_dict() == {"sentences": 1, "wrong": 0, "search": 0, "model": 0, "share": None}
+    assert errors.model_dump() == {"sentences": 1, "wrong": 0, "search": 0, "model": 0, "share": None}
 
 
 def test_a_wider_beam_mends_search_errors_only(tokenizer: Tokenizer) -> None:
     results = by_width(Misleading(), SENTENCES, tokenizer, BeamConfig(max_length=1), [1, 2])
     assert [(r.width, r.errors.search, r.errors.model) for r in results] == [(1, 1, 1), (2, 0, 2)]
     assert results[1].mean_score > results[0].mean_score
-    assert all(result.seconds > 0 and "seconds" not in result.as_dict() for result in results)
+    assert all(result.seconds > 0 and "seconds" not in result.model_dump() for result in results)
 
 
 def test_the_page_of_a_translator(tokenizer: Tokenizer) -> None:
     config = BeamConfig(width=2, max_length=1)
-    page = evaluate_translator(Misleading(), SENTENCES, (tokenizer, tokenizer), config, n_best=5)
-    assert page["search_errors"] == {"sentences": 3, "wrong": 2, "search": 0, "model": 2, "share": 0.0}
-    assert page["outputs"] == ["b", "b", "b"]
-    assert page["scores"]["ter"] == pytest.approx(50.0)  # one replaced, one inserted, of four words
-    example = page["examples"][0]
-    assert example["attention"] is None
-    assert [other["output"] for other in example["n_best"]] == ["b", "a"]
-    assert example["n_best"][0]["log_prob"] == pytest.approx(math.log(0.36), abs=1e-4)
-    again = evaluate_translator(Misleading(), SENTENCES, (tokenizer, tokenizer), config, n_best=5)
-    assert json.dumps(page) == json.dumps(again)
+    page = evaluate_translator(Misleading(), SENTENCES, (tokenizer, tokenizer), config, name="m", n_best=5)
+    assert page.search_errors.model_dump() == {"sentences": 3, "wrong": 2, "search": 0, "model": 2, "share": 0.0}
+    assert page.outputs == ["b", "b", "b"]
+    assert page.scores.ter == pytest.approx(50.0)  # one replaced, one inserted, of four words
+    example = page.examples[0]
+    assert example.attention is None
+    assert [other.output for other in example.n_best] == ["b", "a"]
+    assert example.n_best[0].log_prob == pytest.approx(math.log(0.36), abs=1e-4)
+    again = evaluate_translator(Misleading(), SENTENCES, (tokenizer, tokenizer), config, name="m", n_best=5)
+    assert page == again and TranslatorPage.model_validate_json(page.model_dump_json()) == page
 
 
 def test_spread_takes_both_ends() -> None:

@@ -35,12 +35,19 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
         "# word word score\nzero\ta\t9\nzero b 7.5\nZero\tc\t8\nzero\td\t0\nzero\tother\t5\n", encoding="utf-8"
     )
     figures = evaluate_similarity(fan(), path)
-    (found,) = figures["sets"]
-    low, high = found.pop("interval")
+    (found,) = figures.sets
+    assert found.interval is not None
+    low, high = found.interval
     assert -1 <= low < 0.8 < high <= 1
-    assert found == {"name": "pairs", "spearman": 0.8, "pairs": 5, "covered": 4, "coverage": 0.8}
-    assert evaluate_similarity(fan(), path, ignore_case=False)["sets"][0]["covered"] == 3
-    json.dumps(figures)
+    assert found.model_dump(exclude={"interval"}) == {
+        "name": "pairs",
+        "spearman": 0.8,
+        "pairs": 5,
+        "covered": 4,
+        "coverage": 0.8,
+    }
+    assert evaluate_similarity(fan(), path, ignore_case=False).sets[0].covered == 3
+    json.dumps(figures.model_dump(mode="json"))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -61,7 +68,7 @@ def test_the_measure_decides_the_ranks(tmp_path: Path) -> None:
     matrix = np.array([[1, 0], [9, 1], [1, 0.2], [0.4, 0.4]], dtype=np.float32)
     vectors = WordVectors(["a", "long", "near", "aside"], matrix)
     found = {
-        measure: evaluate_similarity(vectors, path, measure=measure)["sets"][0]["spearman"]
+        measure: evaluate_similarity(vectors, path, measure=measure).sets[0].spearman
         for measure in ("cosine", "dot", "euclidean")
     }
     assert found == {"cosine": 1.0, "dot": 1.0, "euclidean": -0.5}  # the long vector is far, though it points alike
@@ -77,18 +84,18 @@ def test_real_sets_parity_with_gensim() -> None:
     peer = KeyedVectors(5)
     peer.add_vectors(words, vectors.matrix)
     figures = evaluate_similarity(vectors, folder)
-    assert {figure["name"]: figure["pairs"] for figure in figures["sets"]} == {
+    assert {figure.name: figure.pairs for figure in figures.sets} == {
         "EN-RG-65": 65,
         "EN-SIMLEX-999": 999,
         "EN-WS-353-ALL": 353,
         "EN-WS-353-REL": 252,
         "EN-WS-353-SIM": 203,
     }
-    assert set(figures["skipped_files"]) == {"LICENSE", "README.md", "SOURCE.txt"}
-    for file, figure in zip(files, figures["sets"], strict=True):
+    assert set(figures.skipped_files) == {"LICENSE", "README.md", "SOURCE.txt"}
+    for file, figure in zip(files, figures.sets, strict=True):
         _, theirs, unknown = peer.evaluate_word_pairs(str(file))
-        assert figure["spearman"] == pytest.approx(float(theirs.statistic), abs=1e-5)
-        assert 100 * (1 - figure["coverage"]) == pytest.approx(unknown, abs=1e-3)
+        assert figure.spearman == pytest.approx(float(theirs.statistic), abs=1e-5)
+        assert 100 * (1 - figure.coverage) == pytest.approx(unknown, abs=1e-3)
 
 
 @pytest.mark.parametrize(

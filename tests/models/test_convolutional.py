@@ -31,7 +31,7 @@ def test_parity_of_the_gated_convolution_with_its_equation():
     model = build(layers=1)
     block, x = model.blocks[0], torch.randn(2, 6, 7)
     past = torch.zeros(2, 6, 2)
-    out, last = block(x, past)
+    out, last = block.read_on(x, past)
     W, V = block.convolution.weight.chunk(2)  # (C, C, k) each
     b, c = block.convolution.bias.chunk(2)
     padded = torch.cat([past, x], dim=2)

@@ -181,14 +181,10 @@ def test_maximum_likelihood_zero_is_shown_golden() -> None:
     assert scores[4] == -math.inf
     assert probability(model, [WE, LOVE, EAT], DURIAN) == 0
     figures = score(model, as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, bytes=10)
-    assert figures["impossible_tokens"] >= 1 and figures["perplexity_per_token"] is None
+    assert figures.impossible_tokens >= 1 and figures.perplexity_per_token == math.inf
     for name in list(MODELS)[1:]:
-        assert (
-            score(fitted(name, NOTES, 3), as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, bytes=10)[
-                "perplexity_per_token"
-            ]
-            > 1
-        )
+        other = score(fitted(name, NOTES, 3), as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, bytes=10)
+        assert 1 < other.perplexity_per_token < math.inf
 
 
 def test_perplexity_golden() -> None:

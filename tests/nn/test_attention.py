@@ -17,9 +17,9 @@ from langladder.nn.attention import (
     masked_softmax,
 )
 from langladder.nn.attentive_gru import AttentiveGRU
+from langladder.nn.multi_head_attention import attend
 from langladder.nn.readout import Readout
 from langladder.nn.recurrent_encoder import RecurrentEncoder, reverse_source
-from langladder.nn.self_attention import attend
 
 
 def test_golden_softmax_of_scores() -> None:

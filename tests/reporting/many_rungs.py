@@ -5,13 +5,22 @@ import random
 from typing import Any
 
 import yaml
-from small_run_files import DAG, embedding, language_model, split, translator
+from small_run_files import (
+    DAG,
+    analogy_figure,
+    clusters,
+    embedding,
+    language_model,
+    similarity,
+    split,
+    translator,
+)
 
 from langladder.reporting.inputs import CurvePoint, ReportInputs
 from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Stage, Timing, TranslatorRung
 from pipeline import ROOT
 
-FAMILIES = {
+APPROACHES = {
     "lm": ["n-grams", "feed-forward", "recurrent", "convolutional", "Transformer"],
     "embedding": ["without text", "counts", "prediction"],
     "translator": ["recurrent", "recurrent with attention", "Transformer"],
@@ -20,38 +29,37 @@ WORDS = ["king", "国王", "المدينة", "a_rather_long_word_that_nobody_bre
 
 
 def listed(group: str) -> list[tuple[str, str, str]]:
-    """(name, title, family) of every rung that conf/ has."""
+    """(name, title, approach) of every rung that conf/ has."""
     files = sorted((ROOT / "conf" / group).glob("*.yaml"))
     rungs = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
-    names = FAMILIES[group]
+    names = APPROACHES[group]
     return [(rung["name"], rung["title"], names[i * len(names) // len(rungs)]) for i, rung in enumerate(rungs)]
 
 
-def vectors(name: str, title: str, family: str, chance: random.Random) -> dict[str, Any]:
+def vectors(name: str, title: str, approach: str, chance: random.Random) -> dict[str, Any]:
     value = embedding(name)
     scores = value["scores"]
     right = chance.randrange(5, 80)
-    scores["analogy"]["overall"] |= {"correct": right, "accuracy": right / 80}
-    scores["analogy"]["semantic"]["correct"] = chance.randrange(50)
-    scores["analogy"]["syntactic"] = {"correct": chance.randrange(30), "answered": 30, "total": 50}
-    scores["analogy"]["interval"] = (right / 80 - 0.03, right / 80 + 0.03)
-    scores["similarity"]["sets"] = [{"name": name, "spearman": chance.random()} for name in ("wordsim353", "simlex999")]
-    scores["clusters"] = {"purity": chance.random(), "outliers": {"accuracy": chance.random()}}
+    scores["analogy"]["overall"] = analogy_figure(right, 80, 100)
+    scores["analogy"]["semantic"]["accuracy"] = chance.randrange(50) / 50
+    scores["analogy"]["syntactic"] = analogy_figure(chance.randrange(30), 30, 50)
+    scores["similarity"] = [similarity(name, chance.random()) for name in ("wordsim353", "simlex999")]
+    scores["clusters"] = clusters(chance.random(), chance.random())
     near = [[chance.choice(WORDS), chance.random()] for _ in range(8)]
     value["map"] = value["map"] if name in ("svd", "skipgram") else []  # drawing is slow
     value["neighbours"] = [{"word": word, "nearest": near} for word in WORDS]
-    return value | {"title": title, "family": family, "bytes_per_word": 400}
+    return value | {"title": title, "approach": approach}
 
 
 def models(chance: random.Random) -> list[dict[str, Any]]:
     found = []
-    for name, title, family in listed("lm"):
+    for name, title, approach in listed("lm"):
         value = language_model(name, title, chance.uniform(33, 400), chance.randrange(10**5, 10**8))
-        value["family"] = family
+        value["approach"] = approach
         value["samples"] = [
             {"prompt": prompt, "text": f"{prompt} {' '.join(chance.choices(WORDS, k=25))}"} for prompt in ("the", "王")
         ]
-        if family in ("recurrent", "Transformer"):
+        if approach in ("recurrent", "Transformer"):
             value["vectors"] = vectors(f"{name}_input", f"{title}, input embedding", "inside language models", chance)
         found.append(value)
     scores = found[0]["scores"]  # as of a model that rules tokens out
@@ -75,13 +83,13 @@ def many_rungs(seed: int = 1) -> ReportInputs:
     embeddings = [EmbeddingRung.model_validate(vectors(*rung, chance)) for rung in listed("embedding")]
     embeddings += [rung.vectors for rung in lms if rung.vectors is not None]
     translators = []
-    for name, title, family in listed("translator"):
+    for name, title, approach in listed("translator"):
         value = translator(name)
         value["scores"]["bleu"] = chance.uniform(20, 95)
         if name not in ("attention", "transformer"):
             value["examples"][0]["attention"] = None
-        translators.append(TranslatorRung.model_validate(value | {"title": title, "family": family}))
-    curves = {("lm", rung.name): curve(chance.uniform(10, 300), 200) for rung in lms if rung.family != "n-grams"}
+        translators.append(TranslatorRung.model_validate(value | {"title": title, "approach": approach}))
+    curves = {("lm", rung.name): curve(chance.uniform(10, 300), 200) for rung in lms if rung.approach != "n-grams"}
     curves |= {("translator", rung.name): curve(chance.uniform(2, 9), 500) for rung in translators}
     cost = {"seconds": 3599, "tokens_per_second": 123_456.0, "peak_memory_bytes": 812_000_000}
     rungs = [("lm", rung.name) for rung in lms] + [("embedding", rung.name) for rung in embeddings]

@@ -70,28 +70,52 @@ def language_model(name: str, title: str, per_word: float, parameters: int) -> d
     }
 
 
+def analogy_figure(correct: int, answered: int, questions: int) -> dict[str, Any]:
+    accuracy = correct / answered if answered else None
+    return {
+        "accuracy": accuracy,
+        "interval": None if accuracy is None else (accuracy - 0.03, accuracy + 0.03),
+        "correct": correct,
+        "answered": answered,
+        "questions": questions,
+        "coverage": answered / questions,
+    }
+
+
 def embedding(name: str) -> dict[str, Any]:
-    figure = {"correct": 55, "answered": 80, "questions": 100}
+    figure = analogy_figure(55, 80, 100)
     points = [("king", 0.1, 0.2), ("queen", 0.12, 0.21), ("paris", -1.0, 0.5), ("rome", -1.1, 0.45)]
     return {
         "name": name,
         "title": "Skip-gram",
         "dimension": 100,
         "vocabulary": 3120,
+        "bytes_per_word": 400,
         "scores": {
             "analogy": {
-                "overall": {"accuracy": 0.6875, "coverage": 0.8, **figure},
-                "semantic": {"accuracy": 0.7, "coverage": 1.0, "correct": 35, "answered": 50, "questions": 50},
+                "overall": figure,
+                "semantic": analogy_figure(35, 50, 50),
                 "syntactic": None,
-                "sections": [{"name": "capital-country", **figure}, {"name": "gram1", **figure, "answered": 0}],
+                "sections": [{"name": "capital-country", **figure}, {"name": "gram1", **analogy_figure(0, 0, 100)}],
+                "restrict_vocabulary": None,
+                "method": "3cosadd",
+                "skipped_files": [],
             },
-            "similarity": {
-                "sets": [{"name": "ws353", "spearman": 0.512, "pairs": 353, "covered": 300, "coverage": 0.85}]
-            },
+            "similarity": [similarity("ws353", 0.512)],
         },
         "neighbours": [{"word": "king", "nearest": [["queen", 0.91], ["prince", 0.83]]}],
         "map": [{"word": w, "x": x, "y": y, "group": "royal" if x > 0 else "capital"} for w, x, y in points],
     }
+
+
+def similarity(name: str, spearman: float) -> dict[str, Any]:
+    return {"name": name, "spearman": spearman, "interval": None, "pairs": 353, "covered": 300, "coverage": 0.85}
+
+
+def clusters(purity: float, accuracy: float) -> dict[str, Any]:
+    outliers = {"accuracy": accuracy, "opp": 0.9, "cases": 64, "interval": (0.1, 0.9)}
+    counts = {"groups": 2, "words": 20, "covered": 19, "coverage": 0.95}
+    return {"purity": purity, **counts, "outliers": outliers, "sections": []}
 
 
 def translator(name: str) -> dict[str, Any]:
@@ -102,12 +126,16 @@ def translator(name: str) -> dict[str, Any]:
         "source_tokens": ["the", "cat", "sleeps", ".", "<eos>"],
         "output_tokens": ["la", "kato", "dormas", ".", "<eos>"],
         "attention": [[0.8 if i == j else 0.05 for j in range(5)] for i in range(5)],
-        "n_best": [{"output": "la kato dormas .", "log_prob": -0.5, "score": -0.162}, {"output": HOSTILE}],
+        "n_best": [
+            {"output": "la kato dormas .", "log_prob": -0.5, "score": -0.162},
+            {"output": HOSTILE, "log_prob": -1.5, "score": -0.4},
+        ],
     }
     return {
         "name": name,
         "parameters": 1_234_567,
         "scores": {
+            "sentences": 100,
             "bleu": 91.23,
             "bleu_low": 90.1,
             "bleu_high": 92.4,
@@ -115,22 +143,22 @@ def translator(name: str) -> dict[str, Any]:
             "ter": 3.25,
             "exact_match": 0.81,
             "signature": "n:1",
+            "chrf_signature": "n:1",
+            "ter_signature": "n:1",
+            "main": "bleu",
             "precisions": [0.975, 0.945, 0.918, 0.894],
             "brevity_penalty": 0.9952,
             "hypothesis_length": 15531,
             "reference_length": 15605,
         },
-        "search_errors": {
-            "sentences": 100,
-            "wrong": 19,
-            "search": 1,
-            "model": 18,
-            "share": 0.0526,
-            "by_width": [
-                {"width": 1, "bleu": 90.1, "sentences": 20, "wrong": 5, "share": 0.4},
-                {"width": 5, "bleu": 91.0, "sentences": 20, "wrong": 4, "share": 0.0},
-            ],
-        },
+        "search_errors": {"sentences": 100, "wrong": 19, "search": 1, "model": 18},
+        "by_width": [
+            {"width": width, "bleu": bleu, "mean_score": -1.0, "errors": errors}
+            for width, bleu, errors in (
+                (1, 90.1, {"sentences": 20, "wrong": 5, "search": 2, "model": 3}),
+                (5, 91.0, {"sentences": 20, "wrong": 4, "search": 0, "model": 4}),
+            )
+        ],
         "by_length": [
             {"length": "1-5", "sentences": 40, "bleu": 95.1},
             {"length": "6-10", "sentences": 50, "bleu": 90.0},

@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from many_rungs import many_rungs
 from rich.console import Console
+from small_run_files import language_model
 
 from langladder.errors import InputError
 from langladder.reporting.comparison import Compared, compare, differing, drawn, read_summary
@@ -20,8 +21,8 @@ def reread(inputs: ReportInputs) -> ReportInputs:
     return read_summary(json.loads(json.dumps(ladder_summary(inputs), allow_nan=False)), "ladder.json")
 
 
-def of(**scores: float | None) -> ReportInputs:
-    values = [{"name": name, "title": name.upper(), "scores": {"perplexity_per_word": v}} for name, v in scores.items()]
+def of(**scores: float) -> ReportInputs:
+    values = [language_model(name, name.upper(), value, 1000) for name, value in scores.items()]
     rungs = [LanguageModelRung.model_validate(value) for value in values]
     return ReportInputs(Meta(), rungs, [], [])
 
@@ -44,8 +45,8 @@ def test_the_written_ladder_says_what_was_measured() -> None:
 
 def test_figures_stand_beside_each_other_with_their_difference() -> None:
     (found,) = compare(of(a=20.0, b=30.0, c=float("inf")), of(a=18.5, b=31.25, c=float("inf")))
-    assert found.measures == ["perplexity a word"]
-    assert found.rows == [
+    assert found.measures == ["perplexity a word", "bits a byte", "parameters"]
+    assert [(title, cells[:1]) for title, cells in found.rows] == [
         ("A", [Compared("20.00", "18.50", "−1.50", True)]),
         ("B", [Compared("30.00", "31.25", "+1.25", False)]),
         ("C", [Compared("∞", "∞", "=", None)]),
@@ -55,8 +56,8 @@ def test_figures_stand_beside_each_other_with_their_difference() -> None:
 def test_a_rung_that_only_one_has_keeps_its_place() -> None:
     (found,) = compare(of(first=40.0, a=20.0, gone=21.0, b=30.0), of(new=50.0, a=20.0, b=30.0))
     assert [title for title, _ in found.rows] == ["FIRST", "NEW", "A", "GONE", "B"]
-    assert found.rows[3][1] == [Compared("21.00", "–", "", None)]
-    assert found.rows[1][1] == [Compared("–", "50.00", "", None)]
+    assert found.rows[3][1][:1] == [Compared("21.00", "–", "", None)]
+    assert found.rows[1][1][:1] == [Compared("–", "50.00", "", None)]
 
 
 def test_measures_can_be_named() -> None:

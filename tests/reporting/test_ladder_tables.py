@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from many_rungs import many_rungs
 from rich.console import Console
+from small_run_files import language_model
 
 from langladder.infinity import to_plain
 from langladder.reporting import numbers
@@ -46,7 +47,7 @@ def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs
 
 def test_what_looks_equal_is_marked_alike() -> None:
     rungs = [
-        LanguageModelRung.model_validate({"name": name, "scores": {"perplexity_per_word": value}})
+        LanguageModelRung.model_validate(language_model(name, name, value, 1000))
         for name, value in (("a", 20.001), ("b", 20.002), ("c", 30.0))
     ]
     table = ladder_rows(ReportInputs(Meta(), rungs, [], []))[0]
@@ -66,7 +67,7 @@ def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
 
     assert table(inputs)[0] == "BLEU"
     (rung,) = inputs.translators
-    chinese = rung.scores.model_copy(update={"main": "chrf", "bleu_signature": "nrefs:1|tok:zh"})
+    chinese = rung.scores.model_copy(update={"main": "chrf", "signature": "nrefs:1|tok:zh"})
     inputs = replace(inputs, translators=[rung.model_copy(update={"scores": chinese})])
     assert table(inputs)[0] == "chrF" and "BLEU" in table(inputs)
     page = build_page(inputs)
@@ -89,7 +90,7 @@ def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
 
 
 def test_markdown_escapes_bars() -> None:
-    rung = LanguageModelRung(name="a", title="P(w|h)")
+    rung = LanguageModelRung.model_validate(language_model("a", "P(w|h)", 20.0, 1000))
     assert "P(w\\|h)" in to_markdown(ladder_rows(ReportInputs(Meta(), [rung], [], [])))
 
 
@@ -123,12 +124,17 @@ def test_the_readme_has_the_telling_columns_only() -> None:
 
 
 def test_a_column_without_any_value_is_left_out(inputs: ReportInputs) -> None:
-    own_text = [
-        LanguageModelRung.model_validate({"name": name, "scores": {"perplexity_per_word": 20.0, "bits_per_byte": 1.0}})
-        for name in ("a", "b")
-    ]
+    values = [language_model(name, name, 20.0, 1000) for name in ("a", "b")]
+    for value in values:
+        del value["scores"]["floor_perplexity_per_word"], value["scores"]["above_floor_percent"]
+    own_text = [LanguageModelRung.model_validate(value) for value in values]
     (table,) = ladder_rows(ReportInputs(Meta(), own_text, [], []))
-    assert [heading.title for heading in table.columns] == ["perplexity a word", "bits a byte"]
+    assert [heading.title for heading in table.columns] == [
+        "perplexity a word",
+        "perplexity a token",
+        "bits a byte",
+        "parameters",
+    ]
     assert "floor" not in to_markdown([table]) + printed(ReportInputs(Meta(), own_text, [], []), 100)
     assert "above the floor" in to_markdown(ladder_rows(inputs))
 
@@ -141,11 +147,11 @@ def test_an_infinite_perplexity_is_a_result() -> None:
     assert column(table, "above the floor")[0] == ("∞", False)
 
 
-def test_families_stand_together_in_the_order_of_their_first_rungs() -> None:
+def test_approaches_stand_together_in_the_order_of_their_first_rungs() -> None:
     table = ladder_rows(many_rungs())[1]
-    families = table.families()
-    assert [name for name, _ in families] == ["without text", "counts", "prediction", "inside language models"]
-    assert sorted(row.name for _, rows in families for row in rows) == sorted(row.name for row in table.rows)
+    approaches = table.approaches()
+    assert [name for name, _ in approaches] == ["without text", "counts", "prediction", "inside language models"]
+    assert sorted(row.name for _, rows in approaches for row in rows) == sorted(row.name for row in table.rows)
 
 
 def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
@@ -159,14 +165,14 @@ def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
 
 def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
     """The unsmoothed n-gram: ∞ in every table and plot, never the best, sorted last; null and a word in JSON."""
-    scores = to_plain({"perplexity_per_word": math.inf, "bits_per_byte": math.inf, "above_floor_percent": math.inf})
-    page = {"name": "unsmoothed", "title": "Unsmoothed", "scores": scores | {"impossible_tokens": 3}}
+    page = language_model("unsmoothed", "Unsmoothed", 20.0, 1000)
+    infinite = ("perplexity_per_word", "perplexity_per_token", "bits_per_byte", "above_floor_percent")
+    page["scores"] = to_plain(page["scores"] | dict.fromkeys(infinite, math.inf)) | {"impossible_tokens": 3}
     with_it = replace(inputs, lms=[LanguageModelRung.model_validate(page), *inputs.lms])
     table = ladder_rows(with_it)[0]
     assert [column(table, title)[0] for title in ("perplexity a word", "bits a byte", "above the floor")] == [
         ("∞", False)
     ] * 3
-    assert column(table, "perplexity a token")[0] == ("–", False)  # not measured
     assert "| Unsmoothed | ∞ |" in to_markdown([table])
     written = json.loads(json.dumps(ladder_summary(with_it), allow_nan=False))["lm"][0]["scores"]
     assert written["perplexity_per_word"] is None and "perplexity_per_word" in written["infinite"]

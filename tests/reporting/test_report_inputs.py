@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_run_files import language_model, write
 
 from langladder.errors import InputError
 from langladder.reporting.inputs import ReportInputs, Timing, load_report, read_curve
@@ -27,20 +28,10 @@ def test_rungs_stand_in_the_order_of_the_ladder(inputs: ReportInputs) -> None:
 def test_the_evaluators_own_shapes_are_read(inputs: ReportInputs) -> None:
     scores = inputs.embeddings[0].scores
     assert scores.analogy is not None
-    assert (scores.analogy.accuracy, scores.analogy.coverage) == (0.6875, 0.8)
+    assert (scores.analogy.overall.accuracy, scores.analogy.overall.coverage) == (0.6875, 0.8)
     assert [section.accuracy for section in scores.analogy.sections] == [55 / 80, None]
     assert [(found.name, found.spearman) for found in scores.similarity] == [("ws353", 0.512)]
-    assert inputs.translators[0].scores.bleu_signature == "n:1"
-
-
-def test_the_flat_shapes_are_read_too(tree: Path) -> None:
-    path = tree / "reports" / "rungs" / "embedding" / "skipgram.json"
-    similarity = [{"name": "wordsim", "spearman": None}]
-    edit(path, scores={"analogy": {"accuracy": 0.5, "coverage": 1, "total": 8}, "similarity": similarity})
-    scores = load(tree, embedding=["skipgram"]).embeddings[0].scores
-    assert scores.analogy is not None
-    assert scores.analogy.accuracy == 0.5
-    assert scores.similarity[0].name == "wordsim"
+    assert inputs.translators[0].scores.signature == "n:1"
 
 
 def test_a_rung_without_a_title_goes_by_its_name(inputs: ReportInputs) -> None:
@@ -48,14 +39,16 @@ def test_a_rung_without_a_title_goes_by_its_name(inputs: ReportInputs) -> None:
 
 
 def test_optional_parts_may_be_missing(tree: Path) -> None:
-    for task in ("lm", "embedding", "translator"):
-        (tree / "reports" / "rungs" / task / "bare.json").write_text('{"name": "bare"}')
-    found = load(tree, lm=["bare"], embedding=["bare"], translator=["bare"])
-    assert found.lms[0].scores.perplexity_per_word is None
-    assert found.embeddings[0].scores.analogy is None
-    assert found.translators[0].examples == []
-    assert found.timing("lm", "bare") == Timing()
-    assert found.floor is None
+    rungs = tree / "reports" / "rungs"
+    for task, name, part in (("lm", "lstm", "samples"), ("translator", "attention", "examples")):
+        value = json.loads((rungs / task / f"{name}.json").read_text(encoding="utf-8"))
+        del value[part]
+        write(rungs / task / f"{name}.json", value)
+    edit(rungs / "embedding" / "skipgram.json", scores={})
+    found = load(tree, lm=["lstm"], embedding=["skipgram"], translator=["attention"])
+    assert found.lms[0].samples == [] and found.translators[0].examples == []
+    assert found.embeddings[0].scores.analogy is None and found.embeddings[0].scores.similarity == []
+    assert found.timing("lm", "lstm") == Timing()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +67,7 @@ def test_a_missing_file_names_the_stage_that_makes_it(tree: Path, path: str, sta
 
 def test_a_wrong_value_is_named(tree: Path) -> None:
     path = tree / "reports" / "rungs" / "lm" / "gpt.json"
-    edit(path, scores={"perplexity_per_word": "low"})
+    edit(path, scores=language_model("gpt", "GPT", 20.0, 1000)["scores"] | {"perplexity_per_word": "low"})
     with pytest.raises(InputError, match=r"gpt\.json: scores\.perplexity_per_word: .*number"):
         load(tree, lm=["gpt"])
 

@@ -96,17 +96,17 @@ def test_rows_know_what_the_script_sorts_and_filters_by(nodes: list[Node]) -> No
     for table, ladder in zip(tables, wanted, strict=True):
         rows = [node for node in table.all() if node.get("data-place")]
         assert [int(row.get("data-place")) for row in rows] == list(range(len(ladder.rows)))
-        grouped = [(family, row) for family, found in ladder.families() for row in found]
-        for node, (family, row) in zip(rows, grouped, strict=True):
-            assert node.get("data-family") == family
+        grouped = [(approach, row) for approach, found in ladder.approaches() for row in found]
+        for node, (approach, row) in zip(rows, grouped, strict=True):
+            assert node.get("data-approach") == approach
             cells = [cell for cell in node.inside if cell.tag == "td"]
             assert [cell.get("data-value") for cell in cells] == [cell.sorted_by for cell in row.cells]
             assert [cell.has("more") for cell in cells] == [not column.brief for column in ladder.columns]
         heads = [node for node in table.all() if node.tag == "th" and node.get("scope") == "col"][1:]
         assert [head.get("data-better") for head in heads] == [column.better or "" for column in ladder.columns]
         assert [head.has("more") for head in heads] == [not column.brief for column in ladder.columns]
-        headings = [node.inside[0].text for node in table.all() if node.tag == "tr" and node.has("family")]
-        assert headings == [family for family, _ in ladder.families()]
+        headings = [node.inside[0].text for node in table.all() if node.tag == "tr" and node.has("approach")]
+        assert headings == [approach for approach, _ in ladder.approaches()]
 
 
 def test_titles_name_the_corpus_and_rungs_their_year(page: str) -> None:
@@ -154,7 +154,7 @@ works.sorts = rising(values()) && !rising(places()); // perplexity: the lowest f
 figure.click();
 works.turns = rising(values().reverse());
 rung.click();
-works.restores = rising(places()) && [...table.querySelectorAll(".family")].every((one) => one.offsetParent);
+works.restores = rising(places()) && [...table.querySelectorAll(".approach")].every((one) => one.offsetParent);
 const filter = table.closest(".wide").previousElementSibling.querySelector("input");
 filter.value = "lstm, nce";
 filter.dispatchEvent(new Event("input"));

@@ -7,12 +7,14 @@ from xml.etree import ElementTree
 
 import pytest
 from many_rungs import many_rungs
+from small_run_files import embedding
 
 from langladder.errors import InputError
+from langladder.evaluation.translator_page import Translation
 from langladder.reporting import line_plots, plots
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import CurvePoint, ReportInputs
-from langladder.reporting.rungs import EmbeddingRung, Meta, Stage, Translation
+from langladder.reporting.rungs import EmbeddingRung, Meta, Stage
 from langladder.reporting.svg import visible
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -60,7 +62,7 @@ def test_nothing_measured_nothing_drawn() -> None:
     assert line_plots.curves_plot(empty, "lm") is None
     assert line_plots.bleu_curves_plot(empty) is None
     assert line_plots.length_plot([]) is None
-    assert plots.map_plot(EmbeddingRung(name="a", title="a"), "m") is None
+    assert plots.map_plot(EmbeddingRung.model_validate(embedding("a") | {"map": []}), "m") is None
     assert plots.attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
 
 
@@ -125,7 +127,7 @@ def test_attention_labels_stand_in_order_whatever_they_hold() -> None:
 def test_map_labels_do_not_cover_each_other() -> None:
     points = [{"word": f"word{i}", "x": i % 3 * 1e-4, "y": 0.0, "group": "g"} for i in range(30)]
     points.append({"word": "far", "x": 5.0, "y": 5.0, "group": "h"})
-    svg = plots.map_plot(EmbeddingRung.model_validate({"name": "a", "map": points}), "map-0")
+    svg = plots.map_plot(EmbeddingRung.model_validate(embedding("a") | {"map": points}), "map-0")
     assert svg is not None
     shown = texts(svg)
     assert "far" in shown

@@ -7,8 +7,8 @@ import pytest
 
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page
-from langladder.reporting.rungs import Timing
-from langladder.reporting.sequences import SequenceRung, Transcript, sequence_summary, sequence_views
+from langladder.reporting.rungs import SequenceRung, Timing, Transcript
+from langladder.reporting.sequences import sequence_summary, sequence_views
 from langladder.reporting.spikes_plot import spikes_plot
 
 HOSTILE = "<script>alert(1)</script>"

@@ -2,6 +2,8 @@
 
 from xml.etree import ElementTree
 
+from small_run_files import translator
+
 from langladder.reporting import plots
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.line_plots import search_errors_plot
@@ -17,8 +19,9 @@ def texts(svg: str) -> list[str]:
 
 
 def bare() -> TranslatorRung:
-    """A rung of which nothing was measured."""
-    return TranslatorRung.model_validate({"name": "bare"})
+    """A rung whose translations are all right, and whose search was tried with one width only."""
+    value = translator("bare") | {"search_errors": {"sentences": 9, "wrong": 0, "search": 0, "model": 0}}
+    return TranslatorRung.model_validate(value | {"by_width": [], "by_length": [], "examples": []})
 
 
 def test_the_table_has_ter_and_search_errors(inputs: ReportInputs) -> None:
@@ -29,14 +32,14 @@ def test_the_table_has_ter_and_search_errors(inputs: ReportInputs) -> None:
     assert {heading.title: heading.better for heading in table.columns}["TER"] == "lower"
 
 
-def test_a_rung_without_them_has_dashes(inputs: ReportInputs) -> None:
+def test_a_rung_without_wrong_translations_has_no_share_of_them(inputs: ReportInputs) -> None:
     inputs.translators.append(bare())
     table = next(table for table in ladder_rows(inputs) if table.task == "translator")
-    assert {cell.text for cell in table.rows[1].cells} == {"–"}
+    place = [heading.title for heading in table.columns].index("search errors")
+    assert [row.cells[place].text for row in table.rows] == ["5.3 %", "–"]
     inputs.translators[:] = [bare()]
     table = next(table for table in ladder_rows(inputs) if table.task == "translator")
-    assert table.rows[0].cells == []
-    assert "How BLEU comes about" not in build_page(inputs)
+    assert "search errors" not in [heading.title for heading in table.columns]
 
 
 def test_search_errors_by_width_are_drawn(inputs: ReportInputs) -> None:
@@ -62,8 +65,9 @@ def test_the_page_shows_precisions_widths_and_other_candidates(inputs: ReportInp
 
 
 def test_the_summary_keeps_search_errors(inputs: ReportInputs) -> None:
-    (translator,) = ladder_summary(inputs)["translator"]
-    assert translator["search_errors"]["by_width"][0]["share"] == 0.4
+    (found,) = ladder_summary(inputs)["translator"]
+    assert found["search_errors"]["share"] == 0.052632
+    assert found["by_width"][0]["errors"]["share"] == 0.4
 
 
 def test_attention_as_a_file_of_its_own(inputs: ReportInputs) -> None:

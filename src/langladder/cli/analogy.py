@@ -78,12 +78,12 @@ def _answer_file(
     questions = file_of(vectors, path, "an analogy asks three words, A B C, or one file of questions")
     found = evaluate_analogies(vectors, questions, restrict_vocabulary=restrict, method=method)
     if as_json:
-        print_json(found)
+        print_json(found.model_dump(mode="json", exclude={"cosmul"}))
         return
-    totals = {"all": found["overall"], "semantic": found["semantic"], "syntactic": found["syntactic"]}
-    named = [(section["name"], section) for section in found["sections"]]
+    totals = {"all": found.overall, "semantic": found.semantic, "syntactic": found.syntactic}
+    named = [(section.name, section) for section in found.sections]
     figures = [*named, *((name, figure) for name, figure in totals.items() if figure)]
     print_table(
         ["section", "right", "95 % interval", "answered", "questions"],
-        [[name, f["accuracy"], interval(f["interval"]), f["answered"], f["questions"]] for name, f in figures],
+        [[name, f.accuracy, interval(f.interval), f.answered, f.questions] for name, f in figures],
     )

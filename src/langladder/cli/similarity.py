@@ -49,11 +49,11 @@ def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json
     pairs = file_of(known, asked[0], "name two words to compare, or one file of pairs `word word score`")
     found = evaluate_similarity(known, pairs, measure=measure)
     if as_json:
-        print_json(found)
+        print_json(found.model_dump(mode="json"))
         return
     print_table(
         ["pairs of", "Spearman's ρ", "95 % interval", "known", "pairs"],
-        [[s["name"], s["spearman"], interval(s["interval"]), s["covered"], s["pairs"]] for s in found["sets"]],
+        [[s.name, s.spearman, interval(s.interval), s.covered, s.pairs] for s in found.sets],
     )
 
 

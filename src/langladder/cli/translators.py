@@ -170,8 +170,8 @@ class Request:
             InputError: it has no attention, or the line is empty.
         """
         from langladder.artefacts import write_text
+        from langladder.evaluation.translator_page import Translation
         from langladder.reporting.plots import attention_plot
-        from langladder.reporting.rungs import Translation
 
         (found,) = self.models[0].answer([line], self.config, attention=True)
         if not found.candidates:

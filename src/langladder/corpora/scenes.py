@@ -62,6 +62,7 @@ class SceneConfig(Config):
 
     size: Size = "small"
     """Of the lexicon, and of the number of scenes unless that is given."""
+    seed: int = Field(default=1, ge=0)
     scenes: int | None = Field(default=None, ge=100)
     """Drawn in all, those that are held out among them."""
 
@@ -121,12 +122,12 @@ def all_facts(size: Size) -> tuple[str, ...]:
     return tuple(f"{question}={answer}" for question in QUESTIONS for answer in answers[question])
 
 
-def generate_scenes(config: SceneConfig, seed: int) -> dict[str, list[Described]]:
+def generate_scenes(config: SceneConfig) -> dict[str, list[Described]]:
     """Draw scenes, each with one of its sentences: train, validation and test.
 
     Validation and test hold each scene once, and only words that train has. Same settings, same scenes, everywhere.
     """
-    rng, artist = Random(f"{seed} scenes"), _Artist(world(config.size))
+    rng, artist = Random(f"{config.seed} scenes"), _Artist(world(config.size))
     train: list[Described] = []
     held_out: dict[str, dict[Scene, str]] = {"validation": {}, "test": {}}
     for _ in range(config.count):

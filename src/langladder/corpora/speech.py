@@ -38,6 +38,7 @@ class SpeechConfig(Config):
 
     size: Size = "small"
     """Of the lexicon, and of the number of utterances unless that is given."""
+    seed: int = Field(default=1, ge=0)
     utterances: int | None = Field(default=None, ge=20)
     """Different sentences, over all splits."""
     longest: int = Field(default=28, ge=8)
@@ -66,19 +67,19 @@ class Utterance(NamedTuple):
     sounding: np.ndarray
 
 
-def generate_speech(config: SpeechConfig, seed: int) -> dict[str, list[Utterance]]:
+def generate_speech(config: SpeechConfig) -> dict[str, list[Utterance]]:
     """Speak different sentences: train, validation and test. Same settings, same bytes, everywhere.
 
     Raises:
         InputError: there are not so many different sentences that short.
     """
-    texts = short_texts(config.size, config.count, config.longest, Random(f"{seed} speech"))
+    texts = short_texts(config.size, config.count, config.longest, Random(f"{config.seed} speech"))
     if len(texts) < config.count:
         raise InputError(
             f"utterances={config.count}: size {config.size} has too few different sentences of at most "
             f"{config.longest} characters ({len(texts)} found); lower utterances or raise longest"
         )
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, config.count])))
+    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([config.seed, config.count])))
     sounds = prototypes(config.dimensions)
     spoken = [speak(text, sounds, config, random) for text in texts]
     held_out = max(1, round(HELD_OUT * config.count))

@@ -1,14 +1,14 @@
-"""Which words keep which company: term–term counts in a window, and term–document counts, as sparse matrices.
+"""Which words co-occur: term–term counts in a window, as a sparse matrix.
 
     X_ij = Σ over lines, positions t and distances d = 1 … m of  weight(d) · [w_t = i and w_{t±d} = j]
 
 with weight(d) = 1 (flat) or 1/d (Pennington et al. 2014, GloVe, section 4.2). A window never reaches beyond its line.
 
 Words are numbered from the most frequent on, and a pair is counted once, at its rarer word: the text is read in order,
-and each position puts its company of lower numbers into the bucket of its word. A bucket is then counted in one dense
-row, which is short and in the cache where buckets are long, and no pair is ever sorted. This gives the lower triangle,
-and the other one is its mirror image. Sums run in the order of the text whatever the number of threads: same text,
-same bytes. Beyond PAIRS_AT_ONCE pairs the text is counted part by part.
+and each position puts its neighbours of lower numbers into the bucket of its word. A bucket is then counted in one
+dense row, which is short and in the cache where buckets are long, and no pair is ever sorted. This gives the lower
+triangle, and the other one is its mirror image. Sums run in the order of the text whatever the number of threads: same
+text, same bytes. Beyond PAIRS_AT_ONCE pairs the text is counted part by part.
 """
 
 import os
@@ -19,12 +19,13 @@ from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.sparse import csc_matrix, csr_matrix
+from scipy.sparse import csr_matrix
 
 from langladder.counts.pair_kernels import bucket_sizes, count_buckets, fill_buckets, mirror, transpose_rows
+from langladder.counts.stored import Counting
 from langladder.errors import InputError
 from langladder.progress import tracked
-from langladder.schema import Config
+from langladder.text.word_corpus import WordCorpus
 
 PAIRS_AT_ONCE = 1 << 28  # entries of 4 bytes that the buckets hold
 MOST_THREADS = 8
@@ -32,12 +33,21 @@ MOST_THREADS = 8
 Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # calls a function with many arguments
 
 
-class CooccurrenceConfig(Config):
-    """What counts as keeping company."""
+class CooccurrenceConfig(Counting):
+    """What counts as co-occurring."""
 
     window: int = Field(default=5, ge=1, le=1000)  # m, words on each side: 1–3 shows syntax, 4–10 meaning
     sides: Literal["symmetric", "left", "right"] = "symmetric"  # left: X_ij counts j standing before i
     weighting: Literal["flat", "inverse_distance"] = "flat"
+
+    @property
+    def key(self) -> str:
+        """E.g. `window5-flat-symmetric`."""
+        return f"window{self.window}-{self.weighting}-{self.sides}"
+
+    def count(self, corpus: WordCorpus) -> csr_matrix:
+        """Term–term counts of a text, (V, V) float64 CSR."""
+        return count_cooccurrence(corpus.stream.ids, corpus.stream.offsets, len(corpus.vocabulary), self)
 
 
 def count_cooccurrence(
@@ -62,7 +72,7 @@ def count_cooccurrence(
         InputError: an id is not below `vocab_size`.
     """
     config = config or CooccurrenceConfig()
-    _check(ids, vocab_size)
+    check_ids(ids, vocab_size)
     ids, offsets = np.asarray(ids, dtype=np.int32), np.asarray(offsets, dtype=np.int64)
     m = config.window
     weights = np.ones(m) if config.weighting == "flat" else 1 / np.arange(1, m + 1)
@@ -80,7 +90,7 @@ def count_cooccurrence(
 
         if config.sides == "symmetric":
             upper = lower = triangle(m, m)
-        else:  # below the diagonal stands the company before the rarer word; above it the rarer word is the company
+        else:  # below the diagonal stand the neighbours before the rarer word; above it the rarer word is the neighbour
             lower, upper = triangle(m, 0), triangle(0, m)
             if config.sides == "right":
                 lower, upper = upper, lower
@@ -90,7 +100,8 @@ def count_cooccurrence(
     return counts
 
 
-def _check(ids: np.ndarray, vocab_size: int) -> None:
+def check_ids(ids: np.ndarray, vocab_size: int) -> None:
+    """Raise InputError for a word id that is not below `vocab_size`."""
     if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < vocab_size):
         raise InputError(f"word ids {ids.min()} … {ids.max()}; the vocabulary has ids 0 … {vocab_size - 1}")
 
@@ -167,23 +178,3 @@ def _transpose(
     for (first, _), row in zip(blocks, rows, strict=True):
         transpose_rows(first, *row, slots, out_columns, out_values)
     return csr_matrix((out_values, out_columns, bounds), shape=(vocab_size, vocab_size))
-
-
-def count_term_document(ids: np.ndarray, offsets: np.ndarray, vocab_size: int) -> csr_matrix:
-    """Term–document counts: how often each word occurs in each document.
-
-    Args:
-        ids: (T,) word ids below `vocab_size`.
-        offsets: (D + 1,) bounds of the documents.
-
-    Returns:
-        (V, D) float64 CSR: rows are words, columns documents.
-
-    Raises:
-        InputError: an id is not below `vocab_size`.
-    """
-    _check(ids, vocab_size)
-    own = np.array(ids)  # SciPy sorts in place, and `ids` may be a read-only mapping of a file
-    counts = csc_matrix((np.ones(len(own)), own, offsets), shape=(vocab_size, len(offsets) - 1))
-    counts.sum_duplicates()
-    return csr_matrix(counts)

@@ -222,7 +222,7 @@ def _check(ids: np.ndarray, vocab_size: int) -> None:
 
 
 def continuation_counts(ngrams: NgramCounts) -> np.ndarray:
-    """Kneser and Ney's counts: below the highest order, in how many different words' company an n-gram was seen.
+    """Kneser and Ney's counts: below the highest order, after how many different words an n-gram was seen.
 
         a(w_1 … w_n) = |{v : c(v w_1 … w_n) > 0}|    for n < N, unless w_1 = BOS
         a(w_1 … w_n) = c(w_1 … w_n)                  for n = N, and where w_1 = BOS: nothing stands before BOS

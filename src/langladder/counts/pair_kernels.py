@@ -22,7 +22,7 @@ def bucket_sizes(
         found = 0
         for s in range(max(offsets[line], t - left), min(offsets[line + 1], t + right + 1)):
             found += ids[s] <= word
-        sizes[word] += found - 1  # the word itself is not its own company
+        sizes[word] += found - 1  # the word itself is not its own neighbour
     return sizes
 
 
@@ -38,9 +38,9 @@ def fill_buckets(
     slots: np.ndarray,
     buckets: np.ndarray,
 ) -> None:
-    """For each position first ≤ t < last, put the company of w_t with numbers up to w_t's own into w_t's bucket.
+    """For each position first ≤ t < last, put the neighbours of w_t with numbers up to w_t's own into w_t's bucket.
 
-    An entry is `number << bits | distance − 1`. Every company is written, but only what belongs moves the slot on: no
+    An entry is `number << bits | distance − 1`. Every neighbour is written, but only what belongs moves the slot on: no
     branch to guess, at the price of one spare place behind each bucket.
 
     Args:
@@ -81,7 +81,7 @@ def count_buckets(
         starts, ends: (V, S) where the shares of each bucket lie.
         room: no fewer than all entries of these rows.
     """
-    row = np.zeros(last)  # dense: the company of the word in hand, which has numbers up to its own
+    row = np.zeros(last)  # dense: the neighbours of the word in hand, which have numbers up to its own
     lengths = np.empty(last - first, dtype=np.int64)
     columns = np.empty(room + 1, dtype=np.int32)
     values = np.empty(room)

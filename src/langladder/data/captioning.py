@@ -1,6 +1,6 @@
 """Scenes and sentences as ids: facts on the source side, words on the target side of ordinary pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,11 +9,15 @@ from typing import Self
 import numpy as np
 
 from langladder.artefacts import read_json, write_json
-from langladder.corpora.scenes import Described, Scene
+from langladder.corpora.scene_files import Scenes
+from langladder.corpora.scenes import Described, Scene, all_facts
 from langladder.errors import InputError
 from langladder.text.corpus_ids import PairStream, Rows
 from langladder.text.json_lists import word_list
 from langladder.text.specials import BOS, EOS, NAMES
+
+CODES = "codes.json"
+"""Beside a saved captioner: what the vector's places and the words' ids mean."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,14 @@ class SceneCodes:
     words: list[str]
 
     @classmethod
-    def of(cls, facts: Sequence[str], sentences: Sequence[str]) -> Self:
+    def of(cls, facts: Sequence[str], sentences: Iterable[str]) -> Self:
         """The codes of all facts and of the words of training sentences, in alphabetical order."""
         return cls(list(facts), sorted({word for sentence in sentences for word in sentence.split()}))
+
+    @classmethod
+    def of_corpus(cls, corpus: Scenes) -> Self:
+        """The codes of all facts of the corpus's world and of the words of its training sentences."""
+        return cls.of(all_facts(corpus.size), (one.sentence for one in corpus.splits["train"]))
 
     @cached_property
     def _ids(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -34,18 +43,26 @@ class SceneCodes:
         facts, words = ({name: first + i for i, name in enumerate(names)} for names in (self.facts, self.words))
         return facts, words
 
+    def _numbered(self, side: int, names: list[str]) -> list[int]:
+        ids = self._ids[side]
+        if strange := [name for name in names if name not in ids]:
+            raise InputError(
+                f"{strange[0]!r} is none of this captioner's {('facts', 'words')[side]}; train it on these scenes"
+            )
+        return [ids[name] for name in names]
+
     @property
     def sizes(self) -> tuple[int, int]:
         """How many ids there are on either side, specials included."""
         return len(NAMES) + len(self.facts), len(NAMES) + len(self.words)
 
     def source(self, scene: Scene) -> np.ndarray:
-        """Ids of the scene's facts, then EOS: (S,) int32."""
-        return np.array([*(self._ids[0][fact] for fact in scene.facts()), EOS], dtype=np.int32)
+        """Ids of the scene's facts, then EOS: (S,) int32. Raises InputError for a fact of another world."""
+        return np.array([*self._numbered(0, scene.facts()), EOS], dtype=np.int32)
 
     def target(self, sentence: str) -> np.ndarray:
-        """BOS, ids of the words, EOS: (T + 1,) int32."""
-        return np.array([BOS, *(self._ids[1][word] for word in sentence.split()), EOS], dtype=np.int32)
+        """BOS, ids of the words, EOS: (T + 1,) int32. Raises InputError for a word that train does not have."""
+        return np.array([BOS, *self._numbered(1, sentence.split()), EOS], dtype=np.int32)
 
     def sentence(self, tokens: Sequence[int]) -> str:
         """Ids without BOS and EOS → text."""

@@ -1,4 +1,4 @@
-"""GloVe (Pennington, Socher and Manning 2014): word vectors whose products are log counts of company.
+"""GloVe (Pennington, Socher and Manning 2014): word vectors whose products are logarithms of co-occurrence counts.
 
     J = Σ_ij f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)²    over X_ij > 0        (equation 8)
     f(x) = min(1, (x / x_max)^α)                                                    (equation 9)
@@ -22,7 +22,8 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
+from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.stored import counts_of
 from langladder.embeddings import glove_kernels as kernels
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
@@ -45,6 +46,10 @@ class GloVeConfig(Config):
     vectors: Literal["sum", "word"] = "sum"  # W + W̃ or W
     threads: int = Field(default=1, ge=1)  # > 1: lock-free updates of shared vectors, not reproducible
     cooccurrence: CooccurrenceConfig = CooccurrenceConfig(window=10, weighting="inverse_distance")
+
+    def counting(self) -> CooccurrenceConfig:
+        """What is counted for it."""
+        return self.cooccurrence
 
 
 @dataclass(frozen=True)
@@ -132,11 +137,11 @@ class GloVe(EmbeddingMethod):
         """Count, then train; reproducible with one thread.
 
         Raises:
-            InputError: no two words keep company, or training diverged.
+            InputError: no two words co-occur, or training diverged.
         """
         config = self.config
         vocabulary = corpus.vocabulary
-        counts = count_cooccurrence(corpus.stream.ids, corpus.stream.offsets, len(vocabulary), config.cooccurrence)
+        counts = counts_of(corpus, config.cooccurrence)
         if counts.nnz == 0:
             raise InputError("GloVe: no line of the training text has two words that stand within the window")
         pairs = Pairs.of(counts, x_max=config.x_max, alpha=config.alpha, seed=seed)

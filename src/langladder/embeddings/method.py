@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from langladder.counts.stored import Counting, file_name
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.schema import Config
@@ -34,6 +35,17 @@ class Made:
     vectors: WordVectors
     curve: list[dict[str, Any]] = field(default_factory=list)
     cost: dict[str, float] = field(default_factory=dict)
+
+
+def counting_of(settings: Any) -> Counting | None:
+    """What is counted in the text for a rung with these settings; None: nothing."""
+    return settings.counting() if hasattr(settings, "counting") else None
+
+
+def reads(settings: Any) -> list[str]:
+    """What a rung with these settings is made of: files and folders below data/."""
+    counting = counting_of(settings)
+    return ["words"] + ([f"cooccurrence/{file_name(counting)}"] if counting else [])
 
 
 class EmbeddingMethod(ABC):

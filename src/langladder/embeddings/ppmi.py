@@ -1,4 +1,4 @@
-"""PMI and PPMI: a word's vector says how much more often it keeps each company than chance would have it.
+"""PMI and PPMI: a word's vector says how much more often it co-occurs with each word than by chance.
 
 Levy, Goldberg and Dagan 2015, sections 2.1 and 3; the formulas are in `langladder.counts.weighting`.
 """
@@ -8,7 +8,8 @@ from typing import Literal
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
+from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.stored import counts_of
 from langladder.counts.weighting import pmi, ppmi
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.term_term import sparse_vectors
@@ -25,6 +26,10 @@ class PPMIConfig(Config):
     shift: float = Field(default=1.0, ge=1.0)  # k: max(PMI − log k, 0)
     smoothing: float = Field(default=0.75, gt=0.0, le=1.0)  # exponent of the contexts' distribution
 
+    def counting(self) -> CooccurrenceConfig:
+        """What is counted for it."""
+        return self.cooccurrence
+
 
 class PPMI(EmbeddingMethod):
     """Rows of the PPMI matrix, (V, V) sparse."""
@@ -35,9 +40,7 @@ class PPMI(EmbeddingMethod):
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
         """(V, V) CSR, float64."""
         config = self.config
-        counts = count_cooccurrence(
-            corpus.stream.ids, corpus.stream.offsets, len(corpus.vocabulary), config.cooccurrence
-        )
+        counts = counts_of(corpus, config.cooccurrence)
         if not config.positive:
             return pmi(counts, smoothing=config.smoothing)
         return ppmi(counts, shift=config.shift, smoothing=config.smoothing)

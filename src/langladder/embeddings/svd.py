@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.sparse import csr_matrix
 
+from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.ppmi import PPMI, PPMIConfig
@@ -49,6 +50,10 @@ class SVDConfig(Config):
                 "documents; allowed: vectors: word, or another matrix.kind"
             )
         return self
+
+    def counting(self) -> Counting:
+        """What is counted for its matrix."""
+        return self.matrix.counting()
 
 
 class SVD(EmbeddingMethod):

@@ -8,7 +8,8 @@ from typing import Literal
 
 from scipy.sparse import csr_matrix
 
-from langladder.counts.cooccurrence import count_term_document
+from langladder.counts.stored import counts_of
+from langladder.counts.term_document import DocumentCounting
 from langladder.counts.weighting import tfidf
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.term_term import sparse_vectors
@@ -25,6 +26,10 @@ class TermDocumentConfig(Config):
     sublinear: bool = False  # tf = 1 + ln count; tf-idf only
     unit_documents: bool = True  # documents scaled to length 1; tf-idf only
 
+    def counting(self) -> DocumentCounting:
+        """What is counted for it."""
+        return DocumentCounting(documents=self.documents)
+
 
 class TermDocument(EmbeddingMethod):
     """Rows of the term–document matrix, (V, D) sparse."""
@@ -35,8 +40,7 @@ class TermDocument(EmbeddingMethod):
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
         """(V, D) CSR, float64."""
         config = self.config
-        bounds = corpus.document_bounds if config.documents == "documents" else corpus.stream.offsets
-        counts = count_term_document(corpus.stream.ids, bounds, len(corpus.vocabulary))
+        counts = counts_of(corpus, config.counting())
         if config.weighting == "counts":
             return counts
         return tfidf(counts, sublinear=config.sublinear, unit_documents=config.unit_documents)

@@ -1,8 +1,8 @@
-"""Term–term counts: a word's vector is its company, counted.
+"""Term–term counts: a word's vector says how often it co-occurs with each word.
 
 The distributional hypothesis (Firth 1957) taken at its word: row w of X holds how often each word of the vocabulary
-stands within the window around w (`langladder.counts.cooccurrence`). Raw counts are ruled by frequent company; the
-logarithm damps it.
+stands within the window around w (`langladder.counts.cooccurrence`). Raw counts are ruled by frequent words; the
+logarithm damps that.
 """
 
 from typing import Any, Literal
@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
+from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.stored import counts_of
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.schema import Config
@@ -24,6 +25,10 @@ class TermTermConfig(Config):
     cooccurrence: CooccurrenceConfig = CooccurrenceConfig()
     log: bool = False  # log(1 + X) instead of X
 
+    def counting(self) -> CooccurrenceConfig:
+        """What is counted for it."""
+        return self.cooccurrence
+
 
 class TermTerm(EmbeddingMethod):
     """Rows of the term–term matrix, (V, V) sparse."""
@@ -33,9 +38,7 @@ class TermTerm(EmbeddingMethod):
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
         """(V, V) CSR, float64."""
-        counts = count_cooccurrence(
-            corpus.stream.ids, corpus.stream.offsets, len(corpus.vocabulary), self.config.cooccurrence
-        )
+        counts = counts_of(corpus, self.config.cooccurrence)
         if self.config.log:
             counts.data = np.log1p(counts.data)
         return counts

@@ -9,9 +9,9 @@ A question counts only if all four of its words have vectors; coverage says how 
 answers may be restricted to the most frequent words, which also drops questions about rarer ones.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import question_files, rows_by_word
+from langladder.evaluation.word_vectors_page import Analogies, AnalogyFigure, AnalogySection
 from langladder.progress import tracked
 from langladder.text.lines import filled_lines
 
@@ -80,7 +81,7 @@ def evaluate_analogies(
     restrict_vocabulary: int | None = None,
     ignore_case: bool = True,
     method: AnalogyMethod = "3cosadd",
-) -> dict[str, Any]:
+) -> Analogies:
     """Answer the questions of a file, or of all question files in a folder.
 
     Args:
@@ -89,10 +90,7 @@ def evaluate_analogies(
         method: how the answer is found, see `langladder.embeddings.base`.
 
     Returns:
-        {"overall", "semantic", "syntactic", "sections": [{"name", …}], "restrict_vocabulary", "method",
-        "skipped_files"}, where each figure has "accuracy" (share of the answered questions) with its "interval"
-        [low, high] (95 %), both null if none is answered, "correct", "answered", "questions", "coverage". "semantic"
-        and "syntactic" are null unless the set has syntactic sections.
+        The figures; accuracy and interval are None where nothing is answered, the halves unless the set has both.
 
     Raises:
         InputError: see `read_analogies`; or `restrict_vocabulary` below 1.
@@ -105,20 +103,20 @@ def evaluate_analogies(
     among = np.array(sorted(rows.values()), dtype=np.int64)
 
     figures = [
-        {"name": section.name} | _score(vectors, section, rows, among, ignore_case, method)
+        _score(vectors, section, rows, among, ignore_case, method)
         for section in tracked(sections, f"answering analogies by {method}", unit="sections")
     ]
-    syntactic = [figure for figure in figures if is_syntactic(figure["name"])]
-    semantic = [figure for figure in figures if not is_syntactic(figure["name"])]
-    return {
-        "overall": _total(figures),
-        "semantic": _total(semantic) if syntactic and semantic else None,
-        "syntactic": _total(syntactic) if syntactic else None,
-        "sections": figures,
-        "restrict_vocabulary": restrict_vocabulary,
-        "method": method,
-        "skipped_files": skipped,
-    }
+    syntactic = [figure for figure in figures if is_syntactic(figure.name)]
+    semantic = [figure for figure in figures if not is_syntactic(figure.name)]
+    return Analogies(
+        overall=_total(figures),
+        semantic=_total(semantic) if syntactic and semantic else None,
+        syntactic=_total(syntactic) if syntactic else None,
+        sections=figures,
+        restrict_vocabulary=restrict_vocabulary,
+        method=method,
+        skipped_files=skipped,
+    )
 
 
 def _score(
@@ -128,7 +126,7 @@ def _score(
     among: np.ndarray,
     ignore_case: bool,
     method: AnalogyMethod,
-) -> dict[str, Any]:
+) -> AnalogySection:
     known = []
     for question in section.questions:
         words = [word.casefold() for word in question] if ignore_case else question
@@ -136,19 +134,21 @@ def _score(
             known.append([rows[word] for word in words])
     asked = np.array(known, dtype=np.int64).reshape(-1, 4)
     answers, _ = vectors.analogies(asked[:, :3], among=among, method=method)
-    return _figure(int((answers[:, 0] == asked[:, 3]).sum()) if len(asked) else 0, len(asked), len(section.questions))
+    right = int((answers[:, 0] == asked[:, 3]).sum()) if len(asked) else 0
+    figure = _figure(right, len(asked), len(section.questions))
+    return AnalogySection(name=section.name, **figure.model_dump())
 
 
-def _total(figures: list[dict[str, Any]]) -> dict[str, Any]:
-    return _figure(*(sum(figure[key] for figure in figures) for key in ("correct", "answered", "questions")))
+def _total(figures: Sequence[AnalogyFigure]) -> AnalogyFigure:
+    return _figure(*(sum(getattr(figure, key) for figure in figures) for key in ("correct", "answered", "questions")))
 
 
-def _figure(correct: int, answered: int, questions: int) -> dict[str, Any]:
-    return {
-        "accuracy": round(correct / answered, 6) if answered else None,
-        "interval": share_interval(correct, answered),
-        "correct": correct,
-        "answered": answered,
-        "questions": questions,
-        "coverage": round(answered / questions, 6) if questions else 0.0,
-    }
+def _figure(correct: int, answered: int, questions: int) -> AnalogyFigure:
+    return AnalogyFigure(
+        accuracy=round(correct / answered, 6) if answered else None,
+        interval=share_interval(correct, answered),
+        correct=correct,
+        answered=answered,
+        questions=questions,
+        coverage=round(answered / questions, 6) if questions else 0.0,
+    )

@@ -16,9 +16,8 @@ The interval is the 95 % bootstrap interval over sentences (Koehn 2004), with sa
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +27,7 @@ from sacrebleu.metrics.ter import TER
 
 from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose
+from langladder.evaluation.translator_page import TranslationScores
 from langladder.schema import Config
 from langladder.text.scripts import read_writing
 
@@ -44,38 +44,6 @@ class BleuConfig(Config):
     """Resamples for the interval; 0 = no interval."""
 
 
-@dataclass(frozen=True)
-class TranslationScore:
-    """Scores of a set of translations. BLEU and chrF from 0 to 100, TER from 0 up, the rest from 0 to 1 or in tokens.
-
-    Attributes:
-        bleu, bleu_low, bleu_high: BLEU and its 95 % interval (None without bootstrap).
-        precisions: P_1 … P_4, from 0 to 1.
-        brevity_penalty, hypothesis_length, reference_length: BP, c and r.
-        chrf: chrF2.
-        ter: edits per hundred words of the reference; lower is better.
-        exact_match: share of translations equal to one of their references.
-        signature, chrf_signature, ter_signature: sacreBLEU's; `pretok` in TER's: what cut its words beforehand.
-        main: the figure to go by, `bleu`; `chrf` where the language does not part its words by spaces.
-    """
-
-    sentences: int
-    bleu: float
-    bleu_low: float | None
-    bleu_high: float | None
-    precisions: list[float]
-    brevity_penalty: float
-    hypothesis_length: int
-    reference_length: int
-    chrf: float
-    ter: float
-    exact_match: float
-    signature: str
-    chrf_signature: str
-    ter_signature: str
-    main: Literal["bleu", "chrf"]
-
-
 def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0) -> BleuConfig:
     """How translations of the sentence pairs in `tokens`, a folder of `text.encoding.encode_pairs`, are scored.
 
@@ -90,7 +58,7 @@ def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0
 
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], config: BleuConfig | None = None
-) -> TranslationScore:
+) -> TranslationScores:
     """Score translations against their references.
 
     Args:
@@ -109,7 +77,7 @@ def score_translations(
     chrf = chrf_metric.corpus_score(list(hypotheses), streams)
     ter, ter_signature = _ter(list(hypotheses), streams, metric, config)
     matches = sum(hypothesis in group for hypothesis, group in zip(hypotheses, references, strict=True))
-    return TranslationScore(
+    return TranslationScores(
         sentences=len(hypotheses),
         bleu=bleu.score,
         bleu_low=low,

@@ -7,13 +7,15 @@ interval. It tells how much the *choice of items* moves the score; not how much 
 import numpy as np
 from scipy.stats import binom, rankdata
 
+from langladder.evaluation.page import Interval
+
 RESAMPLES = 2000
 SEED = 0
 TAILS = (0.025, 0.975)
 
 
-def share_interval(right: int, asked: int) -> list[float] | None:
-    """The interval of a share, [low, high]; None where nothing was asked.
+def share_interval(right: int, asked: int) -> Interval | None:
+    """The interval of a share, (low, high); None where nothing was asked.
 
     Of `asked` items drawn with replacement, Binomial(asked, right / asked) are right: the bootstrap's distribution is
     known in closed form, so that nothing need be drawn. Items that share words are taken as independent.
@@ -21,10 +23,10 @@ def share_interval(right: int, asked: int) -> list[float] | None:
     if asked == 0:
         return None
     low, high = (float(binom.ppf(tail, asked, right / asked)) / asked for tail in TAILS)
-    return [round(low, 6), round(high, 6)]
+    return round(low, 6), round(high, 6)
 
 
-def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RESAMPLES) -> list[float] | None:
+def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RESAMPLES) -> Interval | None:
     """The interval of Spearman's ρ of two lists of figures, (P,) each; None for fewer than three pairs.
 
     Samples in which one side is constant, for which ρ is undefined, are left out.
@@ -41,7 +43,7 @@ def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RE
     if len(values) == 0:
         return None
     low, high = np.quantile(values, TAILS)
-    return [round(float(low), 6), round(float(high), 6)]
+    return round(float(low), 6), round(float(high), 6)
 
 
 def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:

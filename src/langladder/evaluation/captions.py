@@ -7,7 +7,6 @@ BLEU       against all of the grammar's sentences
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from langladder.corpora.lexicon import Size
 from langladder.corpora.scenes import Described, recovered, sentences
@@ -16,68 +15,66 @@ from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
+from langladder.evaluation.caption_page import Asked, Caption, CaptionPage, CaptionScores, CaptionSearches
 from langladder.models.captioner import Captioner
 
 EXAMPLES = 8
 
 
 def evaluate_captions(
-    model: Captioner, codes: SceneCodes, test: Sequence[Described], size: Size, beam: BeamConfig
-) -> dict[str, Any]:
-    """Caption test scenes, greedily and by beam search.
+    name: str, model: Captioner, codes: SceneCodes, test: Sequence[Described], size: Size, beam: BeamConfig
+) -> CaptionPage:
+    """Caption test scenes, greedily and by beam search; deterministic.
 
-    Returns:
-        {"scores": {"sentences", "greedy": {"right", "facts", "bleu"}, "beam": the same}, "by_question": question →
-        {"asked", "said"} (share, by beam search), "examples"}; deterministic.
+    Args:
+        name: of the rung; size: of the lexicon that the sentences are made of.
     """
     sources = [codes.source(example.scene) for example in test]
     allowed = [sentences(world(size), example.scene) for example in test]
     captions = {
-        name: [codes.sentence(found[0].tokens) for found in translate(model, sources, config)]
-        for name, config in (("greedy", beam.model_copy(update={"width": 1})), ("beam", beam))
+        search: [codes.sentence(found[0].tokens) for found in translate(model, sources, config)]
+        for search, config in (("greedy", beam.model_copy(update={"width": 1})), ("beam", beam))
     }
     said = {
-        name: [recovered(world(size), one.scene, text.split()) for one, text in zip(test, texts, strict=True)]
-        for name, texts in captions.items()
+        search: [recovered(world(size), one.scene, text.split()) for one, text in zip(test, texts, strict=True)]
+        for search, texts in captions.items()
     }
-    scores = {name: _scores(texts, allowed, said[name]) for name, texts in captions.items()}
-    return {
-        "scores": {"sentences": len(test), **scores},
-        "by_question": _by_question(said["beam"]),
-        "examples": _examples(test, captions["beam"], allowed),
-    }
+    scores = {search: _scores(texts, allowed, said[search]) for search, texts in captions.items()}
+    return CaptionPage(
+        name=name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        scores=CaptionSearches(sentences=len(test), **scores),
+        by_question=_by_question(said["beam"]),
+        examples=_examples(test, captions["beam"], allowed),
+    )
 
 
-def _scores(captions: list[str], allowed: list[list[str]], said: list[dict[str, bool]]) -> dict[str, float]:
+def _scores(captions: list[str], allowed: list[list[str]], said: list[dict[str, bool]]) -> CaptionScores:
     most = max(map(len, allowed))  # sacreBLEU wants as many references for each: repeats change nothing
     references = [[choices[i % len(choices)] for i in range(most)] for choices in allowed]
     facts = [told for answers in said for told in answers.values()]
-    return {
-        "right": sum(text in choices for text, choices in zip(captions, allowed, strict=True)) / len(captions),
-        "facts": sum(facts) / len(facts),
-        "bleu": score_translations(captions, references, BleuConfig(bootstrap=0, tokenize="none")).bleu,
-    }
+    return CaptionScores(
+        right=sum(text in choices for text, choices in zip(captions, allowed, strict=True)) / len(captions),
+        facts=sum(facts) / len(facts),
+        bleu=score_translations(captions, references, BleuConfig(bootstrap=0, tokenize="none")).bleu,
+    )
 
 
-def _by_question(said: list[dict[str, bool]]) -> dict[str, dict[str, float]]:
+def _by_question(said: list[dict[str, bool]]) -> dict[str, Asked]:
     longest_first = sorted(said, key=len, reverse=True)  # so that the questions stand in the order of the sentence
     asked = Counter(question for answers in longest_first for question in answers)
     told = Counter(question for answers in said for question, answer in answers.items() if answer)
-    return {question: {"asked": asked[question], "said": told[question] / asked[question]} for question in asked}
+    return {name: Asked(asked=asked[name], said=told[name] / asked[name]) for name in asked}
 
 
-def _examples(test: Sequence[Described], captions: list[str], allowed: list[list[str]]) -> list[dict[str, Any]]:
+def _examples(test: Sequence[Described], captions: list[str], allowed: list[list[str]]) -> list[Caption]:
     """The first wrong captions, up to half, then the first right ones."""
     wrong = [i for i, text in enumerate(captions) if text not in allowed[i]]
     right = [i for i, text in enumerate(captions) if text in allowed[i]]
     chosen = wrong[: EXAMPLES // 2]
     chosen += right[: EXAMPLES - len(chosen)]
     return [
-        {
-            "facts": test[i].scene.facts(),
-            "output": captions[i],
-            "allowed": allowed[i],
-            "right": captions[i] in allowed[i],
-        }
+        Caption(facts=test[i].scene.facts(), output=captions[i], allowed=allowed[i], right=captions[i] in allowed[i])
         for i in sorted(chosen)
     ]

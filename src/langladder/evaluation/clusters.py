@@ -17,7 +17,6 @@ The paper's words are chosen by hand; here they are drawn, with a fixed seed, fr
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -27,6 +26,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import rows_by_word
+from langladder.evaluation.word_vectors_page import Clusters, OutlierFigure, Outliers, WordGroup
 from langladder.text.lines import filled_lines
 
 SEED = 0
@@ -66,14 +66,11 @@ def read_groups(path: Path) -> dict[str, list[str]]:
     return groups
 
 
-def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = True) -> dict[str, Any]:
+def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = True) -> Clusters:
     """Purity and outlier detection on the groups of a file.
 
     Returns:
-        {"purity", "groups", "words", "covered", "coverage", "outliers": {"accuracy", "interval", "opp", "cases"},
-        "sections": [{"name", "words", "covered", "accuracy", "opp", "cases"}]}: groups counts those with a known word,
-        sections are the groups (outlier figures); figures are null where fewer than two groups have known words, or
-        none has the words to draw from.
+        The figures; they are None where fewer than two groups have known words, or none has the words to draw from.
 
     Raises:
         InputError: see `read_groups`.
@@ -89,26 +86,27 @@ def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = T
     places = {name: _outlier_places(vectors, found, name) for name in found}
     every = np.concatenate(list(places.values())) if places else np.zeros(0)
     words, covered = sum(map(len, groups.values())), sum(map(len, known.values()))
-    return {
-        "purity": purity(vectors, list(found.values())),
-        "groups": len(found),
-        "words": words,
-        "covered": covered,
-        "coverage": round(covered / words, 6),
-        "outliers": _figure(every) | {"interval": share_interval(int((every == 1).sum()), len(every))},
-        "sections": [
-            {"name": name, "words": len(groups[name]), "covered": len(known[name])}
-            | _figure(places.get(name, np.zeros(0)))
-            for name in groups
-        ],
-    }
+    interval = share_interval(int((every == 1).sum()), len(every))
+    sections = []
+    for name in groups:
+        outliers = _figure(places.get(name, np.zeros(0))).model_dump()
+        sections.append(WordGroup(name=name, words=len(groups[name]), covered=len(known[name]), **outliers))
+    return Clusters(
+        purity=purity(vectors, list(found.values())),
+        groups=len(found),
+        words=words,
+        covered=covered,
+        coverage=round(covered / words, 6),
+        outliers=Outliers(interval=interval, **_figure(every).model_dump()),
+        sections=sections,
+    )
 
 
-def _figure(places: np.ndarray) -> dict[str, Any]:
+def _figure(places: np.ndarray) -> OutlierFigure:
     if len(places) == 0:
-        return {"accuracy": None, "opp": None, "cases": 0}
+        return OutlierFigure(accuracy=None, opp=None, cases=0)
     accuracy, opp = float((places == 1).mean()), float(places.mean())
-    return {"accuracy": round(accuracy, 6), "opp": round(opp, 6), "cases": len(places)}
+    return OutlierFigure(accuracy=round(accuracy, 6), opp=round(opp, 6), cases=len(places))
 
 
 def purity(vectors: WordVectors, groups: list[np.ndarray]) -> float | None:

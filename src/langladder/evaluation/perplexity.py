@@ -2,26 +2,27 @@
 
 With L = −Σ log P(w_t | w_<t) the negative log-likelihood of the test text in nats, EOS counted and BOS not:
 
-    perplexity a token  exp(L / tokens)       comparable only between models with the same tokenizer
-    perplexity a word   exp(L / words)        words: whitespace-separated, and one end a line
-    bits a byte         L / (ln 2 · bytes)    bytes: UTF-8, and one newline a line
+    perplexity per token  exp(L / tokens)       comparable only between models with the same tokenizer
+    perplexity per word   exp(L / words)        words: whitespace-separated, and one end a line
+    bits per byte         L / (ln 2 · bytes)    bytes: UTF-8, and one newline a line
 
 Every character of the text is scored once: the ids of a line spell it, EOS stands for its end. Where the text's true
 probability is known, exp(−log P / words) is the entropy floor, which no model beats but by luck of the sample.
 """
 
 import math
-from typing import Any
 
 import torch
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
 from langladder.errors import InputError
-from langladder.infinity import to_plain
+from langladder.evaluation.language_model_page import TextScores
 from langladder.models.base import LanguageModel, predicted
 from langladder.progress import working
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import PAD, UNK
+
+SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
 
 
 def score(
@@ -32,7 +33,7 @@ def score(
     bytes: int,
     log_prob: float | None = None,
     batch_tokens: int = SCORED_TOKENS,
-) -> dict[str, Any]:
+) -> TextScores:
     """Score a text that `stream` holds tokenised.
 
     Args:
@@ -42,10 +43,8 @@ def score(
         batch_tokens: tokens read at a time; changes the speed, not the result.
 
     Returns:
-        tokens, words, bytes, nll_nats, perplexity_per_token, perplexity_per_word, bits_per_byte, unknown_rate (share
-        of UNK among the predicted tokens); with `log_prob` also floor_perplexity_per_word and above_floor_percent; a
-        note where figures need one. If the model rules a token out (probability 0), `impossible_tokens` counts these,
-        the figures that are infinite are None, and `infinite` names them (`langladder.infinity`).
+        The figures; floor and distance from it with `log_prob` only. If the model rules a token out (probability 0),
+        they are infinite, and `impossible_tokens` counts these.
 
     Raises:
         InputError: there is nothing to score, or an id outside the model's vocabulary.
@@ -63,28 +62,21 @@ def score(
             task.advance(int((batch != PAD).sum()))
     if not tokens or words < 1 or bytes < 1:
         raise InputError(f"nothing to score: {tokens} tokens, {words} words, {bytes} bytes")
-    result: dict[str, Any] = {"tokens": tokens, "words": words, "bytes": bytes}
-    result |= _units(total, tokens, words, bytes)
-    if log_prob is not None:
-        floor = math.exp(-log_prob / words)
-        result["floor_perplexity_per_word"] = floor
-        result["above_floor_percent"] = 100 * (result["perplexity_per_word"] / floor - 1)
-    result["unknown_rate"] = unknown / tokens
-    if unknown:
-        result["note"] = "UNK stands for several words at once: not comparable with models that spell every word"
-    if impossible:
-        result["impossible_tokens"] = impossible
-    return to_plain(result)
-
-
-def _units(nll: float, tokens: int, words: int, n_bytes: int) -> dict[str, float]:
-    """The three units of a negative log-likelihood in nats."""
-    return {
-        "nll_nats": nll,
-        "perplexity_per_token": _exp(nll / tokens),
-        "perplexity_per_word": _exp(nll / words),
-        "bits_per_byte": nll / math.log(2) / n_bytes,
-    }
+    per_word, floor = _exp(total / words), None if log_prob is None else math.exp(-log_prob / words)
+    return TextScores(
+        tokens=tokens,
+        words=words,
+        bytes=bytes,
+        nll_nats=total,
+        perplexity_per_token=_exp(total / tokens),
+        perplexity_per_word=per_word,
+        bits_per_byte=total / math.log(2) / bytes,
+        floor_perplexity_per_word=floor,
+        above_floor_percent=None if floor is None else 100 * (per_word / floor - 1),
+        unknown_rate=unknown / tokens,
+        impossible_tokens=impossible,
+        note=SHARED_UNK if unknown else None,
+    )
 
 
 def _exp(exponent: float) -> float:

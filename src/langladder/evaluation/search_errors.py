@@ -14,8 +14,7 @@ The coverage penalty, if there is one, is left out of both sides: it belongs to 
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,37 +25,13 @@ from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
+from langladder.evaluation.translator_page import SearchErrors, WidthResult
 from langladder.models.translator import Translator
 from langladder.progress import tracked
 from langladder.text.tokenizers import Tokenizer
 
 TOLERANCE = 1e-4
 """Nats a token by which scores must differ to count: the two are summed in different orders, in float32."""
-
-
-@dataclass(frozen=True)
-class SearchErrors:
-    """How the wrong translations divide.
-
-    Attributes:
-        sentences: how many were translated; wrong: how many of them differ from their reference.
-        search, model: how many of the wrong ones are search errors, and model errors; together all of them.
-    """
-
-    sentences: int
-    wrong: int
-    search: int
-    model: int
-
-    @property
-    def share(self) -> float | None:
-        """Share of search errors among the wrong translations; None where all are right."""
-        return self.search / self.wrong if self.wrong else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The counts and the share, for a report."""
-        share = self.share
-        return asdict(self) | {"share": None if share is None else round(share, 6)}
 
 
 class Sentence(NamedTuple):
@@ -66,22 +41,6 @@ class Sentence(NamedTuple):
     target: np.ndarray
     text: str
     reference: str
-
-
-@dataclass(frozen=True)
-class WidthResult:
-    """What a beam width gave; `seconds` is wall-clock time of the search alone."""
-
-    width: int
-    bleu: float
-    mean_score: float
-    errors: SearchErrors
-    seconds: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """All but the time, which is another one each run."""
-        figures = {"width": self.width, "bleu": round(self.bleu, 4), "mean_score": round(self.mean_score, 6)}
-        return figures | self.errors.as_dict()
 
 
 def reference_log_probs(
@@ -131,7 +90,7 @@ def find_search_errors(
         ours = normalised(hypothesis.log_prob, T, config.alpha, config.length_form)
         best = normalised(log_prob, T_reference, config.alpha, config.length_form)
         search += best - ours > TOLERANCE * normalised(T_reference, T_reference, config.alpha, config.length_form)
-    return SearchErrors(len(sentences), wrong, search, wrong - search)
+    return SearchErrors(sentences=len(sentences), wrong=wrong, search=search, model=wrong - search)
 
 
 def by_width(
@@ -161,5 +120,5 @@ def by_width(
         errors = find_search_errors(outputs, found, sentences, log_probs, settings)
         bleu = corpus_bleu(outputs, references, scoring)
         mean = float(np.mean([hypothesis.score for hypothesis in found]))
-        results.append(WidthResult(width, bleu, mean, errors, seconds))
+        results.append(WidthResult(width=width, bleu=bleu, mean_score=mean, errors=errors, seconds=seconds))
     return results

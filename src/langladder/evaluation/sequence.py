@@ -4,15 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langladder.data.captioning import SceneCodes
+from langladder.data.captioning import CODES, SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.captions import evaluate_captions
 from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
 from langladder.models.captioner import Captioner
 from langladder.models.ctc import CTCRecognizer
-from langladder.tasks.captioning import CODES, Captioning
-from langladder.tasks.sequence import SequenceTask
-from langladder.tasks.speech_recognition import SpeechRecognition
+from langladder.tasks.sequence import Captioning, SequenceTask, SpeechRecognition
 
 
 def evaluate_sequence(task: SequenceTask, folder: Path, *, beam: int) -> dict[str, Any]:
@@ -30,14 +28,15 @@ def evaluate_sequence(task: SequenceTask, folder: Path, *, beam: int) -> dict[st
 
 def _captions(task: Any, folder: Path, beam: int) -> dict[str, Any]:
     model, codes = Captioner.load(folder), SceneCodes.load(folder / CODES)
-    page = evaluate_captions(model, codes, task.data()["test"], task.data_config.size, BeamConfig(width=beam))
-    return {"kind": "captions", "parameters": model.number_of_parameters()} | page
+    test, size = task.data()["test"], task.data_config.size
+    page = evaluate_captions(folder.name, model, codes, test, size, BeamConfig(width=beam))
+    return {"kind": "captions"} | page.model_dump(mode="json", exclude={"name", "approach"})
 
 
 def _transcripts(task: Any, folder: Path, beam: int) -> dict[str, Any]:
     model = CTCRecognizer.load(folder)
-    page = evaluate_transcripts(model, task.data()["test"], TranscriptionConfig(width=beam))
-    return {"kind": "transcripts", "parameters": model.number_of_parameters()} | page
+    page = evaluate_transcripts(folder.name, model, task.data()["test"], TranscriptionConfig(width=beam))
+    return {"kind": "transcripts"} | page.model_dump(mode="json", exclude={"name", "approach"})
 
 
 JUDGES: dict[type[SequenceTask], Callable[[Any, Path, int], dict[str, Any]]] = {

@@ -7,7 +7,7 @@ out, and coverage says how many are not.
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -16,6 +16,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import spearman_interval
 from langladder.evaluation.question_files import question_files, rows_by_word
+from langladder.evaluation.word_vectors_page import Similarities, SimilaritySet
 from langladder.text.lines import filled_lines
 
 Pair = tuple[str, str, float]
@@ -57,7 +58,7 @@ def _parse(text: str) -> Pair | None:
 
 def evaluate_similarity(
     vectors: WordVectors, path: Path, *, ignore_case: bool = True, measure: Measure = "cosine"
-) -> dict[str, Any]:
+) -> Similarities:
     """Compare with the human scores of a file, or of all similarity sets in a folder.
 
     Args:
@@ -65,9 +66,8 @@ def evaluate_similarity(
         measure: see `pair_scores`.
 
     Returns:
-        {"sets": [{"name", "spearman", "interval", "pairs", "covered", "coverage"}], "measure", "skipped_files"};
-        "interval" is the 95 % interval [low, high] of "spearman", both null where fewer than two pairs are covered
-        (three for the interval) or one side is constant.
+        The figures of each set; `spearman` and its interval are None where fewer than two pairs are covered (three for
+        the interval) or one side is constant.
 
     Raises:
         InputError: see `read_similarity`.
@@ -88,16 +88,16 @@ def evaluate_similarity(
         found, given = pair_scores(vectors, first, second, measure), np.array([score for *_, score in known])
         correlation = spearman(found, given)
         sets.append(
-            {
-                "name": file.name.removesuffix(".gz").rpartition(".")[0] or file.name,
-                "spearman": correlation,
-                "interval": None if correlation is None else spearman_interval(found, given),
-                "pairs": len(pairs),
-                "covered": len(known),
-                "coverage": round(len(known) / len(pairs), 6),
-            }
+            SimilaritySet(
+                name=file.name.removesuffix(".gz").rpartition(".")[0] or file.name,
+                spearman=correlation,
+                interval=None if correlation is None else spearman_interval(found, given),
+                pairs=len(pairs),
+                covered=len(known),
+                coverage=round(len(known) / len(pairs), 6),
+            )
         )
-    return {"sets": sets, "measure": measure, "skipped_files": skipped}
+    return Similarities(sets=sets, measure=measure, skipped_files=skipped)
 
 
 def pair_scores(vectors: WordVectors, first: np.ndarray, second: np.ndarray, measure: Measure = "cosine") -> np.ndarray:

@@ -7,7 +7,6 @@ probability (summed over all alignments, by the forward algorithm), and else a m
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from torchmetrics.functional.text import char_error_rate, word_error_rate
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import collate, decode, encode
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
+from langladder.evaluation.transcript_page import Transcript, TranscriptPage, TranscriptScores, TranscriptSearches
 from langladder.models.ctc import CTCRecognizer
 from langladder.schema import Config
 
@@ -34,28 +34,24 @@ class TranscriptionConfig(Config):
 
 
 def evaluate_transcripts(
-    model: CTCRecognizer, test: Sequence[Utterance], config: TranscriptionConfig
-) -> dict[str, Any]:
-    """Recognise test utterances greedily and by prefix beam search.
-
-    Returns:
-        {"scores": {"sentences", "greedy": {"cer", "wer", "exact", "search_errors"}, "beam": the same}, "examples"};
-        deterministic.
-    """
+    name: str, model: CTCRecognizer, test: Sequence[Utterance], config: TranscriptionConfig
+) -> TranscriptPage:
+    """Recognise test utterances greedily and by prefix beam search; deterministic. name: of the rung."""
     frames = posteriors(model, test)
     spoken = [one.text for one in test]
     found = {
         "greedy": [greedy(one).labels for one in frames],
         "beam": [prefix_beam_search(one, config.width, config.cutoff)[0].labels for one in frames],
     }
-    scores = {name: _scores(labels, spoken, frames) for name, labels in found.items()}
-    texts = {name: [decode(labels) for labels in several] for name, several in found.items()}
-    return {
-        "scores": {"sentences": len(test), **scores},
-        "examples": [
-            _example(test[i], frames[i], texts["greedy"][i], texts["beam"][i]) for i in _chosen(spoken, texts)
-        ],
-    }
+    scores = {search: _scores(labels, spoken, frames) for search, labels in found.items()}
+    texts = {search: [decode(labels) for labels in several] for search, several in found.items()}
+    return TranscriptPage(
+        name=name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        scores=TranscriptSearches(sentences=len(test), **scores),
+        examples=[_example(test[i], frames[i], texts["greedy"][i], texts["beam"][i]) for i in _chosen(spoken, texts)],
+    )
 
 
 @torch.no_grad()
@@ -71,18 +67,18 @@ def posteriors(model: CTCRecognizer, utterances: Sequence[Utterance]) -> list[np
     return [found[i] for i in range(len(utterances))]
 
 
-def _scores(found: list[tuple[int, ...]], spoken: list[str], frames: list[np.ndarray]) -> dict[str, float | None]:
+def _scores(found: list[tuple[int, ...]], spoken: list[str], frames: list[np.ndarray]) -> TranscriptScores:
     texts = [decode(labels) for labels in found]
     wrong = [i for i, text in enumerate(texts) if text != spoken[i]]
     missed = sum(
         labelling_log_prob(frames[i], encode(spoken[i])) > labelling_log_prob(frames[i], found[i]) for i in wrong
     )
-    return {
-        "cer": float(char_error_rate(texts, spoken)),
-        "wer": float(word_error_rate(texts, spoken)),
-        "exact": 1 - len(wrong) / len(texts),
-        "search_errors": missed / len(wrong) if wrong else None,
-    }
+    return TranscriptScores(
+        cer=float(char_error_rate(texts, spoken)),
+        wer=float(word_error_rate(texts, spoken)),
+        exact=1 - len(wrong) / len(texts),
+        search_errors=missed / len(wrong) if wrong else None,
+    )
 
 
 def _chosen(spoken: list[str], texts: dict[str, list[str]]) -> list[int]:
@@ -94,16 +90,16 @@ def _chosen(spoken: list[str], texts: dict[str, list[str]]) -> list[int]:
     return few + right[: EXAMPLES - len(few)]
 
 
-def _example(one: Utterance, log_probs: np.ndarray, greedy_text: str, beam_text: str) -> dict[str, Any]:
+def _example(one: Utterance, log_probs: np.ndarray, greedy_text: str, beam_text: str) -> Transcript:
     """An utterance with the labels' probabilities at each frame: of those that are ever likely, and of the blank."""
     y = np.exp(log_probs)
     seen = [k for k in range(1, y.shape[1]) if y[:, k].max() > 0.1]
-    return {
-        "text": one.text,
-        "greedy": greedy_text,
-        "beam": beam_text,
-        "frames": len(y),
-        "blank": y[:, BLANK].round(3).tolist(),
-        "labels": {decode([k]): y[:, k].round(3).tolist() for k in seen},
-        "sounding": one.sounding.tolist(),
-    }
+    return Transcript(
+        text=one.text,
+        greedy=greedy_text,
+        beam=beam_text,
+        frames=len(y),
+        blank=y[:, BLANK].round(3).tolist(),
+        labels={decode([k]): y[:, k].round(3).tolist() for k in seen},
+        sounding=one.sounding.tolist(),
+    )

@@ -1,15 +1,14 @@
 """All that is measured and shown of one translator: BLEU and its kin, BLEU by length, examples with attention."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu, score_translations
-from langladder.evaluation.search_errors import Sentence, find_search_errors, reference_log_probs
+from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
+from langladder.evaluation.translator_page import Candidate, LengthBucket, Translation, TranslatorPage
 from langladder.models.translator import Translator
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.words import split_words
@@ -24,38 +23,41 @@ def evaluate_translator(
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: BeamConfig,
     *,
+    name: str,
     n_best: int = 1,
     bleu: BleuConfig | None = None,
-) -> dict[str, Any]:
-    """Translate test sentences by beam search and score them.
+    widths: Sequence[int] = (),
+    width_sentences: int = 200,
+) -> TranslatorPage:
+    """Translate test sentences by beam search and score them; deterministic, but for the seconds by width.
 
     Args:
         tokenizers: of the source and of the target.
-        bleu: what BLEU counts as a word, see `bleu.bleu_config`; None: as for most languages.
+        name: of the rung.
         n_best: translations that are shown of each example, at most the beam's width.
-
-    Returns:
-        {"scores": figures of `bleu.TranslationScore`, "search_errors": of `search_errors.SearchErrors`, "by_length",
-        "examples", "outputs"}; deterministic.
+        bleu: what BLEU counts as a word, see `bleu.bleu_config`; None: as for most languages.
+        widths: beam widths to compare, on at most `width_sentences` of the sentences.
     """
     found = [hypotheses[0] for hypotheses in translate(model, [sentence.source for sentence in sentences], config)]
     outputs = [tokenizers[1].decode(hypothesis.tokens) for hypothesis in found]
     references = [[sentence.reference] for sentence in sentences]
     bleu = bleu or BleuConfig()
-    scores = asdict(score_translations(outputs, references, bleu))
-    scores |= {"bleu_signature": scores.pop("signature")}
     log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
     words = np.array([len(split_words(sentence.text, "auto")) for sentence in sentences])
     chosen = _examples(words)
     several = config.model_copy(update={"n_best": min(n_best, config.width)})
     lists = translate(model, [sentences[i].source for i in chosen], several)
-    return {
-        "scores": scores,
-        "search_errors": find_search_errors(outputs, found, sentences, log_probs, config).as_dict(),
-        "by_length": bleu_by_length(words, outputs, references, bleu),
-        "examples": [_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
-        "outputs": outputs,
-    }
+    return TranslatorPage(
+        name=name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        scores=score_translations(outputs, references, bleu),
+        search_errors=find_search_errors(outputs, found, sentences, log_probs, config),
+        by_width=by_width(model, spread(sentences, width_sentences), tokenizers[1], config, widths, bleu),
+        by_length=bleu_by_length(words, outputs, references, bleu),
+        examples=[_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
+        outputs=outputs,
+    )
 
 
 def spread(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
@@ -66,24 +68,24 @@ def spread(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
 
 def _example(
     sentence: Sentence, found: Hypothesis, best: list[Hypothesis], tokenizers: tuple[Tokenizer, Tokenizer]
-) -> dict[str, Any]:
+) -> Translation:
     attention = found.attention
-    return {
-        "source": sentence.text,
-        "reference": sentence.reference,
-        "output": tokenizers[1].decode(found.tokens),
-        "source_tokens": [*pieces(tokenizers[0], sentence.source[:-1]), "<eos>"],
-        "output_tokens": [*pieces(tokenizers[1], found.tokens), "<eos>"],
-        "attention": None if attention is None else attention.astype(np.float64).round(3).tolist(),
-        "n_best": [
-            {
-                "output": tokenizers[1].decode(other.tokens),
-                "log_prob": round(other.log_prob, 4),
-                "score": round(other.score, 4),
-            }
+    return Translation(
+        source=sentence.text,
+        reference=sentence.reference,
+        output=tokenizers[1].decode(found.tokens),
+        source_tokens=[*pieces(tokenizers[0], sentence.source[:-1]), "<eos>"],
+        output_tokens=[*pieces(tokenizers[1], found.tokens), "<eos>"],
+        attention=None if attention is None else attention.astype(np.float64).round(3).tolist(),
+        n_best=[
+            Candidate(
+                output=tokenizers[1].decode(other.tokens),
+                log_prob=round(other.log_prob, 4),
+                score=round(other.score, 4),
+            )
             for other in best
         ],
-    }
+    )
 
 
 def pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
@@ -99,8 +101,8 @@ def _examples(words: np.ndarray) -> list[int]:
 
 def bleu_by_length(
     words: np.ndarray, outputs: list[str], references: list[list[str]], config: BleuConfig | None = None
-) -> list[dict[str, Any]]:
-    """BLEU of each of `BUCKETS` that has sentences, as {"length", "sentences", "bleu"}.
+) -> list[LengthBucket]:
+    """BLEU of each of `BUCKETS` that has sentences.
 
     Args:
         words: (N,) words of each source.
@@ -112,5 +114,5 @@ def bleu_by_length(
         if len(inside):
             bleu = corpus_bleu([outputs[i] for i in inside], [references[i] for i in inside], config)
             label = f"{low}–{high}" if high else f"{low}+"
-            rows.append({"length": label, "sentences": len(inside), "bleu": round(bleu, 2)})
+            rows.append(LengthBucket(length=label, sentences=len(inside), bleu=round(bleu, 2)))
     return rows

@@ -6,70 +6,77 @@ no questions, the most frequent words stand in.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
 from langladder.evaluation.clusters import evaluate_clusters
-from langladder.evaluation.maps import MapMethod, word_map
+from langladder.evaluation.maps import word_map
 from langladder.evaluation.question_files import question_files
 from langladder.evaluation.similarity import evaluate_similarity
+from langladder.evaluation.word_vectors_page import (
+    Analogies,
+    AnalogyTotals,
+    MapPoint,
+    Neighbours,
+    WordVectorsPage,
+    WordVectorsScores,
+)
 
 NEAREST = 10  # shown of each word
 GROUPS, PAIRS = 5, 8  # of the map: sections of questions, word pairs of each
 
 
+class QuestionSets(NamedTuple):
+    """What word vectors are judged by: a set or a folder of sets, of groups a file; None or an empty file: none."""
+
+    analogies: Path | None
+    similarity: Path | None
+    groups: Path | None = None
+
+
 def evaluate_word_vectors(
     vectors: WordVectors,
-    analogies: Path | None,
-    similarity: Path | None,
+    sets: QuestionSets,
     *,
+    name: str,
+    approach: str,
     restrict_vocabulary: int | None,
     neighbours: int,
-    groups: Path | None = None,
-    cosmul: bool = True,
-    map_method: MapMethod = "pca",
-) -> dict[str, Any]:
+) -> WordVectorsPage:
     """Scores and pictures of word vectors, dense or sparse.
 
     Args:
-        analogies, similarity: a set or a folder of sets; None or an empty file means that there is none.
-        groups: a file of word groups; None or an empty file means that there is none.
+        name, approach: of the rung.
+        restrict_vocabulary: answer analogies with the most frequent so many words only.
         neighbours: number of words whose nearest words are listed.
-        cosmul: answer the analogies by 3CosMul too.
-
-    Returns:
-        {"dimension", "vocabulary", "scores": {"analogy" or None, "similarity": [...], "clusters" or None},
-        "neighbours", "map"}. "analogy" has the keys of `evaluate_analogies`, those of its "overall", and "cosmul":
-        {"overall", "semantic", "syntactic"} or None.
     """
-    analogies, similarity, groups = map(_given, (analogies, similarity, groups))
-    words = _spread(vectors, neighbours)
-    return {
-        "dimension": int(vectors.matrix.shape[1]),
-        "vocabulary": len(vectors),
-        "scores": {
-            "analogy": analogies and _analogy(vectors, analogies, restrict_vocabulary, cosmul),
-            "similarity": evaluate_similarity(vectors, similarity)["sets"] if similarity else [],
-            "clusters": groups and evaluate_clusters(vectors, groups),
-        },
-        "neighbours": [
-            {"word": word, "nearest": [[other, round(cosine, 4)] for other, cosine in vectors.nearest(word, NEAREST)]}
-            for word in words
+    analogies, similarity, groups = map(_given, sets)
+    near = {word: vectors.nearest(word, NEAREST) for word in _spread(vectors, neighbours)}
+    return WordVectorsPage(
+        name=name,
+        approach=approach,
+        dimension=int(vectors.matrix.shape[1]),
+        vocabulary=len(vectors),
+        bytes_per_word=round(vectors.bytes_per_word),
+        scores=WordVectorsScores(
+            analogy=None if analogies is None else _analogy(vectors, analogies, restrict_vocabulary),
+            similarity=evaluate_similarity(vectors, similarity).sets if similarity else [],
+            clusters=None if groups is None else evaluate_clusters(vectors, groups),
+        ),
+        neighbours=[
+            Neighbours(word=word, nearest=[(other, round(cosine, 4)) for other, cosine in found])
+            for word, found in near.items()
         ],
-        "map": _map(vectors, analogies, map_method),
-    }
+        map=_map(vectors, analogies),
+    )
 
 
-def _analogy(vectors: WordVectors, path: Path, restrict_vocabulary: int | None, cosmul: bool) -> dict[str, Any]:
+def _analogy(vectors: WordVectors, path: Path, restrict_vocabulary: int | None) -> Analogies:
     figures = evaluate_analogies(vectors, path, restrict_vocabulary=restrict_vocabulary)
-    figures |= figures["overall"] | {"total": figures["overall"]["questions"]}
-    figures["sections"] = [section | {"total": section["questions"]} for section in figures["sections"]]
-    figures["cosmul"] = None
-    if cosmul:
-        other = evaluate_analogies(vectors, path, restrict_vocabulary=restrict_vocabulary, method="3cosmul")
-        figures["cosmul"] = {key: other[key] for key in ("overall", "semantic", "syntactic")}
-    return figures
+    other = evaluate_analogies(vectors, path, restrict_vocabulary=restrict_vocabulary, method="3cosmul")
+    totals = AnalogyTotals(overall=other.overall, semantic=other.semantic, syntactic=other.syntactic)
+    return figures.model_copy(update={"cosmul": totals})
 
 
 def _given(path: Path | None) -> Path | None:
@@ -84,9 +91,9 @@ def _spread(vectors: WordVectors, count: int) -> list[str]:
     return letters[head :: max(1, min(25, (len(letters) - head) // count))][:count]
 
 
-def _map(vectors: WordVectors, analogies: Path | None, method: MapMethod) -> list[dict[str, Any]]:
+def _map(vectors: WordVectors, analogies: Path | None) -> list[MapPoint]:
     chosen = _questioned(vectors, analogies) or dict.fromkeys(vectors.words[: 2 * GROUPS * PAIRS], "frequent words")
-    return word_map(vectors, chosen, method)
+    return [MapPoint.model_validate(point) for point in word_map(vectors, chosen)]
 
 
 def _questioned(vectors: WordVectors, analogies: Path | None) -> dict[str, str]:

@@ -18,9 +18,10 @@ from pydantic import Field
 from langladder import schema
 from langladder.errors import InputError
 from langladder.evaluation.translation import BUCKETS, bleu_by_length
+from langladder.evaluation.translator_page import LengthBucket
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, fit, small_translator
+from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
 from langladder.text.words import split_words
 
@@ -51,12 +52,10 @@ class AttentionByLength(Experiment[AttentionByLengthConfig]):
         judge, words = by_length(Judge.open(data), config.fewer(config.a_length))
         for name in config.networks:
             lr = config.fixed_lr if name == FIXED else config.lr
-            kind, settings = small_translator(name, config)
-            model, _ = fit(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
+            kind, settings = config.small(name)
+            model, _ = trained(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
             found[name] = bleu_by_length(words, judge.translations(model), judge.references, judge.bleu)
-            progress(
-                f"{TITLES[name]}: BLEU " + ", ".join(f"{row['bleu']} of {row['length']} words" for row in found[name])
-            )
+            progress(f"{TITLES[name]}: BLEU " + ", ".join(f"{row.bleu} of {row.length} words" for row in found[name]))
         return findings(found)
 
 
@@ -80,15 +79,15 @@ def by_length(judge: Judge, count: int) -> tuple[Judge, np.ndarray]:
     return replace(judge, sentences=[judge.sentences[i] for i in chosen]), words[chosen]
 
 
-def findings(found: dict[Network, list[dict[str, Any]]]) -> Findings:
+def findings(found: dict[Network, list[LengthBucket]]) -> Findings:
     """The claim holds where seq2seq's BLEU falls from the shortest to the longest sentences, and attention's less.
 
     Falls are shares of the BLEU of the shortest, so that a weaker network is not credited with a small fall.
     """
-    first, last = ({name: rows[place]["bleu"] for name, rows in found.items()} for place in (0, -1))
+    first, last = ({name: rows[place].bleu for name, rows in found.items()} for place in (0, -1))
     kept = {name: last[name] / first[name] if first[name] else 0.0 for name in found}
     others = [name for name in found if name != FIXED]
-    lengths = [row["length"] for row in found[next(iter(found))]]
+    lengths = [row.length for row in found[next(iter(found))]]
     able = FIXED in found and len(others) > 0 and len(lengths) > 1 and min(first.values()) >= LEAST
     holds = kept[FIXED] < 1 and all(kept[FIXED] < kept[name] for name in others) if able else None
     said = "; ".join(f"{TITLES[name]} from {first[name]:.1f} to {last[name]:.1f}" for name in found)
@@ -97,7 +96,7 @@ def findings(found: dict[Network, list[dict[str, Any]]]) -> Findings:
         verdict=opened(holds, f"from {lengths[0]} words to {lengths[-1]}, BLEU goes: {said}."),
         columns=["source words", "sentences", *(f"BLEU, {TITLES[name]}" for name in found)],
         rows=[
-            [length, float(rows[0]["sentences"]), *(rounded(row["bleu"]) for row in rows)]
+            [length, float(rows[0].sentences), *(rounded(row.bleu) for row in rows)]
             for length, *rows in zip(lengths, *found.values(), strict=True)
         ],
         plots=[
@@ -105,7 +104,7 @@ def findings(found: dict[Network, list[dict[str, Any]]]) -> Findings:
                 title="BLEU by length",
                 x_label="words of the source sentence",
                 y_label="BLEU (greedy)",
-                series=[series(TITLES[name], lengths, [row["bleu"] for row in rows]) for name, rows in found.items()],
+                series=[series(TITLES[name], lengths, [row.bleu for row in rows]) for name, rows in found.items()],
             )
         ],
         figures={f"{name}_bleu_of_longest": last[name] for name in found}

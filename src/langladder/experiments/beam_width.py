@@ -13,10 +13,11 @@ from pydantic import Field
 
 from langladder import schema
 from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.search_errors import WidthResult, by_width
+from langladder.evaluation.search_errors import by_width
+from langladder.evaluation.translator_page import WidthResult
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
-from langladder.experiments.small_translators import Network, TranslationConfig, fit, small_translator
+from langladder.experiments.small_translators import Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
 
 USUAL = 5
@@ -43,7 +44,7 @@ class BeamWidth(Experiment[BeamWidthConfig]):
         """See `Experiment.run`."""
         config = self.config
         judge = Judge.open(data, config.fewer(config.test_sentences))
-        model, _ = fit(*small_translator(config.network, config), data, config, seed=seed)
+        model, _ = trained(*config.small(config.network), data, config, seed=seed)
         beam, widths = BeamConfig(alpha=config.alpha), sorted(config.widths)
         results = by_width(model, judge.sentences, judge.tokenizer, beam, widths, judge.bleu)
         for result in results:

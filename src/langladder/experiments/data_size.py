@@ -12,7 +12,7 @@ from pydantic import Field
 from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.small_models import TITLES, TextConfig, first_part, fit, small_model
+from langladder.experiments.small_models import TITLES, TextConfig, first_part, measured
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 
@@ -37,14 +37,14 @@ class DataSize(Experiment[DataSizeConfig]):
         for share in config.shares:
             text = first_part(train, share)
             for name, (kind, settings) in self._models().items():
-                found[name][len(text.ids)] = fit(kind, settings, data, config, seed=seed, text=text).perplexity
+                found[name][len(text.ids)] = measured(kind, settings, data, config, seed=seed, text=text).perplexity
             said = ", ".join(f"{name} {list(by.values())[-1]:.2f}" for name, by in found.items())
             progress(f"{len(text.ids):,} tokens: perplexity {said}")
         return findings(found)
 
     def _models(self) -> dict[str, tuple[type[LanguageModel], dict[str, Any]]]:
         counted = {f"Kneser–Ney {self.config.order}-gram": (KneserNey, {"order": self.config.order})}
-        return counted | {title: small_model(name, self.config) for name, title in TITLES.items()}
+        return counted | {title: self.config.small(name) for name, title in TITLES.items()}
 
 
 def findings(found: dict[str, dict[int, float]]) -> Findings:

@@ -15,7 +15,7 @@ from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.bleu import score_translations
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.small_translators import Network, TranslationConfig, fit, small_translator
+from langladder.experiments.small_translators import Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
 
 
@@ -44,7 +44,7 @@ class LengthNormalisation(Experiment[LengthNormalisationConfig]):
         """See `Experiment.run`."""
         config, found = self.config, {}
         judge = Judge.open(data, config.fewer(config.test_sentences))
-        model, _ = fit(*small_translator(config.network, config), data, config, seed=seed)
+        model, _ = trained(*config.small(config.network), data, config, seed=seed)
         for alpha in sorted(config.alphas):
             outputs = judge.translations(model, BeamConfig(width=config.beam, alpha=alpha))
             score = score_translations(outputs, judge.references, judge.bleu)

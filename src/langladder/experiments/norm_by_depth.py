@@ -20,7 +20,7 @@ from pydantic import Field
 from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
-from langladder.experiments.small_translators import TranslationConfig, fit, small_translator
+from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import tokenizer
 from langladder.text.corpus_ids import PairStream
@@ -64,7 +64,7 @@ class NormByDepth(Experiment[NormByDepthConfig]):
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""
         config = self.config
-        kind, base = small_translator("transformer", config)
+        kind, base = config.small("transformer")
         guessing = math.log(tokenizer(data, "target").vocab_size)
         steps, found = config.steps(config.max_steps), {}
         norms: tuple[Norm, ...] = ("post", "pre")
@@ -72,7 +72,7 @@ class NormByDepth(Experiment[NormByDepthConfig]):
             change = {"norm": setting.norm, "layers": setting.layers}
             warmup, last = round(config.warmup * steps) if setting.warm else 0, []
             for number in range(seed, seed + config.fewer(config.seeds)):
-                losses = fit(kind, base | change, data, config, seed=number, warmup_steps=warmup)[1]
+                losses = trained(kind, base | change, data, config, seed=number, warmup_steps=warmup)[1]
                 last.append(end_loss(losses, guessing))
             found[setting] = last
             progress(f"{setting.line}, {setting.layers} layers: loss {mean(last):.3f}")

@@ -33,32 +33,29 @@ class TextConfig(ExperimentConfig):
     clip_norm: float | None = Field(default=1.0, gt=0)
     test_tokens: int = Field(default=20000, ge=1)  # of the test text, to measure on
 
+    def small(self, base: Network) -> tuple[type[LanguageModel], dict[str, Any]]:
+        """Class and settings of the experiments' LSTM (one layer) and GPT (two), of the same width."""
+        if base == "lstm":
+            return RecurrentLM, {"cell": "lstm", "width": self.width, "embedding_dim": self.width}
+        return GPT, {"context": self.sequence_length, "width": self.width, "layers": 2, "heads": 4}
+
     def training(self, **changes: Any) -> LMTrainingConfig:
-        """How to train, with changes to single settings; `max_steps` is this effort's unless changed."""
-        steps = changes.pop("max_steps", self.steps(self.max_steps))
+        """How to train, with changes to single settings, `max_steps` among them at effort 1."""
+        steps = self.steps(changes.pop("max_steps", self.max_steps))
         values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "clip_norm": self.clip_norm}
         values |= {"batch_size": self.batch_size, "sequence_length": self.sequence_length}
         return LMTrainingConfig.model_validate(values | changes)
 
 
-def small_model(name: Network, config: TextConfig) -> tuple[type[LanguageModel], dict[str, Any]]:
-    """Class and settings of the experiments' LSTM (one layer) and GPT (two), of the same width."""
-    width = config.width
-    if name == "lstm":
-        return RecurrentLM, {"cell": "lstm", "width": width, "embedding_dim": width}
-    return GPT, {"context": config.sequence_length, "width": width, "layers": 2, "heads": 4}
-
-
 class Outcome(NamedTuple):
-    """A trained model: parameters, perplexity a token on the test text, and the training loss of each step."""
+    """A trained model: its parameters, and its perplexity a token on the test text."""
 
     parameters: int
     perplexity: float
-    losses: list[float]
 
 
-def fit(
+def measured(
     kind: type[LanguageModel],
     settings: dict[str, Any],
     data: Data,
@@ -76,9 +73,9 @@ def fit(
     """
     text = data.stream("train") if text is None else text
     vocab_size = data.tokenizer().vocab_size
-    model, losses = trained(kind, settings, vocab_size, text, config, seed=seed, changes=changes)
+    model, _ = trained(kind, settings, vocab_size, text, config, seed=seed, changes=changes)
     loss = loss_a_token(model, data.stream("test"), tokens=config.test_tokens)
-    return Outcome(model.number_of_parameters(), math.exp(min(loss, 700.0)), losses)
+    return Outcome(model.number_of_parameters(), math.exp(min(loss, 700.0)))
 
 
 def trained(
@@ -91,7 +88,7 @@ def trained(
     seed: int,
     changes: Mapping[str, Any] | None = None,
 ) -> tuple[LanguageModel, list[float]]:
-    """A model that has learnt, and the training loss of each step (none where it counts); see `fit`."""
+    """A model that has learnt, and the training loss of each step (none where it counts); see `measured`."""
     torch.manual_seed(seed)
     model = kind(kind.Config.model_validate(settings), vocab_size)
     if isinstance(model, CountedLanguageModel):

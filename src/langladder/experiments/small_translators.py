@@ -1,16 +1,14 @@
 """What the experiments that train small translators share: settings, and training as the ladder does it."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
 from pydantic import Field
 
 from langladder.data.translation import TranslationBatches
-from langladder.experiments.experiment import Data, ExperimentConfig, Progress
-from langladder.experiments.statistics import mean
+from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.training import train
-from langladder.experiments.translation_judge import Judge, Score, tokenizer
+from langladder.experiments.translation_judge import tokenizer
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.transformer import Transformer
@@ -31,27 +29,25 @@ class TranslationConfig(ExperimentConfig):
     lr: float = Field(default=0.008, gt=0)
     test_sentences: int = Field(default=200, ge=1)  # to measure on, evenly spread; fewer where effort is below 1
 
+    def small(self, base: Network) -> tuple[type[Translator], dict[str, Any]]:
+        """Class and settings of the experiments' translators, of the same width and without dropout."""
+        if base == "transformer":  # pre-norm learns soonest; tie=target suits one vocabulary and two
+            shape = {"width": self.width, "layers": self.layers, "heads": 4, "norm": "pre"}
+            return Transformer, shape | {"dropout": 0.0, "tie": "target"}
+        recurrent = {"width": self.width, "embedding_dim": self.width, "dropout": 0.0}
+        if base == "attention":
+            return AttentionSeq2Seq, recurrent | {"attention_width": self.width}
+        return Seq2Seq, recurrent | {"layers": 1}
+
     def training(self, **changes: Any) -> TranslationTraining:
-        """How to train, with changes to single settings."""
-        steps = self.steps(self.max_steps)
+        """How to train, with changes to single settings, `max_steps` among them at effort 1."""
+        steps = self.steps(changes.pop("max_steps", self.max_steps))
         values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_tokens": self.batch_tokens}
         return TranslationTraining.model_validate(values | changes)
 
 
-def small_translator(name: Network, config: TranslationConfig) -> tuple[type[Translator], dict[str, Any]]:
-    """Class and settings of the experiments' translators, of the same width and without dropout."""
-    width = config.width
-    if name == "transformer":  # pre-norm learns soonest; tie=target suits one vocabulary and two
-        shape = {"width": width, "layers": config.layers, "heads": 4, "norm": "pre"}
-        return Transformer, shape | {"dropout": 0.0, "tie": "target"}
-    recurrent = {"width": width, "embedding_dim": width, "dropout": 0.0}
-    if name == "attention":
-        return AttentionSeq2Seq, recurrent | {"attention_width": width}
-    return Seq2Seq, recurrent | {"layers": 1}
-
-
-def fit(
+def trained(
     kind: type[Translator],
     settings: dict[str, Any],
     data: Data,
@@ -77,22 +73,3 @@ def fit(
         return model.loss(*batch, how.label_smoothing) / batches.size(batch)
 
     return model, train(model, loss, how)
-
-
-def compare(
-    variants: Mapping[str, dict[str, Any]],
-    data: Data,
-    config: TranslationConfig,
-    *,
-    seeds: Sequence[int],
-    progress: Progress,
-) -> dict[str, list[Score]]:
-    """Train a Transformer with each variant of its settings, once a seed; their scores on `config.test_sentences`."""
-    judge = Judge.open(data, config.fewer(config.test_sentences))
-    kind, settings = small_translator("transformer", config)
-    found = {}
-    for name, change in variants.items():
-        found[name] = [judge.score(fit(kind, settings | change, data, config, seed=seed)[0]) for seed in seeds]
-        loss, bleu = (mean(part) for part in ([s.loss for s in found[name]], [s.bleu for s in found[name]]))
-        progress(f"{name}: loss {loss:.3f}, BLEU {bleu:.1f}")
-    return found

@@ -19,7 +19,7 @@ from langladder.data.translation import pad
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.small_translators import TranslationConfig, fit, small_translator
+from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import Judge
 from langladder.models.translator import Translator
@@ -54,11 +54,11 @@ class SourceReversal(Experiment[SourceReversalConfig]):
         """See `Experiment.run`."""
         config, found = self.config, {}
         judge = Judge.open(data, config.fewer(config.test_sentences))
-        kind, settings = small_translator("seq2seq", config)
+        kind, settings = config.small("seq2seq")
         for name, reverse in (("forwards", False), ("backwards", True)):
             scores, positions = [], []
             for number in range(seed, seed + config.fewer(config.seeds)):
-                model, _ = fit(kind, settings | {"reverse_source": reverse}, data, config, seed=number)
+                model, _ = trained(kind, settings | {"reverse_source": reverse}, data, config, seed=number)
                 scores.append(judge.score(model))
                 positions.append(position_losses(model, judge, config.positions))
             losses, bleus = [score.loss for score in scores], [score.bleu for score in scores]

@@ -18,7 +18,7 @@ from langladder import schema
 from langladder.evaluation.perplexity import score
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.small_models import TITLES, Network, TextConfig, small_model, trained
+from langladder.experiments.small_models import TITLES, Network, TextConfig, trained
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.corpus_ids import TokenStream
@@ -63,8 +63,8 @@ class Units(Experiment[UnitsConfig]):
             for title, (kind, settings, changes) in self._models(per_word[unit]).items():
                 model, _ = trained(kind, settings, tokenizer.vocab_size, text, config, seed=seed, changes=changes)
                 result = score(model, held_out, **size)
-                found.setdefault(title, {})[unit] = result["bits_per_byte"]
-                unknown[unit] = result["unknown_rate"]
+                found.setdefault(title, {})[unit] = result.bits_per_byte
+                unknown[unit] = result.unknown_rate
             said = ", ".join(f"{title} {by[unit]:.3f}" for title, by in found.items())
             progress(f"{unit}: {per_word[unit]:.2f} tokens a word, bits a byte {said}")
         return findings(found, per_word, unknown)
@@ -89,7 +89,7 @@ class Units(Experiment[UnitsConfig]):
         models: dict[str, tuple[type[LanguageModel], dict[str, Any], dict[str, Any]]] = {}
         models["Kneser–Ney"] = (KneserNey, {"order": order}, {})
         for name in config.networks:
-            kind, settings = small_model(name, config)
+            kind, settings = config.small(name)
             settings |= {"context": length} if name == "gpt" else {}
             models[TITLES[name]] = (kind, settings, {"sequence_length": length})
         return models

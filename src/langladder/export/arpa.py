@@ -12,22 +12,21 @@ writes an ordinary `<unk>`): such characters, and every backslash, are written `
 is -99, as in SRILM. `.gz` files are compressed.
 """
 
-import gzip
 import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.export.arpa_reader import ZERO, Reader, Tables, shown
 from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
 from langladder.models.ngrams.backoff import BackoffLanguageModel
+from langladder.text.lines import writing
 from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
 
 MARKS = {UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
@@ -59,15 +58,11 @@ def write_arpa(path: Path, model: BackoffLanguageModel, tokens: Sequence[str]) -
     if len(words) != model.vocab_size or len(set(words[PAD + 1 :])) < len(words) - 1:
         raise InputError(f"{path}: {len(set(words))} different tokens for a vocabulary of {model.vocab_size} ids")
     spelt = pa.array(words, pa.large_string())
-    with atomic_file(Path(path)) as temporary, temporary.open("wb") as raw:
-        if Path(path).suffix == ".gz":
-            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file:
-                _write(file, model, spelt)
-        else:
-            _write(raw, model, spelt)
+    with writing(path, level=6) as file:
+        _write(file, model, spelt)
 
 
-def _write(file: BinaryIO | gzip.GzipFile, model: BackoffLanguageModel, spelt: pa.Array) -> None:
+def _write(file: IO[bytes], model: BackoffLanguageModel, spelt: pa.Array) -> None:
     tables = model.arrays()
     levels, order = tables["levels"], model.order
     sizes = [int(size) - (n == 0) for n, size in enumerate(np.diff(levels))]  # PAD is left out

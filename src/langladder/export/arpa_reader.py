@@ -1,9 +1,7 @@
 """Reading ARPA files line by line into the trie of `langladder.counts.ngrams`; the format stands in `export.arpa`."""
 
-import gzip
 import math
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import numpy as np
 
 from langladder.counts.ngrams import numbers
 from langladder.errors import InputError
+from langladder.text.lines import byte_lines
 from langladder.text.specials import BOS, PAD
 
 LONGEST_LINE = 1_000_000  # bytes
@@ -36,18 +35,9 @@ class Reader:
         self.lines = self._lines()
 
     def _lines(self) -> Iterator[bytes]:
-        try:
-            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
-                for self.number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
-                    if len(line) > LONGEST_LINE:
-                        raise self.wrong(f"a line longer than {LONGEST_LINE:,} bytes")
-                    yield line
-        except FileNotFoundError as error:
-            raise InputError(f"{self.path}: no such file") from error
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(f"{self.path}: damaged gzip file ({error})") from error
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be read ({error.strerror or error})") from error
+        for number, line in byte_lines(self.path, LONGEST_LINE):
+            self.number = number
+            yield line
 
     def wrong(self, what: str) -> InputError:
         return InputError(f"{self.path}:{self.number}: {what}")

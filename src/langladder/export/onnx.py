@@ -33,6 +33,7 @@ from torch import Tensor, nn
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
+from langladder.export.torchscript import RecurrentStep
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.transformer import Transformer
 from langladder.models.translator import State
@@ -57,7 +58,7 @@ def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
     model.head(model(tokens)[0])  # output layers that are built on counts derive their tables now, not in the trace
     shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
-    _write(_Reader(model), (tokens, state), path, ("tokens", "state"), ("log_probs", "next_state"), shapes)
+    _write(RecurrentStep(model), (tokens, state), path, ("tokens", "state"), ("log_probs", "next_state"), shapes)
 
 
 def export_onnx_transformer(model: Transformer, folder: Path) -> None:
@@ -79,16 +80,6 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     past, after = ([f"{when}_{name}" for name in names] for when in ("past", "next"))
     given, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
     _write(_Step(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
-
-
-class _Reader(nn.Module):
-    def __init__(self, model: RecurrentLM) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        hidden, last = self.model(tokens, state.unbind(0))  # (B, T, D)
-        return torch.log_softmax(self.model.head(hidden), dim=-1), torch.stack(last)
 
 
 class _Encoder(nn.Module):

@@ -25,7 +25,7 @@ from langladder.nn.recurrent import FusedLayer
 from langladder.text.specials import BOS
 
 
-class _Step(nn.Module):
+class RecurrentStep(nn.Module):
     """Tokens (B, T) and state (k, L, B, H) → log-probabilities (B, T, V) and the state after."""
 
     def __init__(self, model: RecurrentLM) -> None:
@@ -74,7 +74,7 @@ def export_torchscript(model: RecurrentLM, path: Path) -> None:
             # `torch.export`, whose files run in Python only.
             warnings.simplefilter("ignore", TracerWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
-            step = torch.jit.trace(_Step(model), (tokens, state))  # type: ignore[no-untyped-call]
+            step = torch.jit.trace(RecurrentStep(model), (tokens, state))  # type: ignore[no-untyped-call]
             reader = torch.jit.script(_Reader(step, stack.states, len(stack.layers), stack.width, whole))
     finally:
         model.train(training)

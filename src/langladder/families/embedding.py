@@ -40,15 +40,24 @@ vectors.nearest(vectors.words[0])"""
         return parts
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
-        """The user's lexicon, where the vectors are made of it; the counts of a rung that factorises them."""
-        lexicon = value["model"].get("lexicon")
-        return {"lexicon": lexicon} if lexicon not in (None, *PROVIDED) else {}
+        """The user's lexicon, where the vectors are made of one; the counts that a rung is made of."""
+        from langladder.counts.stored import file_name
+
+        counting, lexicon = self.counting(value), value["model"].get("lexicon")
+        found = {} if lexicon in (None, *PROVIDED) else {"lexicon": lexicon}
+        return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
+
+    def counting(self, value: Mapping[str, Any]) -> Any:
+        """What is counted in the text for such a rung; None for those that are made of the text itself."""
+        from langladder.embeddings.method import counting_of
+
+        return counting_of(self.rung_class(value).Config.model_validate(value["model"]))
 
     def load(self, folder: Any) -> Any:
         """`WordVectors`."""
-        from langladder.export.vector_files import read_vectors
+        from langladder.embeddings.saved import load_vectors
 
-        return read_vectors(folder)
+        return load_vectors(folder)
 
 
 FAMILY = WordVectorFamily()

@@ -125,6 +125,10 @@ class Family:
         del value
         return {}
 
+    def counting(self, value: Mapping[str, Any]) -> Any:
+        """What the stage `cooccur` counts in the text for such a rung, once for all that need the same; None: nothing."""
+        del value
+
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
         del value, base

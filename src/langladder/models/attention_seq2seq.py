@@ -23,16 +23,16 @@ from typing import Literal, cast
 import torch
 from pydantic import Field
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from langladder import schema
-from langladder.models.seq2seq import word_embedding
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import make_attention
 from langladder.nn.attentive_gru import AttentiveGRU
 from langladder.nn.dropout import Dropout
+from langladder.nn.initialisation import word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
+from langladder.nn.recurrent_encoder import read_rows
 from langladder.text.specials import PAD
 
 
@@ -77,12 +77,9 @@ class AttentionSeq2Seq(Translator):
         self.dropout = Dropout(config.dropout)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
-        """See `Translator.encode`. The GRU runs over packed rows, so no padding is ever read."""
+        """See `Translator.encode`."""
         embedded = self.dropout(self.source_embedding(source))  # (B, S, E)
-        lengths = mask.sum(dim=1).cpu()  # (B,)
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        output, final = self.encoder(packed)  # final (2 · layers, B, H)
-        memory, _ = pad_packed_sequence(output, batch_first=True, total_length=source.shape[1])  # (B, S, 2H)
+        memory, (final,) = read_rows(self.encoder, embedded, mask.sum(dim=1))  # (B, S, 2H), (2 · layers, B, H)
         memory = self.dropout(memory)
         start = torch.tanh(self.bridge(torch.cat([final[-2], final[-1]], dim=-1))).float()  # [→h_S ; ←h_1] → (B, H)
         keys, values = self.decoder.prepare(memory)

@@ -7,16 +7,14 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
 
-from langladder import artefacts, schema
+from langladder import schema
 from langladder.errors import InputError
-from langladder.models.saving import ARRAYS, Saved, read_description, write_model
+from langladder.models.saving import read_description
 from langladder.text.specials import BOS, PAD
 
 
@@ -28,7 +26,8 @@ class LanguageModel(ABC):
     Config: ClassVar[type[schema.Config]] = schema.Config
     config: schema.Config
     vocab_size: int
-    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads what `save` wrote
+    SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
+    WHAT: ClassVar[str] = "language model"
 
     def __init__(self, config: schema.Config, vocab_size: int) -> None:
         self.config, self.vocab_size = config, vocab_size
@@ -59,21 +58,13 @@ class LanguageModel(ABC):
         prefix = tokens if state is None else torch.cat([state, tokens], dim=1)
         return self.next_log_probs(prefix), prefix
 
+    @abstractmethod
     def number_of_parameters(self) -> int:
         """Stored numbers, shared ones counted once."""
-        return sum(array.size for array in self.arrays().values())
 
     @abstractmethod
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Every array that defines the fitted model, by name."""
-
-    @abstractmethod
-    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Put back what `arrays` gave. Raises ValueError when names or shapes do not fit."""
-
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically."""
-        write_model(folder, self, self.config, {"vocab_size": self.vocab_size}, self.arrays())
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -82,19 +73,8 @@ class LanguageModel(ABC):
         Raises:
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
-        saved = read_description(folder, cls, ["vocab_size"], "language model")
-        model: Self = saved.kind._filled(saved, Path(folder))
-        return model
-
-    @classmethod
-    def _filled(cls, saved: Saved, folder: Path) -> Self:
-        """The model of this class that `folder` holds."""
-        model = cls(saved.config, *saved.sizes)
-        arrays = cls._read_arrays(folder / ARRAYS)
-        try:
-            model.set_arrays(arrays)
-        except ValueError as error:
-            raise InputError(f"{folder / ARRAYS}: the arrays do not fit config.json ({error})") from error
+        kind: Any = read_description(folder, cls, cls.SIZES, cls.WHAT).kind
+        model: Self = kind.load(folder)
         return model
 
 

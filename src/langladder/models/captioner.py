@@ -23,9 +23,10 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder import schema
-from langladder.models.seq2seq import begin_by_remembering, layers_first, rows_first, word_embedding
+from langladder.models.recurrent_translator import layers_first, rows_first
 from langladder.models.translator import State, Translator
 from langladder.nn.dropout import Dropout
+from langladder.nn.initialisation import begin_by_remembering, word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.recurrent import GATES, RecurrentStack
 from langladder.text.specials import NAMES, PAD
@@ -67,6 +68,8 @@ class CaptionerConfig(schema.Config):
 class Captioner(Translator):
     """Feature vector → recurrent decoder. Its "source vocabulary" is the vector's places after `FIRST_FACT`."""
 
+    approach = "recurrent"
+    maker: ClassVar[str] = "langladder.tasks.captioning.make"
     Config: ClassVar[type[schema.Config]] = CaptionerConfig
     config: CaptionerConfig
 

@@ -13,17 +13,17 @@ left out of the loss, because the carried state gives them their past.
 Shape legend: B rows, T tokens, D embedding, C channels, k width of the convolution, L layers.
 """
 
+import math
 from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import nn
-from torch.nn import functional
-from torch.nn.utils.parametrizations import weight_norm
 
 from langladder import schema
 from langladder.models.neural import NeuralLanguageModel
 from langladder.nn.dropout import Dropout
+from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output_choice import OutputConfig, make_output
 
 
@@ -39,25 +39,19 @@ class ConvolutionalConfig(OutputConfig):
     tie_weights: bool = True
 
 
-class GatedBlock(nn.Module):
+class GatedBlock(GatedConvolution):
     """One causal gated convolution with its residual connection."""
 
     def __init__(self, config: ConvolutionalConfig) -> None:
-        super().__init__()
-        C = config.width
-        convolution = nn.Conv1d(C, 2 * C, config.kernel)  # W, b and V, c
-        nn.init.kaiming_normal_(convolution.weight, nonlinearity="linear")
-        assert convolution.bias is not None
-        nn.init.zeros_(convolution.bias)
-        self.convolution = weight_norm(convolution) if config.weight_norm else convolution
-        self.dropout = Dropout(config.dropout)
+        k, C = config.kernel, config.width
+        super().__init__(
+            width=C, kernel=k, dropout=config.dropout, std=1 / math.sqrt(k * C), normalised=config.weight_norm
+        )
 
-    def forward(self, x: torch.Tensor, past: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def read_on(self, x: torch.Tensor, past: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """x (B, C, T), the k − 1 inputs before it (B, C, k − 1) → (B, C, T), the last k − 1 inputs."""
         whole = torch.cat([past.to(x.dtype), x], dim=2)  # (B, C, k − 1 + T)
-        # h = (X ∗ W + b) ⊗ σ(X ∗ V + c)
-        h = functional.glu(self.convolution(self.dropout(whole)), dim=1)
-        return x + h, whole[..., whole.shape[2] - past.shape[2] :]
+        return x + self(whole), whole[..., whole.shape[2] - past.shape[2] :]
 
 
 class ConvolutionalLM(NeuralLanguageModel):
@@ -92,7 +86,7 @@ class ConvolutionalLM(NeuralLanguageModel):
             state = (x.new_zeros(len(x), self.config.width, self.config.kernel - 1),) * len(self.blocks)
         after = []
         for block, past in zip(self.blocks, state, strict=True):
-            x, last = block(x, past)
+            x, last = block.read_on(x, past)  # type: ignore[operator]
             after.append(last)
         hidden = self.norm(x.transpose(1, 2))  # (B, T, C)
         return self.dropout(self.bridge(hidden)), tuple(after)

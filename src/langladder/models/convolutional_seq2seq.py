@@ -26,12 +26,12 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
-from torch.nn.utils.parametrizations import weight_norm
 
 from langladder import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import masked_softmax
 from langladder.nn.dropout import Dropout
+from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.token_embedding import Positions, TokenEmbedding
 from langladder.text.specials import PAD
@@ -68,20 +68,10 @@ class ConvolutionalConfig(schema.Config):
         return self
 
 
-class GatedConvolution(nn.Module):
-    """h = A ⊗ σ(B), [A ; B] = W * x + b, without padding of its own: (B, C, T + k − 1) → (B, C, T)."""
-
-    def __init__(self, width: int, kernel: int, dropout: float) -> None:
-        super().__init__()
-        convolution = nn.Conv1d(width, 2 * width, kernel)
-        nn.init.normal_(convolution.weight, std=math.sqrt(4 * (1 - dropout) / (kernel * width)))  # section 3.5
-        assert convolution.bias is not None
-        nn.init.zeros_(convolution.bias)
-        self.convolution, self.dropout = weight_norm(convolution), Dropout(dropout)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """See the class."""
-        return functional.glu(self.convolution(self.dropout(x)), dim=1)
+def _gated(config: ConvolutionalConfig) -> GatedConvolution:
+    C, k = config.width, config.kernel
+    std = math.sqrt(4 * (1 - config.dropout) / (k * C))  # section 3.5
+    return GatedConvolution(width=C, kernel=k, dropout=config.dropout, std=std, normalised=True)
 
 
 class DecoderBlock(nn.Module):
@@ -90,7 +80,7 @@ class DecoderBlock(nn.Module):
     def __init__(self, config: ConvolutionalConfig) -> None:
         super().__init__()
         C, E = config.width, config.embedding_dim
-        self.gated = GatedConvolution(C, config.kernel, config.dropout)
+        self.gated = _gated(config)
         self.ask, self.answer = _linear(C, E), _linear(E, C)  # W_d, W_c
 
     def forward(
@@ -128,7 +118,7 @@ class ConvolutionalSeq2Seq(Translator):
         )
         self.source_in, self.source_out = _linear(E, C), _linear(C, E)
         self.target_in, self.target_out = _linear(E, C), _linear(C, E)
-        self.encoder = nn.ModuleList(GatedConvolution(C, config.kernel, config.dropout) for _ in range(config.layers))
+        self.encoder = nn.ModuleList(_gated(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
         tied = cast(nn.Parameter, self.target_embedding.word.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)

@@ -2,12 +2,18 @@
 
 import time
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
+import numpy as np
+
+from langladder import artefacts
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
+from langladder.models.saving import ARRAYS, read_description, write_model
 from langladder.progress import working
 from langladder.text.corpus_ids import TokenStream
 
@@ -18,6 +24,7 @@ class CountedLanguageModel(LanguageModel):
     """A language model fitted by counting."""
 
     maker: ClassVar[str] = f"{__name__}.make"
+    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads what `save` wrote
 
     def warm_up(self, stream: TokenStream) -> None:
         """Compile what `fit` runs, on the first documents of its text and another model: a clock leaves it out."""
@@ -27,6 +34,35 @@ class CountedLanguageModel(LanguageModel):
     @abstractmethod
     def fit(self, stream: TokenStream) -> None:
         """Count the training stream and estimate the probabilities."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Every array that defines the fitted model, by name."""
+
+    @abstractmethod
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Put back what `arrays` gave. Raises ValueError when names or shapes do not fit."""
+
+    def number_of_parameters(self) -> int:
+        """See `LanguageModel.number_of_parameters`."""
+        return sum(array.size for array in self.arrays().values())
+
+    def save(self, folder: Path) -> None:
+        """See `LanguageModel.save`."""
+        write_model(folder, self, self.config, {"vocab_size": self.vocab_size}, self.arrays())
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `LanguageModel.load`."""
+        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
+        model: Self = saved.kind(saved.config, *saved.sizes)
+        path = Path(folder) / ARRAYS
+        arrays = saved.kind._read_arrays(path)
+        try:
+            model.set_arrays(arrays)
+        except ValueError as error:
+            raise InputError(f"{path}: the arrays do not fit config.json ({error})") from error
+        return model
 
 
 def make(

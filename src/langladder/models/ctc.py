@@ -11,23 +11,19 @@ spike among blanks (Graves et al., figure 1). Only between equal letters a blank
 Shapes: B rows, T frames, D numbers a frame, H width (both directions together), A + 1 labels with the blank, U labels.
 """
 
-from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from langladder import schema
-from langladder.models.saving import read_description, write_model
-from langladder.models.seq2seq import begin_by_remembering
-from langladder.models.weights import load_network, own_tensors
+from langladder.models.network import Network
 from langladder.nn.dropout import Dropout
+from langladder.nn.initialisation import begin_by_remembering
+from langladder.nn.recurrent_encoder import read_rows
 
 BLANK = 0
-SIZES = ("dimensions", "labels")
-"""D and A, as a saved model names them."""
 
 
 class CTCConfig(schema.Config):
@@ -47,14 +43,17 @@ class CTCConfig(schema.Config):
         return self
 
 
-class CTCRecognizer(nn.Module):
+class CTCRecognizer(Network):
     """Bidirectional recurrent network with a softmax at every frame."""
 
+    approach: ClassVar[str] = "recurrent"
+    maker: ClassVar[str] = "langladder.tasks.speech_recognition.make"
     Config: ClassVar[type[schema.Config]] = CTCConfig
+    SIZES = ("dimensions", "labels")  # D and A
+    WHAT = "recogniser"
 
     def __init__(self, config: CTCConfig, dimensions: int, labels: int) -> None:
-        super().__init__()
-        self.config, self.dimensions, self.labels = config, dimensions, labels
+        super().__init__(config, dimensions, labels)
         kind = nn.LSTM if config.cell == "lstm" else nn.GRU
         self.rnn = kind(
             dimensions,
@@ -70,8 +69,7 @@ class CTCRecognizer(nn.Module):
 
     def forward(self, frames: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """frames (B, T, D), lengths (B,) → log y (B, T, A + 1) float32; what stands at padding means nothing."""
-        packed = pack_padded_sequence(frames, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        h, _ = pad_packed_sequence(self.rnn(packed)[0], batch_first=True, total_length=frames.shape[1])  # (B, T, H)
+        h, _ = read_rows(self.rnn, frames, lengths)  # (B, T, H)
         return torch.log_softmax(self.head(self.dropout(h)).float(), dim=-1)
 
     def loss(
@@ -83,24 +81,3 @@ class CTCRecognizer(nn.Module):
         """
         log_probs = self(frames, lengths).transpose(0, 1)  # (T, B, A + 1)
         return nn.functional.ctc_loss(log_probs, labels, lengths, label_lengths, blank=BLANK, reduction="sum")
-
-    def number_of_parameters(self) -> int:
-        """Trained numbers."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
-    def save(self, folder: Path) -> None:
-        """Write `model.safetensors` and `config.json` into `folder`, atomically."""
-        sizes = dict(zip(SIZES, (self.dimensions, self.labels), strict=True))
-        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
-        write_model(folder, self, self.config, sizes, arrays)
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read a saved model, in evaluation mode.
-
-        Raises:
-            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
-        """
-        saved = read_description(folder, cls, SIZES, "recogniser")
-        model: Self = load_network(saved, folder)
-        return model.eval()

@@ -31,10 +31,10 @@ from langladder import schema
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.dropout import Dropout
 from langladder.nn.gelu import TanhGELU
+from langladder.nn.multi_head_attention import CausalSelfAttention, Past
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.positions import sinusoidal
-from langladder.nn.self_attention import CausalSelfAttention, Past
 
 INITIAL_STD = 0.02
 

@@ -17,33 +17,27 @@ before the output.
 Shapes: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
 """
 
-from typing import ClassVar, Literal, cast
+from typing import ClassVar
 
 import torch
-from pydantic import Field, model_validator
-from torch import nn
+from pydantic import Field
 
 from langladder import schema
-from langladder.models.seq2seq import begin_by_remembering, layers_first, rows_first, word_embedding
-from langladder.models.translator import State, Translator
+from langladder.models.recurrent_translator import (
+    RecurrentTranslator,
+    RecurrentTranslatorConfig,
+    layers_first,
+    rows_first,
+)
+from langladder.models.translator import State
 from langladder.nn.attention import Attention, LocalAttention, Score, make_attention
-from langladder.nn.dropout import Dropout
-from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
-from langladder.nn.recurrent import RecurrentStack
-from langladder.nn.recurrent_encoder import RecurrentEncoder
 from langladder.text.specials import PAD
 
 
-class LuongConfig(schema.Config):
+class LuongConfig(RecurrentTranslatorConfig):
     """Settings of `LuongSeq2Seq`."""
 
-    cell: Literal["lstm", "gru"] = "lstm"
-    width: int = Field(default=256, ge=1, le=8192)
-    """H: of each layer's state and of the annotations; two directions have half of it each."""
-    embedding_dim: int = Field(default=256, ge=1, le=8192)
-    layers: int = Field(default=1, ge=1, le=4)
-    """L, of encoder and decoder alike."""
     bidirectional: bool = True
     score: Score = "general"
     attention_width: int = Field(default=128, ge=1, le=8192)
@@ -52,18 +46,9 @@ class LuongConfig(schema.Config):
     """D of local attention; null = global."""
     input_feeding: bool = True
     readout: ReadoutKind = "tanh"
-    dropout: float = Field(default=0.2, ge=0, lt=1)
-    tied: bool = True
-    """Whether the output matrix is the target embedding."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "LuongConfig":
-        if self.bidirectional and self.width % 2:
-            raise ValueError(f"width={self.width} is odd, and bidirectional=true gives each direction half of it")
-        return self
 
 
-class LuongSeq2Seq(Translator):
+class LuongSeq2Seq(RecurrentTranslator):
     """Recurrent encoder, recurrent decoder, attention on top."""
 
     approach = "recurrent with attention"
@@ -71,29 +56,14 @@ class LuongSeq2Seq(Translator):
     config: LuongConfig
 
     def __init__(self, config: LuongConfig, source_vocab_size: int, target_vocab_size: int) -> None:
-        super().__init__(config, source_vocab_size, target_vocab_size)
-        E, H, L = config.embedding_dim, config.width, config.layers
-        self.source_embedding = word_embedding(source_vocab_size, E)
-        self.target_embedding = word_embedding(target_vocab_size, E)
-        self.encoder = RecurrentEncoder(
-            config.cell,
-            input_width=E,
-            width=H,
-            layers=L,
-            bidirectional=config.bidirectional,
-            dropout=config.dropout,
-        )
-        fed = E if config.input_feeding else 0
-        self.decoder = RecurrentStack(config.cell, input_width=E + fed, width=H, layers=L, dropout=config.dropout)
+        E, H = config.embedding_dim, config.width
+        super().__init__(config, source_vocab_size, target_vocab_size, fed=E if config.input_feeding else 0)
         attention: Attention = make_attention(config.score, query_width=H, memory_width=H, width=config.attention_width)
         if config.window is not None:
             attention = LocalAttention(attention, query_width=H, window=config.window)
         self.attention = attention
         self.readout = Readout(config.readout, input_width=2 * H, width=E)  # W_c
-        tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
-        self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = Dropout(config.dropout)
-        begin_by_remembering(self.encoder, self.decoder)
+        self.build_head(E)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""

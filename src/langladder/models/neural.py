@@ -10,20 +10,17 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C con
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from langladder import schema
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel, check_tokens, kept_rows, predicted
-from langladder.models.saving import Saved
-from langladder.models.weights import load_network, own_tensors
+from langladder.models.network import Network
 from langladder.nn.output import OutputLayer
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
@@ -35,7 +32,7 @@ WINDOW_TOKENS = 8192
 """Tokens read at a time when scoring windows."""
 
 
-class NeuralLanguageModel(nn.Module, LanguageModel):
+class NeuralLanguageModel(Network, LanguageModel):
     """A network that turns tokens into hidden states, and an output layer `head` that turns these into probabilities.
 
     `context` is how many tokens back a position can see, itself included; None for a network with carried state.
@@ -45,10 +42,6 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
     maker_from_vectors: ClassVar[str] = "langladder.tasks.from_vectors.make"  # where `input.vectors` names some
     head: OutputLayer
     context: int | None = None
-
-    def __init__(self, config: schema.Config, vocab_size: int) -> None:
-        nn.Module.__init__(self)
-        LanguageModel.__init__(self, config, vocab_size)
 
     @abstractmethod
     def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
@@ -155,30 +148,6 @@ class NeuralLanguageModel(nn.Module, LanguageModel):
             flat = (rows * T + positions + 1)[keep]
             scores.view(-1)[flat] = self.head.target_log_probs(hidden[keep], targets[keep])
         return scores
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Parameters and persistent buffers; a shared (tied) one appears once, under its first name."""
-        return {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
-
-    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Copy the arrays into the network. Raises ValueError when names or shapes differ."""
-        own = own_tensors(self)
-        if own.keys() != arrays.keys():
-            raise ValueError(f"names differ: {sorted(own.keys() ^ arrays.keys())}")
-        for name, tensor in own.items():
-            if tensor.shape != arrays[name].shape:
-                raise ValueError(f"{name}: shape {arrays[name].shape}, expected {tuple(tensor.shape)}")
-        # not strict, because a shared tensor is named once here and twice in the network
-        self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()}, strict=False)
-
-    @classmethod
-    def _filled(cls, saved: Saved, folder: Path) -> Self:
-        network: Self = load_network(saved, folder)
-        return network
-
-    def number_of_parameters(self) -> int:
-        """Parameters, shared ones counted once; without buffers such as word counts, which nothing learns."""
-        return sum(parameter.numel() for parameter in self.parameters())
 
 
 def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, int]]:

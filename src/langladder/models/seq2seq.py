@@ -18,46 +18,37 @@ dropout on embeddings, between layers and before the output.
 Shapes: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
 """
 
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
-from torch import nn
 
 from langladder import schema
-from langladder.models.translator import State, Translator
-from langladder.nn import recurrent
-from langladder.nn.dropout import Dropout
-from langladder.nn.output import SoftmaxOutput
+from langladder.models.recurrent_translator import (
+    RecurrentTranslator,
+    RecurrentTranslatorConfig,
+    layers_first,
+    rows_first,
+)
+from langladder.models.translator import State
 from langladder.nn.readout import Readout
-from langladder.nn.recurrent import RecurrentStack
-from langladder.nn.recurrent_encoder import RecurrentEncoder, reverse_source
+from langladder.nn.recurrent_encoder import reverse_source
 from langladder.text.specials import PAD
 
 
-class Seq2SeqConfig(schema.Config):
+class Seq2SeqConfig(RecurrentTranslatorConfig):
     """Settings of `Seq2Seq`."""
 
-    cell: Literal["lstm", "gru"] = "lstm"
-    width: int = Field(default=256, ge=1, le=8192)
-    """H: of each layer's state; two directions have half of it each."""
-    embedding_dim: int = Field(default=256, ge=1, le=8192)
     layers: int = Field(default=2, ge=1, le=4)
     """L, of encoder and decoder alike."""
-    bidirectional: bool = False
     reverse_source: bool = True
     context_each_step: bool = False
     """Cho's form: the source vector enters every step and the readout."""
     readout: Literal["none", "tanh", "maxout"] = "none"
     """none: the state goes to the softmax as it is (Sutskever); maxout: Cho's."""
-    dropout: float = Field(default=0.2, ge=0, lt=1)
-    tied: bool = True
-    """Whether the output matrix is the target embedding."""
 
     @model_validator(mode="after")
     def _check(self) -> "Seq2SeqConfig":
-        if self.bidirectional and self.width % 2:
-            raise ValueError(f"width={self.width} is odd, and bidirectional=true gives each direction half of it")
         if self.context_each_step and self.readout == "none":
             raise ValueError("context_each_step=true: the output reads the context too; set readout to tanh or maxout")
         if self.tied and self.readout == "none" and self.width != self.embedding_dim:
@@ -68,7 +59,7 @@ class Seq2SeqConfig(schema.Config):
         return self
 
 
-class Seq2Seq(Translator):
+class Seq2Seq(RecurrentTranslator):
     """Recurrent encoder → one state → recurrent decoder."""
 
     approach = "recurrent"
@@ -76,29 +67,13 @@ class Seq2Seq(Translator):
     config: Seq2SeqConfig
 
     def __init__(self, config: Seq2SeqConfig, source_vocab_size: int, target_vocab_size: int) -> None:
-        super().__init__(config, source_vocab_size, target_vocab_size)
-        E, H, L = config.embedding_dim, config.width, config.layers
-        self.source_embedding = word_embedding(source_vocab_size, E)
-        self.target_embedding = word_embedding(target_vocab_size, E)
-        self.encoder = RecurrentEncoder(
-            config.cell,
-            input_width=E,
-            width=H,
-            layers=L,
-            bidirectional=config.bidirectional,
-            dropout=config.dropout,
-        )
-        fixed = H if config.context_each_step else 0
-        self.decoder = RecurrentStack(config.cell, input_width=E + fixed, width=H, layers=L, dropout=config.dropout)
+        E, H = config.embedding_dim, config.width
+        super().__init__(config, source_vocab_size, target_vocab_size, fed=H if config.context_each_step else 0)
         self.readout: Readout | None = None
         if config.readout != "none":
             read = H + E + H if config.context_each_step else H
             self.readout = Readout(config.readout, input_width=read, width=E)
-        tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
-        width = H if self.readout is None else E
-        self.head = SoftmaxOutput(width=width, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = Dropout(config.dropout)
-        begin_by_remembering(self.encoder, self.decoder)
+        self.build_head(H if self.readout is None else E)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""
@@ -126,31 +101,3 @@ class Seq2Seq(Translator):
         if self.readout is not None:
             s = self.readout(s, x, *context) if context else self.readout(s)
         return self.dropout(s), State(state.source, rows_first(last))
-
-
-def word_embedding(vocab_size: int, width: int) -> nn.Embedding:
-    """Rows of about unit length, so that a shared output matrix begins with logits of moderate size."""
-    embedding = nn.Embedding(vocab_size, width)
-    nn.init.normal_(embedding.weight, std=width**-0.5)
-    return embedding
-
-
-def begin_by_remembering(*networks: nn.Module) -> None:
-    """Set the bias of every LSTM's forget gate to 1 (Gers et al. 2000; Jozefowicz et al. 2015)."""
-    for network in networks:
-        for module in network.modules():
-            if isinstance(module, nn.LSTM):
-                for name, bias in module.named_parameters():
-                    if name.startswith("bias"):  # torch adds two of them; the gates are i, f, g, o
-                        value = 1.0 if name.startswith("bias_ih") else 0.0
-                        nn.init.constant_(bias[module.hidden_size : 2 * module.hidden_size], value)
-
-
-def rows_first(parts: recurrent.State) -> dict[str, torch.Tensor]:
-    """A recurrent state of (L, B, H) tensors as decoding carries it, rows first: (B, L, H), float32."""
-    return {name: part.transpose(0, 1).float() for name, part in zip(("h", "c"), parts, strict=False)}
-
-
-def layers_first(state: dict[str, torch.Tensor]) -> recurrent.State:
-    """Back from `rows_first`."""
-    return tuple(state[name].transpose(0, 1).contiguous() for name in ("h", "c") if name in state)

@@ -6,21 +6,17 @@ and learns (dropout, first weights, noise words). The head of `model.safetensors
 
 from pathlib import Path
 
-from torch import nn
-
 from langladder.artefacts import read_array_facts
 from langladder.errors import InputError
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.network import Network, fill, misfits, own_tensors
 from langladder.models.saving import ARRAYS, read_description
-from langladder.models.translator import SIZES, Translator
-from langladder.models.weights import fill, misfits, own_tensors
 
 LEARNING = {"dropout", "input_dropout", "word_dropout", "weight_drop", "locked"}
 LEARNING |= {"init", "input_init", "recurrent_init", "forget_bias", "noise_samples", "noise", "noise_power", "preset"}
 """Settings that may differ: the network computes the same without them."""
 
 
-def start_from(model: NeuralLanguageModel | Translator, folder: Path, *, rung: str) -> None:
+def start_from(model: Network, folder: Path, *, rung: str) -> None:
     """Put the weights of the model that `folder` holds into `model`, in place.
 
     Call it before training and before a checkpoint is read back.
@@ -32,14 +28,13 @@ def start_from(model: NeuralLanguageModel | Translator, folder: Path, *, rung: s
         InputError: `folder` holds no such model, or one of another architecture: names both, and what differs.
     """
     folder = Path(folder)
-    kind = read_description(folder, nn.Module, (), "network").kind
+    kind = read_description(folder, Network, (), Network.WHAT).kind
     if kind is not type(model):
         differ = [f"that is a {kind.__name__}, this a {type(model).__name__}"]
     else:
-        names = SIZES if isinstance(model, Translator) else ("vocab_size",)
-        saved = read_description(folder, kind, names, "network")
-        there = dict(zip(names, saved.sizes, strict=True)) | saved.config.model_dump()
-        here = {name: getattr(model, name) for name in names} | model.config.model_dump()
+        saved = read_description(folder, kind, model.SIZES, model.WHAT)
+        there = dict(zip(model.SIZES, saved.sizes, strict=True)) | saved.config.model_dump()
+        here = {name: getattr(model, name) for name in model.SIZES} | model.config.model_dump()
         differ = [
             f"{name} is {value!r} there, {here[name]!r} here"
             for name, value in there.items()

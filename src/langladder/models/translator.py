@@ -11,21 +11,14 @@ Shape legend: B rows, S source positions, T target positions, V target vocabular
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
-from torch import nn
 
-from langladder import schema
 from langladder.models.base import kept_rows
-from langladder.models.saving import read_description, write_model
-from langladder.models.weights import load_network, own_tensors
+from langladder.models.network import Network
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.specials import PAD
-
-SIZES = ("source_vocab_size", "target_vocab_size")
-"""The vocabularies' sizes, as a saved model names them."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +34,16 @@ class State:
     decoder: dict[str, torch.Tensor]
 
 
-class Translator(nn.Module, ABC):
+class Translator(Network, ABC):
     """Everything that translates. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
 
     approach: ClassVar[str] = ""  # rungs of one approach stand together in the report
     maker: ClassVar[str] = "langladder.tasks.translation.make"  # see `models.making`
-    Config: ClassVar[type[schema.Config]] = schema.Config
+    SIZES = ("source_vocab_size", "target_vocab_size")
+    WHAT = "translator"
+    source_vocab_size: int
+    target_vocab_size: int
     head: SoftmaxOutput
-
-    def __init__(self, config: schema.Config, source_vocab_size: int, target_vocab_size: int) -> None:
-        super().__init__()
-        self.config = config
-        self.source_vocab_size, self.target_vocab_size = source_vocab_size, target_vocab_size
 
     @abstractmethod
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
@@ -122,24 +113,3 @@ class Translator(nn.Module, ABC):
             return {name: old.index_select(0, index) for name, old in side.items()}  # whole rows: no index an entry
 
         return State(state.source if same_source else chosen(state.source), chosen(state.decoder))
-
-    def number_of_parameters(self) -> int:
-        """Trained numbers, shared ones counted once."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
-    def save(self, folder: Path) -> None:
-        """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
-        sizes = dict(zip(SIZES, (self.source_vocab_size, self.target_vocab_size), strict=True))
-        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
-        write_model(folder, self, self.config, sizes, arrays)
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read a saved model, in evaluation mode; `Translator.load` reads any kind, a subclass only its own.
-
-        Raises:
-            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
-        """
-        saved = read_description(folder, cls, SIZES, "translator")
-        model: Self = load_network(saved, folder)
-        return model.eval()

@@ -29,3 +29,21 @@ def initialise(weight: torch.Tensor, kind: Initialisation, gates: int = 1) -> No
             else:
                 bound = part[0].numel() ** -0.5
                 nn.init.uniform_(part, -bound, bound)
+
+
+def word_embedding(vocab_size: int, width: int) -> nn.Embedding:
+    """Rows of about unit length, so that a shared output matrix begins with logits of moderate size."""
+    embedding = nn.Embedding(vocab_size, width)
+    nn.init.normal_(embedding.weight, std=width**-0.5)
+    return embedding
+
+
+def begin_by_remembering(*networks: nn.Module) -> None:
+    """Set the bias of every LSTM's forget gate to 1 (Gers et al. 2000; Jozefowicz et al. 2015)."""
+    for network in networks:
+        for module in network.modules():
+            if isinstance(module, nn.LSTM):
+                for name, bias in module.named_parameters():
+                    if name.startswith("bias"):  # torch adds two of them; the gates are i, f, g, o
+                        value = 1.0 if name.startswith("bias_ih") else 0.0
+                        nn.init.constant_(bias[module.hidden_size : 2 * module.hidden_size], value)

@@ -1,33 +1,77 @@
-"""Multi-head attention between any two sequences (Vaswani et al. 2017, section 3.2.2), in two forms that agree.
+"""Multi-head attention (Vaswani et al. 2017, section 3.2), in two forms that agree.
 
     head_i = softmax(Q_i K_iᵀ / √d + M) V_i,   output = [head_1 ; … ; head_h] W_O
     Q = X W_Q,   K = Y W_K,   V = Y W_V,   each cut into h parts of width d = D/h
 
 With Y = X it is self-attention, with Y the encoder's output the decoder's look at the source. M = 0 where attention is
-allowed, −∞ where it is not. `self_attention.attend` is the equation, line by line; torch's fused kernel trains.
-K and V do not hang on the query: decoding keeps them (`keys_values`) and only adds to them.
+allowed, −∞ where it is not. `attend` is the equation, line by line; torch's fused kernel, which never writes the T × S
+weights to memory, trains. K and V do not depend on the query: decoding keeps them and only adds to them (the KV cache),
+so that a new token costs one row, not T.
 
-Shape legend: B rows, T queries, S memory positions, D width, h heads, d = D/h.
+Shape legend: B rows, T queries, S memory positions, D width, h heads, d = D/h, w window, N blocks.
 """
 
+import math
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.nn.self_attention import attend
+Past = tuple[Tensor, Tensor]
+"""Keys and values of what was read before, (B, h, S, d) each."""
 
 
-class MultiHeadAttention(nn.Module):
-    """h attentions side by side, each on its own projection.
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The equation: (…, T, d), (…, S, d), (…, S, d), mask (…, T, S) → output (…, T, d), weights (…, T, S)."""
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (…, T, S)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+
+
+class Heads(nn.Module):
+    """What both modules share: cutting the width into heads, the fused kernel, and joining the heads.
 
     Args:
-        width: D. heads: h, a divisor of D. dropout: on the attention weights.
+        heads: h, a divisor of D; dropout: on the attention weights.
+    """
+
+    output: nn.Linear  # W_O
+
+    def __init__(self, *, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+
+    def split(self, x: Tensor) -> Tensor:
+        """(B, T, D) → (B, h, T, d). First cut, then turn: a plain reshape to (B, h, T, d) would mix positions."""
+        B, T, D = x.shape
+        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)
+
+    def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
+        """softmax(Q Kᵀ / √d + M) V by the fused kernel, (…, T, d), (…, S, d) → (…, T, d); dropout in training only."""
+        dropout = self.dropout if self.training else 0.0
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
+        )
+
+    def join(self, mixed: Tensor) -> Tensor:
+        """[head_1 ; … ; head_h] W_O: (B, h, T, d) → (B, T, D)."""
+        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
+        return output
+
+
+class MultiHeadAttention(Heads):
+    """h attentions side by side between any two sequences, each on its own projection.
+
+    Args:
+        width: D. heads: h. dropout: on the attention weights.
         scaled: whether scores are divided by √d; without, wide heads begin with a softmax that is nearly hard.
     """
 
     def __init__(self, *, width: int, heads: int, dropout: float, scaled: bool = True) -> None:
-        super().__init__()
+        super().__init__(heads=heads, dropout=dropout)
         assert width % heads == 0, (width, heads)
-        self.heads, self.dropout = heads, dropout
         self.rescale = 1.0 if scaled else (width // heads) ** 0.5  # undoes the kernel's 1/√d
         self.query = nn.Linear(width, width)  # W_Q
         self.memory = nn.Linear(width, 2 * width)  # W_K, W_V
@@ -38,10 +82,10 @@ class MultiHeadAttention(nn.Module):
         for layer in (self.query, self.memory, self.output):
             nn.init.zeros_(layer.bias)
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def keys_values(self, memory: Tensor) -> Past:
         """K and V of a memory (B, S, D): (B, h, S, d) each."""
         keys, values = self.memory(memory).chunk(2, dim=-1)
-        return self._split(keys), self._split(values)
+        return self.split(keys), self.split(values)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False) -> Tensor:
         """Through the fused kernel.
@@ -54,26 +98,82 @@ class MultiHeadAttention(nn.Module):
         Returns:
             (B, T, D).
         """
-        query = self._split(self.query(x)) * self.rescale  # (B, h, T, d)
-        dropout = self.dropout if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(
-            query, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal
-        )
-        return self._join(mixed)
+        return self.join(self.mix(self._asked(x), keys, values, mask, causal=causal))
 
     def forward_equation(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The same without dropout, by the equation: → (B, T, D), and the weights (B, h, T, S)."""
-        mixed, weights = attend(self._split(self.query(x)) * self.rescale, keys, values, mask)
-        return self._join(mixed), weights
+        mixed, weights = attend(self._asked(x), keys, values, mask)
+        return self.join(mixed), weights
 
-    def _split(self, x: Tensor) -> Tensor:
-        """(B, T, D) → (B, h, T, d). First cut, then turn: a plain reshape to (B, h, T, d) would mix positions."""
-        B, T, D = x.shape
-        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)
+    def _asked(self, x: Tensor) -> Tensor:
+        return self.split(self.query(x)) * self.rescale  # (B, h, T, d)
 
-    def _join(self, mixed: Tensor) -> Tensor:
-        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))  # (B, T, D)
-        return output
+
+class CausalSelfAttention(Heads):
+    """Each position attends to itself and to the ones before it; Q, K and V are one projection.
+
+    With a window it is locally banded (Child et al. 2019; Brown et al. 2020, section 2.1): each position sees the last
+    w ones. Long texts are then cut into blocks of w, each of which reads itself and the block before: O(T·w) instead of
+    O(T²).
+
+    Args:
+        width: D; heads: h; dropout: on the attention weights.
+        window: w ≥ 2, how many positions each one sees, itself included; None: all.
+        bias: whether the projections have one.
+    """
+
+    def __init__(self, *, width: int, heads: int, dropout: float, window: int | None = None, bias: bool = True) -> None:
+        super().__init__(heads=heads, dropout=dropout)
+        self.window = window
+        self.project = nn.Linear(width, 3 * width, bias=bias)  # W_Q, W_K, W_V
+        self.output = nn.Linear(width, width, bias=bias)  # W_O
+
+    def forward(self, x: Tensor, past: Past | None = None) -> tuple[Tensor, Past]:
+        """(B, T, D), read on from `past`, → (B, T, D) and the past of the next call; through the fused kernel."""
+        query, key, value = self._projected(x)  # (B, h, T, d) each
+        if past is not None:
+            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, h, S+T, d)
+        T, seen = query.shape[2], key.shape[2]
+        if past is not None:
+            mixed = self.mix(query, key, value, banded(T, seen, self.window, x.device), causal=False)
+        elif self.window is None or self.window >= T:
+            mixed = self.mix(query, key, value, causal=True)
+        else:
+            mixed = self._in_blocks(query, key, value, self.window)
+        oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # no later token sees further back
+        return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
+
+    def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The same without past and dropout, by the equation: (B, T, D) → (B, T, D), and the weights (B, h, T, T)."""
+        mixed, weights = attend(*self._projected(x), banded(x.shape[1], x.shape[1], self.window, x.device))
+        return self.join(mixed), weights
+
+    def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = self.project(x).chunk(3, dim=-1)
+        return self.split(query), self.split(key), self.split(value)
+
+    def _in_blocks(self, query: Tensor, key: Tensor, value: Tensor, window: int) -> Tensor:
+        """Banded attention, (B, h, T, d) each → (B, h, T, d): every block of w reads itself and the one before."""
+        B, heads, T, d = query.shape
+        parts = (functional.pad(part, (0, 0, 0, -T % window)) for part in (query, key, value))
+        q, k, v = (part.reshape(B * heads, -1, window, d) for part in parts)  # (B·h, N, w, d) each
+        # the first block has none before it: zeros
+        before = [functional.pad(part, (0, 0, 0, 0, 1, 0))[:, :-1] for part in (k, v)]
+        k, v = torch.cat([before[0], k], dim=2), torch.cat([before[1], v], dim=2)  # (B·h, N, 2w, d)
+        mask = banded(window, 2 * window, window, query.device).repeat(q.shape[1], 1, 1)  # (N, w, 2w)
+        mask[0, :, :window] = False
+        mixed = self.mix(q, k, v, mask, causal=False)
+        return mixed.reshape(B, heads, -1, d)[:, :, :T]
+
+
+def banded(queries: int, keys: int, window: int | None, device: torch.device | None = None) -> Tensor:
+    """(queries, keys) bool, true where attention is allowed, for the last `queries` of `keys` positions.
+
+    Position t sees t − window + 1 … t; without a window 0 … t, so that the future cannot change the past.
+    """
+    t = torch.arange(keys - queries, keys, device=device)[:, None]  # (T, 1)
+    s = torch.arange(keys, device=device)  # (S,)
+    return s <= t if window is None else (s <= t) & (s > t - window)
 
 
 def source_mask(mask: Tensor) -> Tensor:

@@ -57,19 +57,26 @@ class RecurrentEncoder(nn.Module):
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, State]:
         """x (B, S, I), mask (B, S) → annotations (B, S, H), 0 at padding; final (h,) or (h, c), (L, B, H) each."""
-        lengths = mask.sum(dim=1).cpu()  # (B,)
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        output, final = self.rnn(packed)
-        memory, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])  # (B, S, H)
-        parts = final if isinstance(final, tuple) else (final,)
+        memory, parts = read_rows(self.rnn, x, mask.sum(dim=1))  # (B, S, H)
         if self.directions == 1:
             return memory, parts
-        joined = [part.unflatten(0, (self.layers, 2)).transpose(1, 2).flatten(2) for part in parts]  # (L, B, H)
+        joined = [part.view(self.layers, 2, len(x), -1).transpose(1, 2).flatten(2) for part in parts]  # (L, B, H)
         h, *c = (
             torch.stack([bridge(state) for bridge, state in zip(bridges, part, strict=True)])  # type: ignore[call-overload]
             for bridges, part in zip(self.bridge, joined, strict=True)
         )
         return memory, (torch.tanh(h), *c)
+
+
+def read_rows(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, State]:
+    """Run fused layers over packed rows, so that no padding is read, in neither direction.
+
+    x (B, S, I), lengths (B,) → states (B, S, H), 0 at padding; final (h,) or (h, c), (L · directions, B, H) each.
+    """
+    packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    output, final = rnn(packed)
+    states, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
+    return states, final if isinstance(final, tuple) else (final,)
 
 
 def reverse_source(source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -53,7 +53,12 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
     ) -> None:
         super().__init__(width=width, vocab_size=vocab_size, tied=tied)
         self.samples, self.noise, self.power = samples, noise, power
+        assert self.bias is not None
+        nn.init.constant_(self.bias, self._first_bias())
         self._register_counts(vocab_size)
+
+    def _first_bias(self) -> float:
+        return 0.0
 
     def _derive(self) -> None:
         if self.noise == "unigram":
@@ -99,19 +104,8 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
 class NoiseContrastive(SampledSoftmax):
     """A softmax that learns to tell words from noise."""
 
-    def __init__(
-        self,
-        *,
-        width: int,
-        vocab_size: int,
-        samples: int,
-        noise: Noise = "unigram",
-        power: float = 1.0,
-        tied: torch.Tensor | None = None,
-    ) -> None:
-        super().__init__(width=width, vocab_size=vocab_size, samples=samples, noise=noise, power=power, tied=tied)
-        assert self.bias is not None
-        nn.init.constant_(self.bias, -math.log(vocab_size))
+    def _first_bias(self) -> float:
+        return -math.log(self.vocab_size)
 
     def loss_against(self, hidden: torch.Tensor, targets: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
         """See `SampledSoftmax.loss_against`."""

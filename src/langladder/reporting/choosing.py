@@ -1,4 +1,4 @@
-"""Which rungs the page shows at first, where all would be too many: the best of each family, then the next best.
+"""Which rungs the page shows at first, where all would be too many: the best of each approach, then the next best.
 
 The reader chooses others with the page's script; without it everything stands on the page, and these are picked out.
 """
@@ -17,16 +17,16 @@ R = TypeVar("R", bound=Rung)
 
 @dataclass(frozen=True)
 class Choice:
-    """Rungs to choose from, by family, as (name, title); those shown at first; how many can be shown together."""
+    """Rungs to choose from, by approach, as (name, title); those shown at first; how many can be shown together."""
 
-    families: list[tuple[str, list[tuple[str, str]]]]
+    approaches: list[tuple[str, list[tuple[str, str]]]]
     chosen: list[str]
     most: int
 
     @property
     def titles(self) -> dict[str, str]:
         """The title of each rung."""
-        return {name: title for _, rungs in self.families for name, title in rungs}
+        return {name: title for _, rungs in self.approaches for name, title in rungs}
 
     @property
     def open(self) -> bool:
@@ -46,12 +46,12 @@ def choice(rungs: Sequence[R], loss: Callable[[R], float | None], shown: int, mo
         return value is None, value or 0.0
 
     ranked = sorted(rungs, key=rank)
-    first = {rung.family or rung.name: rung.name for rung in reversed(ranked)}.values()  # the best of each family
+    first = {rung.approach or rung.name: rung.name for rung in reversed(ranked)}.values()  # the best of each approach
     order = [rung.name for rung in ranked if rung.name in first] + [rung.name for rung in ranked]
     kept = list(dict.fromkeys(order))[:shown]
-    names = dict.fromkeys(rung.family for rung in rungs)
-    families = [(name, [(rung.name, rung.title) for rung in rungs if rung.family == name]) for name in names]
-    return Choice(families, [rung.name for rung in rungs if rung.name in kept], max(most, shown))
+    names = dict.fromkeys(rung.approach for rung in rungs)
+    approaches = [(name, [(rung.name, rung.title) for rung in rungs if rung.approach == name]) for name in names]
+    return Choice(approaches, [rung.name for rung in rungs if rung.name in kept], max(most, shown))
 
 
 def lm_loss(rung: LanguageModelRung) -> float | None:
@@ -62,8 +62,8 @@ def lm_loss(rung: LanguageModelRung) -> float | None:
 def embedding_loss(rung: EmbeddingRung) -> float | None:
     """Wrong analogies; where there are none, what similarity lacks."""
     scores = rung.scores
-    if scores.analogy is not None and scores.analogy.accuracy is not None:
-        return 1 - scores.analogy.accuracy
+    if scores.analogy is not None and scores.analogy.overall.accuracy is not None:
+        return 1 - scores.analogy.overall.accuracy
     return next((1 - found.spearman for found in scores.similarity if found.spearman is not None), None)
 
 

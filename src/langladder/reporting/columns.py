@@ -7,16 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from langladder.evaluation.translator_page import TranslationScores
+from langladder.evaluation.word_vectors_page import Analogies, AnalogyFigure
 from langladder.reporting import numbers
-from langladder.reporting.rungs import (
-    Analogy,
-    AnalogyFigure,
-    EmbeddingRung,
-    LanguageModelRung,
-    Timing,
-    TranslatorRung,
-    TranslatorScores,
-)
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Timing, TranslatorRung
 
 BRIEF_SETS = 2  # similarity sets, of however many there are
 
@@ -105,7 +99,7 @@ LM_COLUMNS: tuple[Column[LanguageModelRung], ...] = (
 )
 
 
-def _half_interval(scores: TranslatorScores) -> float | None:
+def _half_interval(scores: TranslationScores) -> float | None:
     if scores.bleu_low is None or scores.bleu_high is None:
         return None
     return (scores.bleu_high - scores.bleu_low) / 2
@@ -186,7 +180,7 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
             "analogies",
             "share of answered questions a : b = c : ? whose nearest word is the right one (3CosAdd, question words "
             "left out)",
-            lambda rung, _: rung.scores.analogy.accuracy if rung.scores.analogy else None,
+            lambda rung, _: rung.scores.analogy.overall.accuracy if rung.scores.analogy else None,
             numbers.share,
             "higher",
             brief=True,
@@ -202,14 +196,14 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
         Column(
             "3CosMul",
             "the same questions, similarities multiplied and divided instead of added and taken away",
-            lambda rung, _: rung.scores.analogy.cosmul if rung.scores.analogy else None,
+            lambda rung, _: _cosmul(rung.scores.analogy),
             numbers.share,
             "higher",
         ),
         Column(
             "answered",
             "share of the analogy questions whose four words all have a vector",
-            lambda rung, _: rung.scores.analogy.coverage if rung.scores.analogy else None,
+            lambda rung, _: rung.scores.analogy.overall.coverage if rung.scores.analogy else None,
             numbers.share,
             "higher",
         ),
@@ -229,8 +223,13 @@ def embedding_columns(rungs: Sequence[EmbeddingRung]) -> tuple[Column[EmbeddingR
     )
 
 
-def _half_width(analogy: Analogy | None) -> float | None:
-    return (analogy.interval[1] - analogy.interval[0]) / 2 if analogy and analogy.interval else None
+def _half_width(analogy: Analogies | None) -> float | None:
+    interval = analogy.overall.interval if analogy else None
+    return (interval[1] - interval[0]) / 2 if interval else None
+
+
+def _cosmul(analogy: Analogies | None) -> float | None:
+    return analogy.cosmul.overall.accuracy if analogy and analogy.cosmul else None
 
 
 def _cluster_columns(rungs: Sequence[EmbeddingRung]) -> list[Column[EmbeddingRung]]:
@@ -247,7 +246,7 @@ def _cluster_columns(rungs: Sequence[EmbeddingRung]) -> list[Column[EmbeddingRun
         Column(
             "outliers",
             "share of word sets whose odd one out is found",
-            lambda rung, _: rung.scores.clusters.outlier_accuracy if rung.scores.clusters else None,
+            lambda rung, _: rung.scores.clusters.outliers.accuracy if rung.scores.clusters else None,
             numbers.share,
             "higher",
         ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
@@ -18,13 +18,12 @@ from langladder.reporting.rungs import (
     EmbeddingRung,
     LanguageModelRung,
     Meta,
-    Part,
     Rung,
+    SequenceRung,
     Stage,
     Timing,
     TranslatorRung,
 )
-from langladder.reporting.sequences import SequenceRung
 
 Task = Literal["embedding", "lm", "translator", "sequence"]
 Key = tuple[str, str]  # (task, rung)
@@ -84,7 +83,7 @@ class ReportInputs:
         return next((floor for floor in floors if floor is not None), None)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=BaseModel)
 
 
 def load_report(
@@ -94,6 +93,7 @@ def load_report(
     dag: Iterable[Mapping[str, Any]],
     meta: Mapping[str, Any],
     years: Mapping[str, Mapping[str, int]] | None = None,
+    titles: Mapping[str, Mapping[str, str]] | None = None,
 ) -> ReportInputs:
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
@@ -103,6 +103,7 @@ def load_report(
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
         years: task → rung → when it came into the world.
+        titles: task → rung → what people call it; a rung without one is called by its name.
 
     Raises:
         InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
@@ -114,14 +115,18 @@ def load_report(
         for name in names
         if (path := root / "curves" / task / f"{name}.csv").is_file()
     }
-    lms = [_load(LanguageModelRung, reports, "lm", name) for name in rungs.get("lm", ())]
-    embeddings = [_load(EmbeddingRung, reports, "embedding", name) for name in rungs.get("embedding", ())]
+
+    def pages(model: type[P], task: str) -> list[P]:
+        named = (titles or {}).get(task, {})
+        return [_load(model, reports, task, name, named.get(name)) for name in rungs.get(task, ())]
+
+    lms = pages(LanguageModelRung, "lm")
     return ReportInputs(
         meta=_check(Meta, meta, "meta"),
         lms=lms,
-        embeddings=embeddings + [rung.vectors for rung in lms if rung.vectors is not None],
-        translators=[_load(TranslatorRung, reports, "translator", name) for name in rungs.get("translator", ())],
-        sequences=[_load(SequenceRung, reports, "sequence", name) for name in rungs.get("sequence", ())],
+        embeddings=pages(EmbeddingRung, "embedding") + [rung.vectors for rung in lms if rung.vectors is not None],
+        translators=pages(TranslatorRung, "translator"),
+        sequences=pages(SequenceRung, "sequence"),
         claims=[
             _check(Claim, _read(reports / ladder / f"{name}.json", f"{ladder}@{name}"), f"{ladder} {name}")
             for ladder in CLAIMS
@@ -168,9 +173,10 @@ def read_curve(path: Path) -> list[CurvePoint]:
     return points
 
 
-def _load(model: type[P], folder: Path, task: str, name: str) -> P:
+def _load(model: type[P], folder: Path, task: str, name: str, title: str | None) -> P:
     path = folder / task / f"{name}.json"
-    return _check(model, _read(path, f"evaluate_{task}@{name}"), str(path))
+    page = _read(path, f"evaluate_{task}@{name}")
+    return _check(model, {**page, "title": title} if title and isinstance(page, Mapping) else page, str(path))
 
 
 def _read(path: Path, stage: str) -> Any:

@@ -13,9 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from langladder.evaluation.translator_page import WidthResult
 from langladder.reporting.choosing import COLOURED, Choice, choice, translator_loss
 from langladder.reporting.inputs import CurvePoint, ReportInputs, Task
-from langladder.reporting.rungs import Rung, TranslatorRung, WidthErrors
+from langladder.reporting.rungs import Rung, TranslatorRung
 from langladder.reporting.svg import LINE, MARKERS, drawing, line_of, new_figure, to_svg, visible
 
 TASK_NAMES: dict[Task, str] = {"lm": "language models", "embedding": "word vectors", "translator": "translators"}
@@ -93,14 +94,14 @@ def length_plot(translators: Sequence[TranslatorRung]) -> LinePlot | None:
 
 def search_errors_plot(translators: Sequence[TranslatorRung]) -> LinePlot | None:
     """What a wider beam buys: search errors (per cent of the wrong translations) and BLEU by beam width."""
-    widths = sorted({result.width for rung in translators for result in rung.search_errors.by_width})
-    rungs = [rung for rung in translators if rung.search_errors.by_width]
+    widths = sorted({result.width for rung in translators for result in rung.by_width})
+    rungs = [rung for rung in translators if rung.by_width]
     chosen = choice(rungs, translator_loss, COLOURED)
 
     def draw(errors: Axes, bleu: Axes) -> None:
         for axes, read in ((errors, _share), (bleu, _bleu)):
             for number, rung in enumerate(rungs):
-                results = [(widths.index(found.width), read(found)) for found in rung.search_errors.by_width]
+                results = [(widths.index(found.width), read(found)) for found in rung.by_width]
                 _line(axes, rung, [(x, y) for x, y in results if y is not None], number, chosen)
             axes.set_xticks(range(len(widths)), [str(width) for width in widths])
             axes.set_xlabel("beam width")
@@ -111,11 +112,12 @@ def search_errors_plot(translators: Sequence[TranslatorRung]) -> LinePlot | None
     return _plot("search-errors", "Search errors and BLEU by beam width", chosen, draw, panels=2)
 
 
-def _share(result: WidthErrors) -> float | None:
-    return None if result.share is None else 100 * result.share
+def _share(result: WidthResult) -> float | None:
+    share = result.errors.share
+    return None if share is None else 100 * share
 
 
-def _bleu(result: WidthErrors) -> float | None:
+def _bleu(result: WidthResult) -> float | None:
     return result.bleu
 
 

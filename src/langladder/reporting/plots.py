@@ -12,9 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from langladder.evaluation.translator_page import Translation
 from langladder.reporting import numbers
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Translation
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung
 from langladder.reporting.svg import GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
@@ -37,8 +38,8 @@ def ladder_plot(inputs: ReportInputs, *, standalone: bool = False) -> str | None
         _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
         values = [min(value, axes.get_xlim()[1]) for value in values]  # what is infinite stands at the edge
         left = floor if floor else axes.get_xlim()[0]
-        hue = _family_hues(figure, [rung.family for rung, _ in rungs])
-        colours = [hue[rung.family] for rung, _ in rungs]
+        hue = _approach_hues(figure, [rung.approach for rung, _ in rungs])
+        colours = [hue[rung.approach] for rung, _ in rungs]
         axes.hlines(range(len(rungs)), left, values, colors=colours, linewidth=2.2, alpha=0.55)
         for height, (value, colour) in enumerate(zip(values, colours, strict=True)):
             axes.plot(value, height, "o", color=colour, markersize=8, clip_on=False)
@@ -66,9 +67,9 @@ def _dated(rung: LanguageModelRung, inputs: ReportInputs) -> str:
     return rung.title if year is None else f"{rung.title}, {year}"
 
 
-def _family_hues(figure: Figure, families: list[str]) -> dict[str, str]:
-    """A colour for each family, and a legend that tells them where there are several."""
-    names = list(dict.fromkeys(families))
+def _approach_hues(figure: Figure, approaches: list[str]) -> dict[str, str]:
+    """A colour for each approach, and a legend that tells them where there are several."""
+    names = list(dict.fromkeys(approaches))
     others = [hue for hue in SERIES if hue != SERIES[1]]  # which is the floor's
     found = dict(zip(names, cycle(others), strict=False))
     if len(names) > 1 and all(names):

@@ -2,50 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from markupsafe import Markup
-from pydantic import Field
 
 from langladder.reporting import numbers
-from langladder.reporting.rungs import Part, Rung, Timing
+from langladder.reporting.rungs import Caption, SequenceRung, Timing, Transcript
 from langladder.reporting.spikes_plot import spikes_plot
 
 SEARCHES = {"greedy": "greedy", "beam": "beam search"}
 DRAWN = 3  # pictures of utterances
-
-
-class Caption(Part):
-    """A scene with what the captioner says of it, and every sentence that is right."""
-
-    facts: list[str]
-    output: str
-    allowed: list[str]
-    right: bool
-
-
-class Transcript(Part):
-    """An utterance: probabilities of the blank and of the letters that come up, frame by frame.
-
-    `sounding`: for each frame the place in the text of the letter that really sounded, −1 in silence.
-    """
-
-    text: str
-    greedy: str
-    beam: str
-    blank: list[float]
-    labels: dict[str, list[float]]
-    sounding: list[int]
-
-
-class SequenceRung(Rung):
-    """`reports/rungs/sequence/<rung>.json`; scores: greedy and beam → measure → value, shares in 0..1, BLEU to 100."""
-
-    kind: Literal["captions", "transcripts"]
-    parameters: int | None = None
-    scores: dict[str, Any] = Field(default_factory=dict)
-    by_question: dict[str, dict[str, float]] = Field(default_factory=dict)
-    examples: list[Caption | Transcript] = Field(default_factory=list)
 
 
 # measure: (its heading, what it is, how it is shown)

@@ -1,20 +1,16 @@
 """What a CTC network is sure of, frame by frame: a letter, or the blank."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 
+from langladder.reporting.rungs import Transcript
 from langladder.reporting.svg import GRID, INK, drawing, hues, new_figure, to_svg, visible
-
-if TYPE_CHECKING:
-    from langladder.reporting.sequences import Transcript
 
 LEAST_NAMED = 0.25  # probability of a spike that gets its letter
 SPACE = "␣"
 
 
-def spikes_plot(example: "Transcript", name: str) -> str:
+def spikes_plot(example: Transcript, name: str) -> str:
     """Probabilities of the blank (grey) and of each letter; above, where the letters really sounded."""
     T = len(example.blank)
     with drawing():
@@ -42,7 +38,7 @@ def _peaks(y: np.ndarray) -> list[int]:
     return [int(start + y[start:end].argmax()) for start, end in zip(starts, ends, strict=True)]
 
 
-def _sounding(axes: Axes, example: "Transcript") -> None:
+def _sounding(axes: Axes, example: Transcript) -> None:
     """The letters as they sounded, over the frames that they took."""
     top = axes.secondary_xaxis("top")
     sounding = np.array(example.sounding)

@@ -57,7 +57,7 @@ class Row:
     name: str
     title: str
     cells: list[Cell]
-    family: str = ""
+    approach: str = ""
     year: int | None = None
 
 
@@ -70,10 +70,10 @@ class LadderTable:
     columns: list[Heading]
     rows: list[Row]
 
-    def families(self) -> list[tuple[str, list[Row]]]:
-        """The rows by family, the family whose first rung stands lowest on the ladder first."""
-        names = dict.fromkeys(row.family for row in self.rows)
-        return [(name, [row for row in self.rows if row.family == name]) for name in names]
+    def approaches(self) -> list[tuple[str, list[Row]]]:
+        """The rows by approach, the approach whose first rung stands lowest on the ladder first."""
+        names = dict.fromkeys(row.approach for row in self.rows)
+        return [(name, [row for row in self.rows if row.approach == name]) for name in names]
 
 
 def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
@@ -97,7 +97,7 @@ def _table(task: Task, rungs: Sequence[Rung], inputs: ReportInputs) -> LadderTab
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
     rows = [
-        Row(rung.name, rung.title, [column[i] for column in cells], rung.family, inputs.years.get((task, rung.name)))
+        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, inputs.years.get((task, rung.name)))
         for i, rung in enumerate(rungs)
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
@@ -178,11 +178,10 @@ def _rich(table: LadderTable) -> RichTable:
 
 def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
     """What `reports/ladder.json` holds: choices, every rung's size and scores; no timings."""
-    detail = {"samples", "neighbours", "map", "examples", "by_length"}
     return {
         "chosen": inputs.meta.model_dump(),
         "floor_perplexity_per_word": inputs.floor,
-        "lm": [rung.model_dump(exclude=detail | {"vectors"}) for rung in inputs.lms],
-        "embedding": [rung.model_dump(exclude=detail) for rung in inputs.embeddings],
-        "translator": [rung.model_dump(exclude=detail) for rung in inputs.translators],
+        "lm": [rung.summary() for rung in inputs.lms],
+        "embedding": [rung.summary() for rung in inputs.embeddings],
+        "translator": [rung.summary() for rung in inputs.translators],
     }

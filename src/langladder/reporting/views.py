@@ -9,16 +9,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from langladder.evaluation.language_model_page import Sample
+from langladder.evaluation.translator_page import Translation
+from langladder.evaluation.word_vectors_page import Neighbours
 from langladder.reporting import numbers
-from langladder.reporting.rungs import (
-    EmbeddingRung,
-    LanguageModelRung,
-    Neighbours,
-    Rung,
-    Sample,
-    Translation,
-    TranslatorRung,
-)
+from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Rung, TranslatorRung
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -63,7 +58,7 @@ def analogy_sections(rungs: Sequence[EmbeddingRung]) -> Aligned[str, str]:
     def shown(rung: EmbeddingRung) -> Iterable[tuple[str, str]]:
         for section in rung.scores.analogy.sections if rung.scores.analogy else ():
             text = numbers.DASH if section.accuracy is None else numbers.share(section.accuracy)
-            few = "" if section.answered == section.total else f" ({section.answered:,} of {section.total:,})"
+            few = "" if section.answered == section.questions else f" ({section.answered:,} of {section.questions:,})"
             yield section.name, text + few
 
     with_some = [rung for rung in rungs if rung.scores.analogy and rung.scores.analogy.sections]

@@ -36,6 +36,13 @@ class InputVectors(Config):
         return self
 
 
+class SpeechTraining(TrainingConfig):
+    """Training settings of recognisers."""
+
+    batch_size: int = Field(default=16, ge=1)
+    """Utterances a step."""
+
+
 class TranslationTraining(TrainingConfig):
     """Training settings of translators."""
 

@@ -1,58 +1,58 @@
-"""Speech recognition with CTC: noisy frames → characters, whose places nobody knows."""
+"""Speech recognition with CTC: noisy frames → characters, whose places nobody knows.
 
-from functools import cached_property
+The likelihood of the labels, summed over all alignments, is what is learnt by:
+
+L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
+"""
+
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import torch
-from pydantic import Field
 
-from langladder import schema
-from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech
-from langladder.models.ctc import CTCConfig, CTCRecognizer
+from langladder.corpora.speech import Utterance
+from langladder.data.speech import SpeechBatch, SpeechBatches
+from langladder.models.ctc import CTCRecognizer
+from langladder.models.making import Made
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.tasks.sequence import SequenceTask
-
-if TYPE_CHECKING:
-    from langladder.tasks.training import TrainingResult
+from langladder.tasks.task import Task
+from langladder.tasks.training import fit
 
 
-class SpeechTraining(TrainingConfig):
-    """Training settings of recognisers."""
+class CTCTask(Task):
+    """CTC, whatever the letters."""
 
-    batch_size: int = Field(default=16, ge=1)
-    """Utterances a step."""
+    def __init__(self, model: CTCRecognizer, config: TrainingConfig) -> None:
+        super().__init__(config)
+        self.model = model
+
+    def loss(self, batch: SpeechBatch) -> torch.Tensor:
+        """Mean loss a character."""
+        return self.model.loss(*batch) / batch.label_lengths.sum()
+
+    def evaluate(self, batch: SpeechBatch) -> tuple[float, int]:
+        """Summed loss and the number of characters."""
+        return self.model.loss(*batch).item(), int(batch.label_lengths.sum())
 
 
-class SpeechRecognition(SequenceTask):
-    """Spoken sentences of microworld."""
+def make(
+    model: CTCRecognizer,
+    letters: object,  # noqa: ARG001 - as all makers are called; the alphabet is the corpus's own
+    train: Sequence[Utterance],
+    validation: Sequence[Utterance],
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+) -> Made:
+    """Train a recogniser; it ends with its best validation weights, on the CPU, in evaluation mode.
 
-    Config: ClassVar[type[schema.Config]] = CTCConfig
-    Data: ClassVar[type[schema.Config]] = SpeechConfig
-    Training: ClassVar[type[TrainingConfig]] = SpeechTraining
-
-    @cached_property
-    def _splits(self) -> dict[str, list[Utterance]]:
-        return generate_speech(self.data_config, self.seed)
-
-    def data(self) -> dict[str, list[Utterance]]:
-        """See `SequenceTask.data`."""
-        return self._splits
-
-    def train(self, training: Any, *, work: Path, logger: Any = None) -> "tuple[TrainingResult, Any]":
-        """See `SequenceTask.train`."""
-        from langladder.tasks.ctc import train_recognizer
-
-        torch.manual_seed(self.seed)
-        model = CTCRecognizer(self.model_config, self.data_config.dimensions, len(ALPHABET))
-        result = train_recognizer(
-            model,
-            self._splits["train"],
-            self._splits["validation"],
-            training,
-            batch_size=training.batch_size,
-            seed=self.seed,
-            work=work,
-            logger=logger,
-        )
-        return result, model
+    See `models.making`.
+    """
+    training = settings.training
+    batches = SpeechBatches(train, validation, batch_size=training.batch_size, seed=seed)
+    result = fit(CTCTask(model, training), batches, training, seed=seed, work=checkpoints, logger=logger and logger())
+    model.cpu().eval()
+    return Made(result.curve, result.cost, result.best_validation_loss)

@@ -77,12 +77,12 @@ def reading(path: Path | str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def writing(path: Path | str) -> Iterator[IO[bytes]]:
-    """A file to write, gzipped where its name ends in .gz, without names or times inside; atomic."""
+def writing(path: Path | str, *, level: int = 9) -> Iterator[IO[bytes]]:
+    """A file to write, gzipped where its name ends in .gz (at a level of 1 to 9), no names or times inside; atomic."""
     path = Path(path)
     with atomic_file(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=level, fileobj=raw, mtime=0) as file:
                 yield cast(IO[bytes], file)
         else:
             yield raw

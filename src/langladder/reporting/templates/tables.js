@@ -1,11 +1,11 @@
-// The ladder's tables: sort by a click on a column's title (best first, again to turn it round), filter by rung or family,
-// show every column. Without this script they hold every column, in the order of the ladder, family by family.
+// The ladder's tables: sort by a click on a column's title (best first, again to turn it round), filter by rung or approach,
+// show every column. Without this script they hold every column, in the order of the ladder, approach by approach.
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
-  const families = [...table.tBodies];
-  const rows = families.flatMap((body) => [...body.querySelectorAll("tr[data-place]")]);
+  const approaches = [...table.tBodies];
+  const rows = approaches.flatMap((body) => [...body.querySelectorAll("tr[data-place]")]);
   const home = new Map(rows.map((row) => [row, row.parentNode]));
-  const sorted = table.createTBody(); // holds the rows of all families, in the order of a column
+  const sorted = table.createTBody(); // holds the rows of all approaches, in the order of a column
 
   heads.forEach((head, column) => {
     const button = document.createElement("button");
@@ -19,7 +19,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       head.setAttribute("aria-sort", direction);
       if (column) sorted.append(...[...rows].sort(order(column, direction === "ascending")));
       else rows.forEach((row) => home.get(row).append(row));
-      families.forEach((body) => (body.hidden = column > 0));
+      approaches.forEach((body) => (body.hidden = column > 0));
     });
   });
 
@@ -38,14 +38,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
   if (rows.length > 6) {
     const filter = document.createElement("input");
     filter.type = "search";
-    filter.placeholder = "filter by rung or family";
-    filter.setAttribute("aria-label", "Filter the table by rung or family");
+    filter.placeholder = "filter by rung or approach";
+    filter.setAttribute("aria-label", "Filter the table by rung or approach");
     filter.addEventListener("input", () => {
       const wanted = filter.value.trim().toLowerCase();
-      const hide = (row) => (row.hidden = !`${row.cells[0].textContent} ${row.dataset.family}`.toLowerCase().includes(wanted));
+      const hide = (row) => (row.hidden = !`${row.cells[0].textContent} ${row.dataset.approach}`.toLowerCase().includes(wanted));
       rows.forEach(hide);
-      for (const body of families) {
-        const heading = body.querySelector(".family");
+      for (const body of approaches) {
+        const heading = body.querySelector(".approach");
         if (heading) heading.hidden = rows.every((row) => home.get(row) !== body || row.hidden);
       }
     });

@@ -1,4 +1,4 @@
-"""The arrays of a network: which they are, and a saved network built and filled with them.
+"""What every network shares: settings, a count of its parameters, and the folder that it is kept in.
 
 A folder from elsewhere may say anything, so nothing is built to its word alone: the network is first laid out on
 torch's `meta` device, where tensors have shapes and no memory, and compared with the head of `model.safetensors`. The
@@ -6,18 +6,54 @@ real one then takes as much memory as that file has bytes.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from langladder import artefacts
+from langladder import artefacts, schema
 from langladder.errors import InputError
-from langladder.models.saving import ARRAYS, Saved
+from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 
 SHOWN = 4  # misfits that a message names
 _NAMES = {torch.float32: "F32", torch.int64: "I64", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
+
+
+class Network(nn.Module):
+    """A network with settings. Built as `cls(config, *sizes)`, the sizes in the order of `SIZES`."""
+
+    Config: ClassVar[type[schema.Config]] = schema.Config
+    SIZES: ClassVar[tuple[str, ...]]
+    """What besides the settings it is built with, by the names of its attributes and in config.json: vocabularies."""
+    WHAT: ClassVar[str] = "network"
+    """Such a network in words, for messages."""
+    config: schema.Config
+
+    def __init__(self, config: schema.Config, *sizes: int) -> None:
+        super().__init__()
+        self.config = config
+        for name, size in zip(self.SIZES, sizes, strict=True):
+            setattr(self, name, size)
+
+    def number_of_parameters(self) -> int:
+        """Trained numbers, shared ones counted once; without buffers such as word counts, which nothing learns."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def save(self, folder: Path) -> None:
+        """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
+        write_model(folder, self, self.config, {name: getattr(self, name) for name in self.SIZES}, arrays)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved network, in evaluation mode; a class reads its own kind and those below it.
+
+        Raises:
+            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
+        """
+        network: Self = load_network(read_description(folder, cls, cls.SIZES, cls.WHAT), folder)
+        return network.eval()
 
 
 def own_tensors(network: nn.Module) -> dict[str, torch.Tensor]:

@@ -1,0 +1,70 @@
+"""The page of a language model: how well it predicts the test text, what it writes."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from langladder.evaluation.page import Measured, Page
+from langladder.evaluation.word_vectors_page import WordVectorsPage
+from langladder.infinity import from_plain, to_plain
+
+
+class TextScores(Measured):
+    """How well a language model predicts a text; what is infinite is so, and so written (`langladder.infinity`).
+
+    Attributes:
+        tokens, words, bytes: of the text, ends of lines included.
+        nll_nats: −log P of the whole text, in nats.
+        floor_perplexity_per_word, above_floor_percent: None where the text's true probability is not known.
+        unknown_rate: share of UNK among the predicted tokens; `note` says what that means.
+        impossible_tokens: tokens of the text that the model rules out: what makes its figures infinite.
+    """
+
+    tokens: int
+    words: int
+    bytes: int
+    nll_nats: float
+    perplexity_per_token: float
+    perplexity_per_word: float
+    bits_per_byte: float
+    floor_perplexity_per_word: float | None = None
+    above_floor_percent: float | None = None
+    unknown_rate: float
+    impossible_tokens: int = 0
+    note: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _infinite(cls, value: Any) -> Any:
+        return from_plain(value) if isinstance(value, Mapping) else value
+
+    @model_serializer(mode="wrap")
+    def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return to_plain(plain(self))
+
+    def figures(self) -> dict[str, Any]:
+        """What was measured, infinite where it is."""
+        return {name: value for name, value in self if value is not None}
+
+
+class Sample(Measured):
+    """What a language model wrote after a prompt."""
+
+    prompt: str
+    text: str
+
+
+class LanguageModelPage(Page):
+    """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
+
+    detail: ClassVar[dict[str, Any]] = {"samples": True, "vectors": True}
+
+    parameters: int
+    scores: TextScores
+    samples: list[Sample] = Field(default_factory=list)
+    vectors: WordVectorsPage | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        return {"parameters": self.parameters, **self.scores.figures()}

@@ -1,0 +1,35 @@
+"""What evaluation says of a rung: a page a family, written as JSON by its stage and read by the report.
+
+A page holds what was measured and nothing for people alone: titles and years are the report's, so that a changed one
+measures nothing again. Shares stand in 0..1 unless a name says per cent; None: not measured.
+"""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+Interval = tuple[float, float]
+"""The 95 % interval of a figure, (low, high)."""
+
+
+class Measured(BaseModel):
+    """Base of all that is measured: frozen; keys that it does not know (of another version) are left out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Page(Measured):
+    """What every page has: the rung's name, and the approach of its class, under which the report groups rungs."""
+
+    detail: ClassVar[dict[str, Any]] = {}  # what reports/ladder.json leaves out, as pydantic's `exclude`
+
+    name: str
+    approach: str = ""
+
+    def figures(self) -> dict[str, Any]:
+        """The flat figures of the page, for metrics/ and the run; what is infinite is so."""
+        raise NotImplementedError
+
+    def summary(self) -> dict[str, Any]:
+        """The page without its detail, as JSON can hold it."""
+        return self.model_dump(mode="json", exclude=self.detail)

@@ -1,0 +1,94 @@
+"""Counts made once and read by many: the same bits, in the same order, and none of another text."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.stored import Counting, counts_of, file_name, store_counts
+from langladder.counts.term_document import DocumentCounting
+from langladder.embeddings.glove import GloVe
+from langladder.embeddings.method import EmbeddingMethod, counting_of, reads
+from langladder.embeddings.one_hot import OneHot
+from langladder.embeddings.ppmi import PPMI
+from langladder.embeddings.svd import SVD
+from langladder.embeddings.term_document import TermDocument
+from langladder.embeddings.term_term import TermTerm
+from langladder.errors import InputError
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
+
+COUNTINGS: list[Counting] = [
+    CooccurrenceConfig(),
+    CooccurrenceConfig(window=10, weighting="inverse_distance"),
+    CooccurrenceConfig(window=2, sides="left"),
+    CooccurrenceConfig(window=2, sides="right"),
+    DocumentCounting(),
+    DocumentCounting(documents="lines"),
+]
+RUNGS: list[EmbeddingMethod] = [
+    PPMI(PPMI.Config()),
+    TermTerm(TermTerm.Config()),
+    TermDocument(TermDocument.Config(documents="lines", weighting="tfidf")),
+    SVD(SVD.Config(matrix={"kind": "ppmi"}, dim=4)),
+    GloVe(GloVe.Config(dim=4, epochs=2)),
+]
+
+
+def corpus(vocab_size: int = 40) -> WordCorpus:
+    """Sixty lines in six documents."""
+    ids = (vocab_size * np.random.default_rng(0).random(720) ** 2).astype(np.int32)
+    vocabulary = Vocabulary([f"w{word}" for word in range(vocab_size)], np.bincount(ids, minlength=vocab_size))
+    return WordCorpus(TokenStream(ids, np.arange(0, 721, 12)), vocabulary, np.arange(0, 721, 120))
+
+
+def with_counts(folder: Path) -> WordCorpus:
+    text = corpus()
+    return WordCorpus(text.stream, text.vocabulary, text.documents, folder)
+
+
+def test_what_is_read_is_what_was_counted(tmp_path: Path) -> None:
+    assert [key for key, _ in store_counts(tmp_path, corpus(), COUNTINGS)] == [counting.key for counting in COUNTINGS]
+    assert len({file_name(counting) for counting in COUNTINGS} & {file.name for file in tmp_path.iterdir()}) == 6
+    for counting in COUNTINGS:
+        counted, read = counting.count(corpus()), counts_of(with_counts(tmp_path), counting)
+        assert counted.shape == read.shape
+        for part in ("indptr", "indices", "data"):
+            one, other = getattr(counted, part), getattr(read, part)
+            assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+def test_keys_golden() -> None:
+    assert CooccurrenceConfig(window=10, weighting="inverse_distance").key == "window10-inverse_distance-symmetric"
+    assert DocumentCounting(documents="lines").key == "term_document-lines"
+
+
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: type(rung).__name__)
+def test_no_rung_counts_again_what_is_there(
+    rung: EmbeddingMethod, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = rung.make(corpus(), seed=1, progress=str)
+    counting = counting_of(rung.config)
+    assert counting is not None and reads(rung.config) == ["words", f"cooccurrence/{counting.key}.safetensors"]
+    list(store_counts(tmp_path, corpus(), [counting]))
+
+    def counted_again(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(type(counting), "count", counted_again)
+    made = rung.make(with_counts(tmp_path), seed=1, progress=str)
+    assert (made.vectors.matrix != alone.vectors.matrix).sum() == 0 and made.curve == alone.curve
+    with pytest.raises(AssertionError):
+        rung.make(with_counts(tmp_path / "nothing"), seed=1, progress=str)
+
+
+def test_rungs_that_count_nothing_say_so() -> None:
+    assert counting_of(OneHot.Config()) is None and reads(OneHot.Config()) == ["words"]
+
+
+def test_counts_of_another_text_are_refused(tmp_path: Path) -> None:
+    list(store_counts(tmp_path, corpus(30), [CooccurrenceConfig()]))
+    with pytest.raises(InputError, match=r"counts of 30 words, but the vocabulary has 40.*cooccur"):
+        counts_of(with_counts(tmp_path), CooccurrenceConfig())
