@@ -126,7 +126,7 @@ class Family:
         return {}
 
     def counting(self, value: Mapping[str, Any]) -> Any:
-        """What the stage `cooccur` counts in the text for such a rung, once for all that need the same; None: nothing."""
+        """What the stage `cooccur` counts in the text for such a rung, once for all that need it; None: nothing."""
         del value
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
