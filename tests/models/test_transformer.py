@@ -141,7 +141,7 @@ def test_parity_of_first_weights_with_torch() -> None:
 def test_golden_heads_are_slices_of_the_width() -> None:
     """(T, 512) → (8, T, 64): head i holds columns 64 i … 64 i + 63 of every position; a plain reshape would not."""
     attention, x = MultiHeadAttention(width=512, heads=8, dropout=0.0), torch.randn(1, 4, 512)
-    heads = attention._split(x)
+    heads = attention.split(x)
     assert heads.shape == (1, 8, 4, 64)
     assert torch.equal(heads[0, 3], x[0, :, 192:256])
     assert not torch.equal(heads, x.view(1, 8, 4, 64))
