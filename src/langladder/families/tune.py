@@ -1,0 +1,64 @@
+"""Tuned language models: they begin with what another rung has learnt, and go on from there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, create_model
+
+from langladder.families.family import Listed, Rung
+from langladder.families.lm import LanguageModelFamily
+from langladder.schema import Config, locate
+
+
+class Grown(Listed):
+    """What the file of a rung says that takes its network from its base."""
+
+    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's
+
+
+class TunedFamily(LanguageModelFamily):
+    """See `Family`. Judged and shown as language models are."""
+
+    name = "tune"
+    listed = "tunes"
+    title = "Language models that grew from others"
+    place = 11
+    default = "gpt_longer"
+    bases = ("lm", "tune", "embedding")
+
+    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+        """A network of its own, or that of its base; the base; how it is trained."""
+        parts: dict[str, Any] = {"base": (str, ...)}
+        parts["training"] = (locate("langladder.tasks.settings.LMTrainingConfig"), ...)
+        if "_target_" not in value:
+            return create_model("tune_rung", __base__=Grown, **parts)
+        return create_model("tune_rung", __base__=Rung, model=(self.rung_class(value).Config, ...), **parts)
+
+    def maker(self, value: Mapping[str, Any]) -> str | None:
+        """By what it begins with: weights, or word vectors."""
+        vectors = str(value.get("base", "")).startswith("embedding/")
+        return f"langladder.tasks.{'tuning_vectors' if vectors else 'tuning'}.make"
+
+    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+        """None but its base."""
+        del value
+        return {}
+
+    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+        """What is not trained by gradient has no weights; word vectors need a network to begin with them."""
+        from torch import nn
+
+        if "_target_" not in base:  # the base has its network from its own base
+            return None
+        kind = locate(base["_target_"])
+        vectors = "after" in kind.__dict__ or base["_target_"].startswith("langladder.embeddings.")
+        if vectors:
+            return None if "_target_" in value else "word vectors are no network; say _target_ and model"
+        if not issubclass(kind, nn.Module):
+            return f"a {kind.__name__} is counted, and has no weights to go on from"
+        if "_target_" in value and value["_target_"] != base["_target_"]:
+            return f"it is a {kind.__name__}, the rung a {locate(value['_target_']).__name__}"
+        return None
+
+
+FAMILY = TunedFamily()
