@@ -24,7 +24,8 @@ from wiki_words import word_ids
 
 from langladder.artefacts import write_text
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
-from langladder.embeddings.glove import Pairs, Parameters, cost, train_epoch
+from langladder.embeddings.glove import cost, initial_parameters, train_epoch, training_pairs
+from langladder.embeddings.glove_kernels import Pairs
 
 C_PAIRS_PER_SECOND = 1.95e6  # quoted: one training iteration, 100 dimensions, 2 threads
 
@@ -32,14 +33,14 @@ C_PAIRS_PER_SECOND = 1.95e6  # quoted: one training iteration, 100 dimensions, 2
 def shuffled(pairs: Pairs, seed: int) -> Pairs:
     """The same pairs in one random order."""
     order = np.random.default_rng(seed).permutation(len(pairs.rows))
-    return Pairs(*(array[order] for array in pairs.arrays))
+    return Pairs(*(array[order] for array in pairs))
 
 
 def train(
     side: str, counts: csr_matrix, pairs: Pairs, dim: int, epochs: int, threads: int, seed: int
 ) -> dict[str, Any]:
     """One run: median seconds of an epoch, online and final cost (½ J a pair)."""
-    parameters = Parameters.initial(counts.shape[0], dim, biases=True, seed=seed)
+    parameters = initial_parameters(counts.shape[0], dim, biases=True, seed=seed)
     wall, processor = [], []
     for _ in range(epochs):
         started = time.perf_counter(), time.process_time()
@@ -71,7 +72,7 @@ def main(
     rows = []
     for seed in range(seeds):
         started = time.perf_counter()
-        pairs = Pairs.of(counts, x_max=100, alpha=0.75, seed=seed)
+        pairs = training_pairs(counts, x_max=100, alpha=0.75, seed=seed)
         ordering = time.perf_counter() - started
         for threads in sorted({1, min(2, os.cpu_count() or 1)}):
             side = f"langladder, {threads} thread{'s' * (threads > 1)}"

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from langladder.artefacts import write_text
-from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig
+from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.experiments.findings import Plot, series
 from langladder.reporting.findings_plot import findings_file
 from langladder.text.corpus_ids import TokenStream

@@ -16,7 +16,7 @@ from rich.table import Table
 from word2vec_speed import read_corpus
 
 from langladder.embeddings.svd import SVD
-from langladder.embeddings.word2vec import Word2Vec
+from langladder.embeddings.word2vec.method import Word2Vec
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
 

@@ -26,7 +26,7 @@ from wiki_words import word_ids
 
 from langladder.artefacts import write_text
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig
+from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
 from langladder.text.corpus_ids import TokenStream

@@ -8,7 +8,7 @@ import torch
 
 from langladder.data import skipgram_pairs
 from langladder.data.skipgram_pairs import SkipGramBatches, pairs
-from langladder.embeddings.skipgram import SkipGramConfig
+from langladder.embeddings.word2vec.skipgram import SkipGramConfig
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary

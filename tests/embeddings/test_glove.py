@@ -9,7 +9,8 @@ from scipy.sparse import csr_matrix, random_array
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.embeddings import glove, glove_kernels
-from langladder.embeddings.glove import GloVe, Pairs, Parameters, cost, train_epoch
+from langladder.embeddings.glove import GloVe, cost, initial_parameters, train_epoch, training_pairs
+from langladder.embeddings.glove_kernels import Pairs, Parameters
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
@@ -33,8 +34,8 @@ def random_counts(size: int = 40, seed: int = 0) -> csr_matrix:
 
 
 def random_parameters(size: int, dim: int, seed: int = 0, *, biases: bool = True) -> Parameters:
-    parameters = Parameters.initial(size, dim, biases=biases, seed=seed)
-    for array in parameters.arrays[: 4 if biases else 2]:
+    parameters = initial_parameters(size, dim, biases=biases, seed=seed)
+    for array in parameters[: 4 if biases else 2]:
         array[:, 0] *= dim
     return parameters
 
@@ -62,27 +63,27 @@ def test_weight_golden() -> None:
 
 
 def test_cost_of_zero_parameters_golden() -> None:
-    parameters = Parameters.initial(6, 3, biases=True, seed=0)
-    for array in parameters.arrays:
+    parameters = initial_parameters(6, 3, biases=True, seed=0)
+    for array in parameters:
         array[:, 0] = 0
-    pairs = Pairs.of(worked_counts(), x_max=100, alpha=0.75, seed=0)
+    pairs = training_pairs(worked_counts(), x_max=100, alpha=0.75, seed=0)
     assert cost(parameters, pairs) == pytest.approx(0.0511038259, rel=1e-6)  # 2 f(2) (ln 2)²
 
 
 def one_pair(x: float, w: list[float], c: list[float], b: float, d: float) -> tuple[Parameters, Pairs]:
-    parameters = Parameters.initial(2, len(w), biases=True, seed=0)
+    parameters = initial_parameters(2, len(w), biases=True, seed=0)
     parameters.words[0, 0], parameters.contexts[1, 0] = w, c
     parameters.word_biases[0, 0], parameters.context_biases[1, 0] = b, d
-    return parameters, Pairs.of(csr_matrix(np.array([[0.0, x], [0.0, 0.0]])), x_max=100, alpha=0.75, seed=0)
+    return parameters, training_pairs(csr_matrix(np.array([[0.0, x], [0.0, 0.0]])), x_max=100, alpha=0.75, seed=0)
 
 
 def test_single_step_golden() -> None:
     """AdaGrad's sums start at 1, so the first step is η · ½ ∂J: half of the gradients of J without its ½."""
     parameters, pairs = one_pair(2, [0.1, 0.2], [0.3, 0.4], 0.05, -0.05)
-    before = [array.copy() for array in parameters.arrays]
+    before = [array.copy() for array in parameters]
     assert cost(parameters, pairs) == pytest.approx(0.0180854308, rel=1e-6)
     assert train_epoch(parameters, pairs, learning_rate=0.05, biases=True) == pytest.approx(0.0180854308 / 2, rel=1e-6)
-    moved = [(old - new)[:, 0] / 0.05 * 2 for old, new in zip(before, parameters.arrays, strict=True)]
+    moved = [(old - new)[:, 0] / 0.05 * 2 for old, new in zip(before, parameters, strict=True)]
     assert moved[0][0] == pytest.approx(np.array([-0.0186080955, -0.0248107941]), abs=2e-6)
     assert moved[1][1] == pytest.approx(np.array([-0.0062026985, -0.0124053970]), abs=2e-6)
     assert [moved[2][0], moved[3][1]] == pytest.approx([-0.0620269852] * 2, abs=2e-6)
@@ -99,14 +100,14 @@ def test_cost_without_weights_is_a_factorisation_golden() -> None:
     """α = 0 makes f = 1: Σ (w · w̃ − log X)² = ‖W W̃ᵀ − log X‖², where every pair was seen."""
     table = np.arange(1.0, 17).reshape(4, 4)
     parameters = random_parameters(4, 3, biases=False)
-    pairs = Pairs.of(csr_matrix(table), x_max=100, alpha=0, seed=0)
+    pairs = training_pairs(csr_matrix(table), x_max=100, alpha=0, seed=0)
     expected = np.linalg.norm(parameters.words[:, 0] @ parameters.contexts[:, 0].T - np.log(table)) ** 2
     assert cost(parameters, pairs) == pytest.approx(expected, rel=1e-5)
 
 
 def test_gradient_of_the_cost_by_differences() -> None:
-    pairs = Pairs.of(random_counts(6), x_max=10, alpha=0.75, seed=0)
-    start = [torch.from_numpy(array[:, 0].copy()).double() for array in random_parameters(6, 3).arrays]
+    pairs = training_pairs(random_counts(6), x_max=10, alpha=0.75, seed=0)
+    start = [torch.from_numpy(array[:, 0].copy()).double() for array in random_parameters(6, 3)]
     assert torch.autograd.gradcheck(lambda *values: objective(list(values), pairs), [x.requires_grad_() for x in start])
 
 
@@ -114,15 +115,15 @@ def test_gradient_of_the_cost_by_differences() -> None:
 @pytest.mark.parametrize("dim", [1, 7, 100])
 def test_kernel_parity_with_autograd(biases: bool, dim: int) -> None:
     """Two epochs pair by pair: the gradient from autograd on ½ J, AdaGrad as in the C program in plain NumPy."""
-    pairs = Pairs.of(random_counts(12), x_max=10, alpha=0.75, seed=3)
+    pairs = training_pairs(random_counts(12), x_max=10, alpha=0.75, seed=3)
     parameters = random_parameters(12, dim, biases=biases)
-    values = [torch.from_numpy(array[:, 0].copy()).double().requires_grad_() for array in parameters.arrays]
+    values = [torch.from_numpy(array[:, 0].copy()).double().requires_grad_() for array in parameters]
     squares = [torch.ones_like(value) for value in values]
     for _ in range(2):
         total = 0.0
         for pair in range(len(pairs.rows)):
             part = slice(pair, pair + 1)
-            half = objective(values, Pairs(*(array[part] for array in pairs.arrays))) / 2
+            half = objective(values, Pairs(*(array[part] for array in pairs))) / 2
             total += float(half.detach())
             gradients = torch.autograd.grad(half, values)
             with torch.no_grad():
@@ -131,14 +132,14 @@ def test_kernel_parity_with_autograd(biases: bool, dim: int) -> None:
                     square += (0.05 * gradient) ** 2
         mean = train_epoch(parameters, pairs, learning_rate=0.05, biases=biases)
         assert mean == pytest.approx(total / len(pairs.rows), rel=1e-4)
-    for array, value, square in zip(parameters.arrays, values, squares, strict=True):
+    for array, value, square in zip(parameters, values, squares, strict=True):
         np.testing.assert_allclose(array[:, 0], value.detach().numpy(), rtol=2e-3, atol=2e-5)
         np.testing.assert_allclose(array[:, 1], square.numpy(), rtol=2e-3)
 
 
 def test_order_has_each_pair_once_and_follows_the_seed() -> None:
     counts = random_counts(600)
-    one, same, other = (Pairs.of(counts, x_max=100, alpha=0.75, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (training_pairs(counts, x_max=100, alpha=0.75, seed=seed) for seed in (1, 1, 2))
     for pairs in (one, other):
         order = np.lexsort((pairs.columns, pairs.rows))
         coordinates = counts.tocoo()
@@ -182,7 +183,7 @@ def test_vectors_are_words_or_sums() -> None:
         GloVe(GloVe.Config(dim=4, epochs=1, vectors=kind)).make(clusters(), seed=1, progress=str).vectors.matrix
         for kind in ("sum", "word")
     )
-    start = Parameters.initial(20, 4, biases=True, seed=1)
+    start = initial_parameters(20, 4, biases=True, seed=1)
     assert words.shape == summed.shape and not np.array_equal(words, summed)
     assert np.abs(words - start.words[:, 0]).max() < 1
 

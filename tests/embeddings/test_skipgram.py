@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.embeddings.sampling import keep_probabilities, noise_distribution
-from langladder.embeddings.skipgram import SkipGram, SkipGramConfig, in_window
+from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
+from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig, in_window
 
 
 def random_batch(config: SkipGramConfig, vocab_size: int, blocks: int = 3) -> dict[str, torch.Tensor]:

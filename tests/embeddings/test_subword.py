@@ -11,9 +11,9 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.subword import Parts, Subword, SubwordConfig, chunks
-from langladder.embeddings.subword_kernels import train_lines
+from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lines
 from langladder.embeddings.subword_vectors import SubwordVectors
-from langladder.embeddings.word2vec_kernels import alias_table
+from langladder.embeddings.word2vec.drawing import alias_table
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary, VocabularyConfig
@@ -85,8 +85,8 @@ def test_kernel_gradient_equals_autograd(cbow: bool) -> None:
     ids, flat = np.array(line, dtype=np.int32), np.array([part for word in rows for part in word], dtype=np.int32)
     ids.setflags(write=False)
     noise, keep = always(3), np.ones(4, dtype=np.float32)
-    given = (ids, np.array([3]), flat, bounds, table, output, keep, noise, (1, False, 1, cbow), rate, 1)
-    loss_sum, targets_seen = train_lines(*given)
+    tables, drawing = PartTables(flat, bounds, table, output), Drawing(keep, noise, 1, False, 1)
+    loss_sum, targets_seen = train_lines(ids, np.array([3]), tables, drawing, cbow, rate, 1)
     assert targets_seen == (3 if cbow else 4)
     assert loss_sum == pytest.approx(expected, rel=1e-3)
     np.testing.assert_allclose(table, z.numpy(), atol=2e-4)
@@ -100,8 +100,8 @@ def test_windows_end_with_their_line() -> None:
     own, bounds = np.arange(4, dtype=np.int32), np.arange(5)
     keep, noise = np.ones(4, dtype=np.float32), always(0)
     for lines, pairs in (([4], 12), ([2, 4], 4), ([1, 2, 3, 4], 0)):
-        given = (ids, np.array(lines), own, bounds, table, output, keep, noise, (5, False, 1, False), 0.1, 1)
-        assert train_lines(*given)[1] == pairs
+        tables, drawing = PartTables(own, bounds, table, output), Drawing(keep, noise, 5, False, 1)
+        assert train_lines(ids, np.array(lines), tables, drawing, False, 0.1, 1)[1] == pairs
 
 
 def test_parts_of_a_word() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from word2vec_reference import Word2VecReference, complete, pairs_of, tensors
 
-from langladder.data.word2vec_pairs import complete, pairs_of, tensors
-from langladder.embeddings import word2vec, word2vec_outputs
-from langladder.embeddings.sampling import keep_probabilities, noise_distribution
-from langladder.embeddings.word2vec import Word2Vec, Word2VecConfig, chunk_bounds
-from langladder.embeddings.word2vec_kernels import alias_table, draw_noise, logistic, thin_out
-from langladder.embeddings.word2vec_negative import REPEATS, block_size
-from langladder.embeddings.word2vec_network import Word2VecNetwork, Word2VecNetworkConfig
-from langladder.embeddings.word2vec_outputs import OUTPUTS, Chunk, Output
+from langladder.embeddings.word2vec import method, outputs
+from langladder.embeddings.word2vec.drawing import Chunk, alias_table, draw_noise, subsample
+from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig, chunk_bounds
+from langladder.embeddings.word2vec.noise import REPEATS, block_size
+from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
+from langladder.embeddings.word2vec.rows import logistic
+from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.errors import InputError
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.corpus_ids import TokenStream
@@ -38,10 +38,9 @@ def random_output(kind: tuple[str, str], **settings: Any) -> Output:
     return output
 
 
-def as_network(output: Output) -> Word2VecNetwork:
+def as_network(output: Output) -> Word2VecReference:
     """The PyTorch form with the same tables, in double precision."""
-    shared = output.config.model_dump(include=set(Word2VecNetworkConfig.model_fields))
-    network = Word2VecNetwork(Word2VecNetworkConfig(**shared), V).double()
+    network = Word2VecReference(output.config, V).double()
     with torch.no_grad():
         network.input.weight.copy_(torch.from_numpy(output.input[:, :13]))
         network.output.weight.copy_(torch.from_numpy(output.output[:, :13]))
@@ -53,14 +52,16 @@ def windows(count: int, window: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return np.minimum(places, window), np.minimum(count - 1 - places, window - places % 2)
 
 
-def step(network: Word2VecNetwork, batch: dict[str, np.ndarray], output: Output) -> float:
+def _tree(output: Output) -> HuffmanTree | None:
+    return HuffmanTree(*output.tree) if hasattr(output, "tree") else None
+
+
+def step(network: Word2VecReference, batch: dict[str, np.ndarray], output: Output) -> float:
     """Plain SGD on the summed loss of a batch; that loss."""
     shifts = np.log(noise_distribution(COUNTS, 1)) - np.log(
         network.config.negatives * noise_distribution(COUNTS, network.config.noise_exponent)
     )
-    loss = network(tensors(complete(batch, network.config, shifts, getattr(output, "tree", None)))) * len(
-        batch["targets"]
-    )
+    loss = network(tensors(complete(batch, network.config, shifts, _tree(output)))) * len(batch["targets"])
     network.zero_grad()
     loss.backward()
     with torch.no_grad():
@@ -70,7 +71,7 @@ def step(network: Word2VecNetwork, batch: dict[str, np.ndarray], output: Output)
     return float(loss.item())
 
 
-def assert_same(output: Output, network: Word2VecNetwork) -> None:
+def assert_same(output: Output, network: Word2VecReference) -> None:
     np.testing.assert_allclose(output.input[:, :13], network.input.weight.detach(), atol=2e-4)
     np.testing.assert_allclose(output.output[:, :13], network.output.weight.detach(), atol=2e-4)
     assert not output.input[:, 13:].any() and not output.output[:, 13:].any()
@@ -87,7 +88,7 @@ def test_step_parity_with_autograd(kind: tuple[str, str], context: str) -> None:
     batch = pairs_of(words, before, after, network.config)
     if kind[1] in ("negative_sampling", "nce"):
         noise = np.zeros(output.config.shared_negatives, dtype=np.int64)
-        draw_noise(*alias_table(noise_distribution(COUNTS, 0.75)), np.array([77], dtype=np.uint64), noise)
+        draw_noise(alias_table(noise_distribution(COUNTS, 0.75)), np.array([77], dtype=np.uint64), noise)
         batch["noise"] = np.tile(noise, (len(batch["targets"]), 1))
     start = output.input.copy()
     loss, terms = output.learn(Chunk(words, before, after, 14), LR, np.array([77], dtype=np.uint64))
@@ -156,7 +157,7 @@ def test_tree_probabilities_sum_to_one() -> None:
 
 def test_negative_sampling_touches_one_and_k_rows_golden() -> None:
     """With K = 5 noise words of its own, a pair changes 1 + 5 output rows and one input row."""
-    network = Word2VecNetwork(Word2VecNetworkConfig(dim=4), 100)
+    network = Word2VecReference(Word2VecConfig(dim=4), 100)
     torch.nn.init.normal_(network.output.weight)
     noise = np.array([[10, 20, 30, 40, 50]])
     network(
@@ -184,26 +185,25 @@ def test_pairs_of_a_sentence_golden() -> None:
     """The quick brown fox jumps over the lazy dog, window 2: 30 pairs; and CBOW's means divide by 2, 3 or 4 words."""
     words, places = np.arange(9), np.arange(9)
     before, after = np.minimum(places, 2), np.minimum(8 - places, 2)
-    pairs = pairs_of(words, before, after, Word2VecNetworkConfig(window=2))
+    pairs = pairs_of(words, before, after, Word2VecConfig(window=2))
     found = list(zip(pairs["inputs"][:, 0].tolist(), pairs["targets"].tolist(), strict=True))
     assert len(found) == 30
     assert found[:9] == [(0, 1), (0, 2), (1, 0), (1, 2), (1, 3), (2, 0), (2, 1), (2, 3), (2, 4)]
-    cbow = pairs_of(words, before, after, Word2VecNetworkConfig(window=2, architecture="cbow"))
+    cbow = pairs_of(words, before, after, Word2VecConfig(window=2, architecture="cbow"))
     assert cbow["mask"].sum(axis=1).tolist() == [2, 3, 4, 4, 4, 4, 4, 3, 2]
-    network = Word2VecNetwork(Word2VecNetworkConfig(dim=3, window=2, architecture="cbow"), 9)
+    network = Word2VecReference(Word2VecConfig(dim=3, window=2, architecture="cbow"), 9)
     h = network.hidden(torch.from_numpy(cbow["inputs"]), torch.from_numpy(cbow["mask"]))
     torch.testing.assert_close(h[0], network.input.weight[[1, 2]].mean(dim=0))
 
 
-def test_thinning_and_windows_golden() -> None:
+def test_subsampling_and_windows_golden() -> None:
     """A word at distance d is a context with probability 1, .8, .6, .4, .2; a word stays with P = √(t/f)."""
     lines, length = 400, 500
     ids = np.tile(np.arange(length, dtype=np.int32), lines)
     ids.flags.writeable = False
     counts = np.full(length, lines)
-    words, before, after = (np.empty(len(ids), dtype=np.int64) for _ in range(3))
     state, ends = np.array([5], dtype=np.uint64), np.arange(1, lines + 1) * length
-    count = thin_out(ids, ends, keep_probabilities(counts, 0), 5, True, state, words, before, after)
+    words, before, after, count = subsample(ids, ends, keep_probabilities(counts, 0), 5, True, state)
     assert count == len(ids) and words.tolist() == ids.tolist()
     inner = before[(words >= 5) & (words < length - 5)]
     reach = Counter(inner.tolist())
@@ -212,7 +212,7 @@ def test_thinning_and_windows_golden() -> None:
     assert (before <= words).all() and (after <= length - 1 - words).all()  # no window leaves its line
     keep = 1 - np.array([0.683772, 0.9, 0.968377])  # the discards of f = 1e-4, 1e-3, 1e-2 at t = 1e-5
     keep = np.concatenate([keep, np.ones(length - 3)])
-    count = thin_out(ids, ends, keep, 5, True, state, words, before, after)
+    words, _, _, count = subsample(ids, ends, keep, 5, True, state)
     stayed = np.bincount(words[:count], minlength=length)
     assert stayed[3:].tolist() == [lines] * (length - 3)
     assert stayed[:3] / lines == pytest.approx(keep[:3], abs=4 * 0.5 / lines**0.5)
@@ -222,7 +222,7 @@ def test_thinning_and_windows_golden() -> None:
 def test_noise_follows_its_distribution(exponent: float) -> None:
     expected = noise_distribution(np.array([100, 10, 1, 1, 50]), exponent)
     noise = np.zeros(100_000, dtype=np.int64)
-    draw_noise(*alias_table(expected), np.array([9], dtype=np.uint64), noise)
+    draw_noise(alias_table(expected), np.array([9], dtype=np.uint64), noise)
     assert np.bincount(noise, minlength=5) / len(noise) == pytest.approx(expected, abs=0.006)
 
 
@@ -272,7 +272,7 @@ def test_learns_kinds_with_same_bytes_for_same_seed(kind: tuple[str, str]) -> No
 
 
 def test_threads_learn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word2vec, "CHUNK", 500)
+    monkeypatch.setattr(method, "CHUNK", 500)
     config = Word2VecConfig(dim=16, subsample=0.0, epochs=15, lr=0.05)
     alone = Word2Vec(config).make(world(), seed=1, progress=str)
     two = Word2Vec(config.model_copy(update={"threads": 2})).make(world(), seed=1, progress=str)
@@ -281,11 +281,11 @@ def test_threads_learn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     untrained = 6 * math.log(2)  # one pair and five negatives, each at σ(0)
     assert two.curve[-1]["train_loss"] < 0.6 * untrained
     assert [row["lr"] for row in two.curve] == [row["lr"] for row in alone.curve]
-    assert len(two.curve) <= word2vec.POINTS
+    assert len(two.curve) <= method.POINTS
 
 
 def test_chunks_end_with_lines_where_these_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word2vec, "CHUNK", 10)
+    monkeypatch.setattr(method, "CHUNK", 10)
     assert chunk_bounds(np.array([0, 4, 12, 14, 23, 25])).tolist() == [0, 12, 23, 25]
     assert chunk_bounds(np.array([0, 35])).tolist() == [0, 10, 20, 30, 35]  # one line alone: cut
     assert chunk_bounds(np.array([0, 3])).tolist() == [0, 3]
@@ -293,8 +293,8 @@ def test_chunks_end_with_lines_where_these_are_near(monkeypatch: pytest.MonkeyPa
 
 def test_corpus_is_read_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are views of the stream, and a softmax block takes no more than its share."""
-    monkeypatch.setattr(word2vec, "CHUNK", 100)
-    monkeypatch.setattr(word2vec_outputs, "SOFTMAX_BLOCK", 8)
+    monkeypatch.setattr(method, "CHUNK", 100)
+    monkeypatch.setattr(outputs, "SOFTMAX_BLOCK", 8)
     corpus = world(60)
     corpus.stream.ids.flags.writeable = False
     vectors = Word2Vec(Word2VecConfig(dim=8, epochs=1, output="softmax")).make(corpus, seed=1, progress=str).vectors

@@ -7,8 +7,7 @@ import pytest
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
-from langladder.embeddings.skipgram import SkipGram, SkipGramConfig
-from langladder.embeddings.word2vec_network import Word2VecNetwork
+from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
 from langladder.errors import InputError
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.word_vectors import make
@@ -108,15 +107,3 @@ def test_bad_streams_are_refused() -> None:
         WordCorpus(corpus.stream, small)
     with pytest.raises(InputError, match="empty"):
         WordCorpus(TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)), corpus.vocabulary)
-
-
-@pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
-@pytest.mark.parametrize("output", ["negative_sampling", "nce", "hierarchical", "softmax"])
-def test_every_word2vec_network_learns_kinds(architecture: str, output: str, tmp_path: Path) -> None:
-    config = Word2VecNetwork.Config(architecture=architecture, output=output, dim=12, batch_words=400, subsample=0.0)
-    training = TRAINING.model_copy(update={"validate_every": 15})
-    made = make(Word2VecNetwork, config, world(), training=training, seed=1, checkpoints=tmp_path)
-    losses = [row["train_loss"] for row in made.curve]
-    assert losses[-1] < losses[0]
-    same, other = (made.vectors.similarity("place0", word) for word in ("place1", "food1"))
-    assert same > other + 0.2

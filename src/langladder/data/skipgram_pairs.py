@@ -1,7 +1,7 @@
-"""Skip-gram's training batches: thinned-out text in blocks, each centre with its window, each block with its noise.
+"""Skip-gram's training batches: subsampled text in blocks, each centre with its window, each block with its noise.
 
 A batch is a pure function of (seed, step). The lines are walked in another order each epoch; nothing is stored but
-that order, so the text may be larger than memory. Windows are cut after frequent words have been thinned out and
+that order, so the text may be larger than memory. Windows are cut after frequent words have been subsampled and
 never reach beyond their line, as in word2vec.
 
 Shape legend: W words of a batch, B blocks, L centres a block, M window, S shared noise words.
@@ -15,21 +15,19 @@ import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
 from langladder.data.batches import StepBatches, generator, permutation
-from langladder.embeddings.sampling import keep_probabilities, noise_distribution
-from langladder.embeddings.skipgram import SkipGramBatch, SkipGramConfig
-from langladder.embeddings.word2vec_network import Word2VecNetworkConfig
+from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
+from langladder.embeddings.word2vec.skipgram import SkipGramBatch, SkipGramConfig
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 
-WindowConfig = SkipGramConfig | Word2VecNetworkConfig
 LONGEST_LINE = 1000  # longer lines are cut, so that a batch keeps its size whatever the text
 
 
-class WindowBatches(StepBatches[SkipGramBatch]):
-    """Stretches of about `config.batch_words` words of text with their windows; there is no validation."""
+class SkipGramBatches(StepBatches[SkipGramBatch]):
+    """Blocks of centres that share their noise, of about `config.batch_words` words; there is no validation."""
 
-    def __init__(self, stream: TokenStream, vocabulary: Vocabulary, config: WindowConfig, *, seed: int) -> None:
+    def __init__(self, stream: TokenStream, vocabulary: Vocabulary, config: SkipGramConfig, *, seed: int) -> None:
         """Raises InputError if the stream holds no word."""
         if len(stream.ids) == 0:
             raise InputError("the word stream is empty: the vocabulary has none of the training text's words")
@@ -40,9 +38,8 @@ class WindowBatches(StepBatches[SkipGramBatch]):
         self.steps_per_epoch = -(-len(stream.ids) // config.batch_words)
         self._bounds = lru_cache(maxsize=2)(self._epoch_bounds)
 
-    def text(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.random.Generator]:
-        """The step's words (W,) after thinning, how far each one's window reaches before and after it, (W,) each, and
-        the generator for what else the step draws."""
+    def train(self, step: int) -> SkipGramBatch:
+        """See `SkipGram.forward` for the batch's tensors."""
         epoch, place = divmod(step, self.steps_per_epoch)
         bounds = self._bounds(epoch)
         lines = permutation(len(self.starts), self.seed, epoch)[bounds[place] : bounds[place + 1]]
@@ -52,12 +49,10 @@ class WindowBatches(StepBatches[SkipGramBatch]):
         kept = rng.random(len(words)) < self.keep[words]
         words, line_of = words[kept], line_of[kept]
         before, after = windows(line_of, self.config.window, rng if self.config.dynamic_window else None)
-        return words, before, after, rng
-
-    def draw(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
-        """Noise words of this shape."""
-        drawn: np.ndarray = np.searchsorted(self.noise, rng.random(shape) * self.noise[-1], side="right")
-        return drawn
+        batch = in_blocks(words, before, after, self.config)
+        draws = rng.random((len(batch["centres"]), self.config.shared_negatives))
+        batch["noise"] = np.searchsorted(self.noise, draws * self.noise[-1], side="right")
+        return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def validation(self) -> Sequence[SkipGramBatch]:
         """Word vectors are judged by analogies and similarities, not by held-out loss."""
@@ -80,19 +75,6 @@ class WindowBatches(StepBatches[SkipGramBatch]):
         total = int(ends[-1]) if len(ends) else 0
         places = np.arange(total) + np.repeat(self.starts[lines] - (ends - lengths), lengths)
         return self.ids[places].astype(np.int64), np.repeat(np.arange(len(lines)), lengths)
-
-
-class SkipGramBatches(WindowBatches):
-    """Blocks of centres that share their noise: the batches of `SkipGram`."""
-
-    config: SkipGramConfig
-
-    def train(self, step: int) -> SkipGramBatch:
-        """See `SkipGram.forward` for the batch's tensors."""
-        words, before, after, rng = self.text(step)
-        batch = in_blocks(words, before, after, self.config)
-        batch["noise"] = self.draw(rng, len(batch["centres"]), self.config.shared_negatives)
-        return {name: torch.from_numpy(array) for name, array in batch.items()}
 
 
 def _pieces(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,6 @@ the same to 0.2 %. Without biases, J is the form Σ f(X) (w · w̃ − log X)²;
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +25,7 @@ from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
 from langladder.embeddings import glove_kernels as kernels
 from langladder.embeddings.base import WordVectors
+from langladder.embeddings.glove_kernels import Pairs, Parameters
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.errors import InputError
 from langladder.schema import Config
@@ -52,58 +52,28 @@ class GloVeConfig(Config):
         return self.cooccurrence
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """Of words and contexts: [:, 0] the values, [:, 1] AdaGrad's sums of squares; float32."""
+def initial_parameters(vocab_size: int, dim: int, *, biases: bool, seed: int) -> Parameters:
+    """Values uniform in ±½ / (D + 1), sums 1, as the C program; biases 0 where there are none."""
+    generator = np.random.default_rng(seed)
 
-    words: np.ndarray  # (V, 2, D)
-    contexts: np.ndarray  # (V, 2, D)
-    word_biases: np.ndarray  # (V, 2)
-    context_biases: np.ndarray  # (V, 2)
+    def drawn(*shape: int) -> np.ndarray:
+        values = np.ones((shape[0], 2, *shape[1:]), dtype=np.float32)
+        values[:, 0] = (generator.random(shape, dtype=np.float32) - 0.5) / (dim + 1)
+        return values
 
-    @classmethod
-    def initial(cls, vocab_size: int, dim: int, *, biases: bool, seed: int) -> "Parameters":
-        """Values uniform in ±½ / (D + 1), sums 1, as the C program; biases 0 where there are none."""
-        generator = np.random.default_rng(seed)
-
-        def drawn(*shape: int) -> np.ndarray:
-            values = np.ones((shape[0], 2, *shape[1:]), dtype=np.float32)
-            values[:, 0] = (generator.random(shape, dtype=np.float32) - 0.5) / (dim + 1)
-            return values
-
-        words, contexts = drawn(vocab_size, dim), drawn(vocab_size, dim)
-        both = drawn(vocab_size), drawn(vocab_size)
-        if not biases:
-            for side in both:
-                side[:, 0] = 0
-        return cls(words, contexts, *both)
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """In the order that the kernels take them."""
-        return self.words, self.contexts, self.word_biases, self.context_biases
+    words, contexts = drawn(vocab_size, dim), drawn(vocab_size, dim)
+    both = drawn(vocab_size), drawn(vocab_size)
+    if not biases:
+        for side in both:
+            side[:, 0] = 0
+    return Parameters(words, contexts, *both)
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """The non-zero counts in the order of training: (E,) each."""
-
-    rows: np.ndarray  # int32
-    columns: np.ndarray  # int32
-    logs: np.ndarray  # float32, log X_ij
-    weights: np.ndarray  # float32, f(X_ij)
-
-    @classmethod
-    def of(cls, counts: csr_matrix, *, x_max: float, alpha: float, seed: int, rounds: int = ROUNDS) -> "Pairs":
-        """The entries of X, a random order for each seed."""
-        strips = np.random.default_rng(seed).permutation(-(-counts.shape[1] // kernels.STRIP))
-        ordered = kernels.ordered_pairs(counts.indptr, counts.indices, counts.data, strips, rounds, seed)
-        return cls(*ordered[:2], *kernels.targets(ordered[2], x_max, alpha))
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """In the order that the kernels take them."""
-        return self.rows, self.columns, self.logs, self.weights
+def training_pairs(counts: csr_matrix, *, x_max: float, alpha: float, seed: int, rounds: int = ROUNDS) -> Pairs:
+    """The entries of X, a random order for each seed."""
+    strips = np.random.default_rng(seed).permutation(-(-counts.shape[1] // kernels.STRIP))
+    rows, columns, values = kernels.ordered_pairs(counts.indptr, counts.indices, counts.data, strips, rounds, seed)
+    return Pairs(rows, columns, *kernels.targets(values, x_max, alpha))
 
 
 def train_epoch(parameters: Parameters, pairs: Pairs, *, learning_rate: float, biases: bool, threads: int = 1) -> float:
@@ -111,8 +81,8 @@ def train_epoch(parameters: Parameters, pairs: Pairs, *, learning_rate: float, b
     cuts = np.linspace(0, len(pairs.rows), threads + 1).astype(np.int64)
 
     def share(number: int) -> float:
-        fixed = (*parameters.arrays, *pairs.arrays, np.float32(learning_rate), biases)
-        return float(kernels.train_pairs(*fixed, cuts[number], cuts[number + 1]))
+        part = cuts[number], cuts[number + 1]
+        return float(kernels.train_pairs(parameters, pairs, np.float32(learning_rate), biases, *part))
 
     if threads == 1:
         total = share(0)
@@ -124,7 +94,7 @@ def train_epoch(parameters: Parameters, pairs: Pairs, *, learning_rate: float, b
 
 def cost(parameters: Parameters, pairs: Pairs) -> float:
     """J, without the factor ½, of fixed parameters."""
-    return float(kernels.total_cost(*parameters.arrays, *pairs.arrays))
+    return float(kernels.total_cost(parameters, pairs))
 
 
 class GloVe(EmbeddingMethod):
@@ -144,9 +114,9 @@ class GloVe(EmbeddingMethod):
         counts = counts_of(corpus, config.cooccurrence)
         if counts.nnz == 0:
             raise InputError("GloVe: no line of the training text has two words that stand within the window")
-        pairs = Pairs.of(counts, x_max=config.x_max, alpha=config.alpha, seed=seed)
+        pairs = training_pairs(counts, x_max=config.x_max, alpha=config.alpha, seed=seed)
         del counts
-        parameters = Parameters.initial(len(vocabulary), config.dim, biases=config.biases, seed=seed)
+        parameters = initial_parameters(len(vocabulary), config.dim, biases=config.biases, seed=seed)
         curve: list[dict[str, Any]] = []
         for epoch in range(1, config.epochs + 1):
             settings = {"learning_rate": config.learning_rate, "biases": config.biases, "threads": config.threads}

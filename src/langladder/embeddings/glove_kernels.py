@@ -1,10 +1,9 @@
 """Numba kernels of GloVe: the order of the pairs, one pass of AdaGrad over them, the cost.
 
-Shape legend: V words, E pairs (non-zero counts), D dimensions. Parameters of one side (words or contexts) are an array
-(V, 2, D): `[i, 0]` is a vector, `[i, 1]` its sums of squared gradients, side by side in memory; biases likewise (V, 2).
+Shape legend: V words, E pairs (non-zero counts), D dimensions.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -17,6 +16,24 @@ STRIP = 512  # contexts: their parameters of 100 dimensions, 400 KB, fit into a 
 AHEAD = 4  # pairs: how early a pair's parameters are asked for
 CACHE_LINE = 16  # float32 values
 PREFETCH = "llvm.prefetch.p0i8"  # LLVM's name of the instruction
+
+
+class Parameters(NamedTuple):
+    """Of words and contexts, float32: `[i, 0]` a vector or bias, `[i, 1]` its sums of squared gradients beside it."""
+
+    words: np.ndarray  # (V, 2, D)
+    contexts: np.ndarray  # (V, 2, D)
+    word_biases: np.ndarray  # (V, 2)
+    context_biases: np.ndarray  # (V, 2)
+
+
+class Pairs(NamedTuple):
+    """The non-zero counts in the order of training: (E,) each."""
+
+    rows: np.ndarray  # int32
+    columns: np.ndarray  # int32
+    logs: np.ndarray  # float32, log X_ij
+    weights: np.ndarray  # float32, f(X_ij)
 
 
 @intrinsic
@@ -85,24 +102,15 @@ def targets(values: np.ndarray, x_max: float, alpha: float) -> tuple[np.ndarray,
 
 @njit(nogil=True, fastmath=True, error_model="numpy")
 def train_pairs(
-    words: np.ndarray,
-    contexts: np.ndarray,
-    word_biases: np.ndarray,
-    context_biases: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    logs: np.ndarray,
-    weights: np.ndarray,
-    learning_rate: np.float32,
-    biases: bool,
-    first: int,
-    last: int,
+    parameters: Parameters, pairs: Pairs, learning_rate: np.float32, biases: bool, first: int, last: int
 ) -> float:
-    """One AdaGrad step for each of the pairs `first` … `last − 1`, in their order.
+    """One AdaGrad step for each of the pairs `first` … `last − 1`, in their order; the parameters change in place.
 
     Returns:
         Σ f(X_ij) error² over these pairs, each before its step.
     """
+    words, contexts, word_biases, context_biases = parameters
+    rows, columns, logs, weights = pairs
     dim = words.shape[2]
     row_size = 2 * dim
     flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
@@ -139,17 +147,10 @@ def train_pairs(
 
 
 @njit(nogil=True, fastmath=True, error_model="numpy")
-def total_cost(
-    words: np.ndarray,
-    contexts: np.ndarray,
-    word_biases: np.ndarray,
-    context_biases: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    logs: np.ndarray,
-    weights: np.ndarray,
-) -> float:
+def total_cost(parameters: Parameters, pairs: Pairs) -> float:
     """J = Σ f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)² over all pairs, parameters left as they are."""
+    words, contexts, word_biases, context_biases = parameters
+    rows, columns, logs, weights = pairs
     cost = 0.0
     for pair in range(len(rows)):
         w, c = words[rows[pair], 0], contexts[columns[pair], 0]  # (D,)

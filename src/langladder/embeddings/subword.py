@@ -8,7 +8,7 @@ trained by skip-gram (or CBOW) with negative sampling. Words that share a stem o
 inflections learn from frequent ones, and words never seen have vectors too.
 
 What differs: buckets that no word of the vocabulary falls into have no vector, in training as on disk; noise words are
-drawn by count^¾ as in word2vec (the tool's exponent is ½; a setting), frequent words thinned out as in its paper.
+drawn by count^¾ as in word2vec (the tool's exponent is ½; a setting), frequent words subsampled as in its paper.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +22,10 @@ from scipy.sparse import csr_matrix
 
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.ngram_buckets import NgramBuckets
-from langladder.embeddings.sampling import keep_probabilities, noise_distribution
-from langladder.embeddings.subword_kernels import train_lines
+from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lines
 from langladder.embeddings.subword_vectors import SubwordVectors
-from langladder.embeddings.word2vec_kernels import alias_table
+from langladder.embeddings.word2vec.drawing import alias_table
+from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.word_corpus import WordCorpus
@@ -110,11 +110,12 @@ class Subword(EmbeddingMethod):
         output = np.zeros((len(words), config.dim), dtype=np.float32)  # u
         keep = keep_probabilities(counts, config.subsample).astype(np.float32)
         noise = alias_table(noise_distribution(counts, config.noise_exponent))
-        settings = (config.window, config.dynamic_window, config.negatives, config.architecture == "cbow")
+        drawing = Drawing(keep, noise, config.window, config.dynamic_window, config.negatives)
+        tables = PartTables(parts.rows, parts.bounds, table, output)
 
         def train(ids: np.ndarray, ends: np.ndarray, rate: float, chunk_seed: int) -> tuple[float, int]:
             found: tuple[float, int] = train_lines(
-                ids, ends, parts.rows, parts.bounds, table, output, keep, noise, settings, rate, chunk_seed
+                ids, ends, tables, drawing, config.architecture == "cbow", rate, chunk_seed
             )
             return found
 

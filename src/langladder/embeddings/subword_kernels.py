@@ -14,12 +14,12 @@ Shape legend: V words, P rows of parts (V words, then the n-gram buckets in use)
 Matrices come with row numbers, never as views of rows: making a view costs more than a short loop.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.embeddings.word2vec_kernels import draw_noise, thin_out
+from langladder.embeddings.word2vec.drawing import AliasTable, draw_noise, subsample
 
 BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
 STEPS = 4096
@@ -77,42 +77,57 @@ def _move_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, ste
             table[part, d] += step[d]
 
 
+class PartTables(NamedTuple):
+    """What is learnt, and of which parts words are made.
+
+    Attributes:
+        parts: int32 rows of `table`; word w has `parts[bounds[w] : bounds[w + 1]]`; bounds: (V + 1,) int64.
+        table: (P, D) float32, z; output: (V, D) float32, u.
+    """
+
+    parts: np.ndarray
+    bounds: np.ndarray
+    table: np.ndarray
+    output: np.ndarray
+
+
+class Drawing(NamedTuple):
+    """What is drawn at random.
+
+    Attributes:
+        keep: (V,) float32 chances that an occurrence stays; noise: the distribution of noise words.
+        window: the widest; dynamic: whether each centre draws its own from 1 to it; negatives: K.
+    """
+
+    keep: np.ndarray
+    noise: AliasTable
+    window: int
+    dynamic: bool
+    negatives: int
+
+
 @njit(nogil=True, fastmath=True)
 def train_lines(
-    ids: np.ndarray,
-    ends: np.ndarray,
-    parts: np.ndarray,
-    bounds: np.ndarray,
-    table: np.ndarray,
-    output: np.ndarray,
-    keep: np.ndarray,
-    noise: tuple[np.ndarray, np.ndarray],
-    settings: tuple[int, bool, int, bool],
-    rate: float,
-    seed: int,
+    ids: np.ndarray, ends: np.ndarray, tables: PartTables, drawing: Drawing, cbow: bool, rate: float, seed: int
 ) -> tuple[float, int]:
-    """Go once over some lines, changing `table` and `output` in place.
+    """Go once over some lines, changing the tables in place.
 
     Args:
         ids: (T,) int32, read-only; ends: (R,) int64 ends of the lines, the last one T.
-        parts: int32 rows of `table`; word w has `parts[bounds[w] : bounds[w + 1]]`.
-        table: (P, D) float32, z; output: (V, D) float32, u.
-        keep: (V,) chances that an occurrence stays; noise: an alias table of the noise distribution.
-        settings: window, whether each centre draws its own from 1 to it, negatives K, whether CBOW.
 
     Returns:
         Sum of J, each term taken before its step, and the number of targets.
     """
-    window, dynamic, negatives, cbow = settings
+    parts, bounds, table, output = tables
+    keep, noise, window, dynamic, negatives = drawing
     state = np.array([seed], dtype=np.uint64)
-    words = np.empty(len(ids), dtype=np.int64)
-    before, after = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int64)
+    words, before, after, count_of_words = subsample(ids, ends, keep, window, dynamic, state)
     drawn = np.empty(negatives, dtype=np.int64)
     dim = table.shape[1]
     h, moved, gradient = np.zeros(dim, np.float32), np.zeros(dim, np.float32), np.zeros(dim, np.float32)
     step = np.float32(rate)
     loss, targets = 0.0, 0
-    for centre in range(thin_out(ids, ends, keep, window, dynamic, state, words, before, after)):
+    for centre in range(count_of_words):
         first, last = centre - before[centre], centre + after[centre] + 1
         if last - first == 1:
             continue
@@ -128,7 +143,7 @@ def train_lines(
         for place in range(first, last):
             if (place == centre) == cbow:
                 loss += _regress(h, gradient, output, words[place], 1, step)
-                draw_noise(noise[0], noise[1], state, drawn)
+                draw_noise(noise, state, drawn)
                 for word in drawn:
                     if word != words[place]:
                         loss += _regress(h, gradient, output, word, 0, step)

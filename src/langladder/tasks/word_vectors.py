@@ -6,25 +6,20 @@ from typing import Any
 
 import torch
 
-from langladder.data.skipgram_pairs import SkipGramBatches, WindowBatches
-from langladder.data.word2vec_pairs import Word2VecBatches
+from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
-from langladder.embeddings.skipgram import SkipGram
-from langladder.embeddings.word2vec_network import Word2VecNetwork
+from langladder.embeddings.word2vec.skipgram import SkipGram
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import fit
 from langladder.text.word_corpus import WordCorpus
 
-# Which batches each network takes.
-BATCHES: dict[Any, type[WindowBatches]] = {SkipGram: SkipGramBatches, Word2VecNetwork: Word2VecBatches}
-
 
 class WordVectorTask(Task):
     """A network whose loss on a batch is all there is to learn."""
 
-    def __init__(self, network: SkipGram | Word2VecNetwork, training: TrainingConfig) -> None:
+    def __init__(self, network: SkipGram, training: TrainingConfig) -> None:
         super().__init__(training)
         self.network = network
         # These optimisers leave alone what a batch does not touch, so that a step need not cost more with more words.
@@ -43,7 +38,7 @@ class WordVectorTask(Task):
 
 
 def make(
-    rung: type[SkipGram] | type[Word2VecNetwork],
+    rung: type[SkipGram],
     settings: Any,
     corpus: WordCorpus,
     *,
@@ -64,7 +59,7 @@ def make(
         logger: makes the Lightning logger.
     """
     vocabulary = corpus.vocabulary
-    batches = BATCHES[rung](corpus.stream, vocabulary, settings, seed=seed)
+    batches = SkipGramBatches(corpus.stream, vocabulary, settings, seed=seed)
     steps = -(-settings.epochs * batches.steps_per_epoch // training.accumulate)
     training = training.model_copy(
         update={"max_steps": steps, "warmup_steps": min(training.warmup_steps, -(-steps // 10))}

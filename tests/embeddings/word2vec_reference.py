@@ -1,5 +1,4 @@
-"""word2vec in PyTorch, {skip-gram, CBOW} × {full softmax, hierarchical softmax, negative sampling, NCE}: to read, and
-to run on a GPU. The kernels of `word2vec.py` take the same gradients, tested equal.
+"""word2vec by autograd, pairs written out: what the kernels of `langladder.embeddings.word2vec` must equal.
 
 Every pair is a hidden vector h that must tell a target word:
 
@@ -15,34 +14,25 @@ In NCE, b_w is learnt and starts at 0, so that the model starts as the unigram d
 Shape legend: P pairs, C context words, S noise words, J nodes of the longest path, V vocabulary, D dimensions.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
 
+import numpy as np
 import torch
-from pydantic import Field
 from torch import nn
 from torch.nn import functional
 
-from langladder.embeddings.word2vec_settings import Word2VecSettings
+from langladder.embeddings.word2vec.method import Word2VecConfig
+from langladder.nn.huffman import HuffmanTree
 
 PairBatch = dict[str, torch.Tensor]
 
 
-class Word2VecNetworkConfig(Word2VecSettings):
-    """Settings of word2vec in PyTorch."""
-
-    batch_words: int = Field(default=4096, ge=1)  # words of text a step, before frequent ones are thinned out
-
-
-class Word2VecNetwork(nn.Module):
+class Word2VecReference(nn.Module):
     """The two vector tables and the loss."""
 
-    maker: ClassVar[str] = "langladder.tasks.word_vectors.make"
-    Config: ClassVar[type[Word2VecNetworkConfig]] = Word2VecNetworkConfig
-
-    def __init__(self, config: Word2VecNetworkConfig, vocab_size: int) -> None:
+    def __init__(self, config: Word2VecConfig, vocab_size: int) -> None:
         super().__init__()
         self.config = config
-        self.vocab_size = vocab_size
         rows = vocab_size - 1 if config.output == "hierarchical" else vocab_size
         self.input = nn.Embedding(vocab_size, config.dim)  # v
         self.output = nn.Embedding(rows, config.dim)  # u
@@ -51,18 +41,6 @@ class Word2VecNetwork(nn.Module):
         nn.init.zeros_(self.output.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias.weight)
-
-    @property
-    def sparse(self) -> bool:
-        """Whether gradients hold the batch's rows only; set it for optimisers that can use such gradients."""
-        return self.input.sparse
-
-    @sparse.setter
-    def sparse(self, wanted: bool) -> None:
-        self.input.sparse = wanted
-        self.output.sparse = wanted and self.config.output != "softmax"  # a softmax touches every row
-        if self.bias is not None:
-            self.bias.sparse = wanted
 
     def forward(self, batch: PairBatch) -> torch.Tensor:
         """Mean of J over the batch's pairs, a scalar.
@@ -97,7 +75,39 @@ class Word2VecNetwork(nn.Module):
         noise = functional.logsigmoid(-scores[:, 1:]).mean(dim=1) * self.config.negatives  # K/S Σ_s
         return -functional.logsigmoid(scores[:, 0]) - noise
 
-    def word_vectors(self) -> torch.Tensor:
-        """What the words are taken to mean after training, (V, D)."""
-        v, u = self.input.weight.detach(), self.output.weight.detach()
-        return v + u if self.config.vectors == "sum" else v.clone()
+
+def pairs_of(words: np.ndarray, before: np.ndarray, after: np.ndarray, config: Word2VecConfig) -> dict[str, np.ndarray]:
+    """Inputs (P, C), mask (P, C) and targets (P,) of a text of W words.
+
+    Skip-gram: one pair for each word (input) and each word in its window (target). CBOW: one for each word (target)
+    that has any context (inputs).
+    """
+    reach = np.concatenate([np.arange(-config.window, 0), np.arange(1, config.window + 1)])  # (2M,)
+    there = (reach >= -before[:, None]) & (reach <= after[:, None])  # (W, 2M)
+    places = np.where(there, np.arange(len(words))[:, None] + reach, 0)
+    if config.architecture == "cbow":
+        some = there.any(axis=1)
+        inputs = np.where(there, words[places] if len(words) else places, 0)
+        return {"inputs": inputs[some], "mask": there[some], "targets": words[some]}
+    centres, columns = np.nonzero(there)
+    inputs = words[centres][:, None]
+    return {"inputs": inputs, "mask": np.ones_like(inputs, dtype=bool), "targets": words[places[centres, columns]]}
+
+
+def complete(
+    batch: dict[str, np.ndarray], config: Word2VecConfig, shifts: np.ndarray, tree: HuffmanTree | None
+) -> dict[str, np.ndarray]:
+    """Add what NCE (`shifts` of all words (V,)) or hierarchical softmax (`tree`) need to inputs, targets and noise."""
+    targets = batch["targets"]
+    if config.output == "nce":
+        words = np.concatenate([targets[:, None], batch["noise"]], axis=1)  # (P, 1 + K)
+        batch["shifts"] = shifts[words].astype(np.float32)
+    if tree is not None:
+        nodes, bits, mask = tree.padded
+        batch |= {"nodes": nodes[targets].astype(np.int64), "bits": bits[targets], "path_mask": mask[targets]}
+    return batch
+
+
+def tensors(batch: Mapping[str, np.ndarray]) -> PairBatch:
+    """The same as tensors."""
+    return {name: torch.from_numpy(array) for name, array in batch.items()}

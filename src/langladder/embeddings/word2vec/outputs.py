@@ -1,33 +1,24 @@
 """word2vec's output layers, one class each, over the same two tables of vectors.
 
-An output layer learns from chunks of thinned-out text (see `word2vec_kernels.thin_out`) and says the loss of a sample.
+An output layer learns from chunks of subsampled text (see `drawing.subsample`) and says the loss of a sample.
 
 Shape legend: V words, D dimensions (a multiple of 8; columns beyond the vectors' dimension stay 0), N a chunk's words.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from langladder.embeddings.sampling import noise_distribution
-from langladder.embeddings.word2vec_kernels import alias_table
-from langladder.embeddings.word2vec_negative import cbow_negative, skipgram_negative
-from langladder.embeddings.word2vec_tree import learn_tree
+from langladder.embeddings.word2vec.cbow_kernel import cbow_negative
+from langladder.embeddings.word2vec.drawing import Chunk, alias_table
+from langladder.embeddings.word2vec.noise import Blocks, Tables
+from langladder.embeddings.word2vec.sampling import noise_distribution
+from langladder.embeddings.word2vec.skipgram_kernel import skipgram_negative
+from langladder.embeddings.word2vec.tree import Tree, learn_tree
 from langladder.nn.huffman import HuffmanTree
 
 SOFTMAX_BLOCK = 64  # centres whose scores over all words are one product
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A stretch of text after thinning: (N,) words, and how far their windows reach on each side."""
-
-    words: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    count: int
 
 
 class Output(ABC):
@@ -57,22 +48,21 @@ class NoiseOutput(Output):
     def __init__(self, config: Any, counts: np.ndarray, seed: int) -> None:
         super().__init__(config, counts, seed)
         noise = noise_distribution(counts, config.noise_exponent)
-        self.stay, self.other = alias_table(noise)
-        self.nce = config.output == "nce"
         self.shift = np.zeros(len(counts), dtype=np.float32)
-        if self.nce:
+        if config.output == "nce":
             # b_w − log(K P_noise(w))
             unigram = noise_distribution(np.maximum(counts, 1), 1)
             self.shift = (np.log(unigram) - np.log(config.negatives * np.maximum(noise, 1e-30))).astype(np.float32)
+        self.blocks = Blocks(config.block, config.window, config.negatives, config.shared_negatives, alias_table(noise))
 
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:
         """See `Output.learn`."""
-        shared = (
-            chunk.words, chunk.before, chunk.after, chunk.count, self.input, self.output, self.shift, self.nce,
-            self.stay, self.other, state, lr, self.config.negatives, self.config.shared_negatives, self.config.block,
-            self.config.window,
-        )  # fmt: skip
-        found: tuple[float, float] = cbow_negative(*shared, self.mean) if self.cbow else skipgram_negative(*shared)
+        tables = Tables(self.input, self.output, self.shift, self.config.output == "nce")
+        found: tuple[float, float] = (
+            cbow_negative(chunk, tables, self.blocks, state, lr, self.mean)
+            if self.cbow
+            else skipgram_negative(chunk, tables, self.blocks, state, lr)
+        )
         return found
 
 
@@ -81,7 +71,8 @@ class TreeOutput(Output):
 
     def __init__(self, config: Any, counts: np.ndarray, seed: int) -> None:
         super().__init__(config, counts, seed)
-        self.tree = HuffmanTree.from_counts(counts)
+        tree = HuffmanTree.from_counts(counts)
+        self.tree = Tree(tree.offsets, tree.nodes, tree.bits)
 
     def rows(self, vocabulary: int) -> int:
         """Inner nodes: V − 1."""
@@ -89,11 +80,9 @@ class TreeOutput(Output):
 
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:  # noqa: ARG002
         """See `Output.learn`."""
-        tree = (self.tree.offsets, self.tree.nodes, self.tree.bits)
         found: tuple[float, float] = learn_tree(
-            chunk.words, chunk.before, chunk.after, chunk.count, self.input, self.output, *tree,
-            lr, self.config.window, self.cbow, self.mean,
-        )  # fmt: skip
+            chunk, self.input, self.output, self.tree, lr, self.config.window, self.cbow, self.mean
+        )
         return found
 
 
@@ -103,8 +92,8 @@ class SoftmaxOutput(Output):
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:  # noqa: ARG002
         """See `Output.learn`; one update for every SOFTMAX_BLOCK centres, all of them measured."""
         loss, pairs = 0.0, 0.0
-        for first in range(0, chunk.count, SOFTMAX_BLOCK):
-            centres = np.arange(first, min(first + SOFTMAX_BLOCK, chunk.count))
+        for first in range(0, chunk.size, SOFTMAX_BLOCK):
+            centres = np.arange(first, min(first + SOFTMAX_BLOCK, chunk.size))
             places, rows = _contexts(chunk.before[centres], chunk.after[centres], centres)
             if len(places):
                 part = self._learn_cbow if self.cbow else self._learn_skipgram

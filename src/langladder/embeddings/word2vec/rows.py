@@ -1,123 +1,21 @@
-"""What the word2vec kernels are made of: random numbers, thinning, and small products of rows that stay in the cache.
+"""What the word2vec kernels are made of: small products of rows that stay in the cache.
 
 All matrices are float32 (rows, D), D a multiple of 8, so that every loop over d is whole vector instructions. Loops
 take matrices with row numbers, never views of rows: a view costs two atomic operations. Rows come in groups of 4 or 8,
 which share each load; callers leave room for a last incomplete group, whose coefficients are 0.
 
-Shape legend: D dimensions, W words of a chunk of text, V vocabulary.
+Shape legend: D dimensions.
 """
-
-from typing import Any
 
 import numpy as np
 
 from langladder.compiled import njit
 from langladder.embeddings.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, sum8, zeros8
 
-ONE_OVER_2_53 = 1.0 / 9007199254740992.0
 HALF = np.float32(0.5)
 LIMIT = np.float32(4.97)  # |x / 2| beyond which σ(x) is within 5e-5 of 0 or 1
 P0, P1, P2 = np.float32(135135), np.float32(17325), np.float32(378)
 Q1, Q2, Q3 = np.float32(62370), np.float32(3150), np.float32(28)
-
-
-@njit(nogil=True)
-def random_bits(state: np.ndarray) -> Any:
-    """The next 64 bits of xorshift64* (Vigna 2016); `state` (1,) uint64, never 0."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
-
-
-@njit(nogil=True)
-def random_unit(state: np.ndarray) -> Any:
-    """Uniform in [0, 1)."""
-    return (random_bits(state) >> np.uint64(11)) * ONE_OVER_2_53
-
-
-@njit(nogil=True)
-def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Walker's alias method in Vose's form (1991): any distribution (V,) drawn from in constant time.
-
-    Returns:
-        (V,) float64 chance to stay in one's own slot, (V,) int64 the other word of the slot.
-    """
-    size = len(probabilities)
-    scaled, other = probabilities * size, np.arange(size)
-    small, large = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    smalls, larges = 0, 0
-    for word in range(size):
-        if scaled[word] < 1.0:
-            small[smalls] = word
-            smalls += 1
-        else:
-            large[larges] = word
-            larges += 1
-    while smalls > 0 and larges > 0:
-        poor, rich = small[smalls - 1], large[larges - 1]
-        other[poor] = rich
-        scaled[rich] -= 1.0 - scaled[poor]
-        smalls -= 1
-        if scaled[rich] < 1.0:
-            larges -= 1
-            small[smalls] = rich
-            smalls += 1
-    for k in range(smalls):
-        scaled[small[k]] = 1.0
-    for k in range(larges):
-        scaled[large[k]] = 1.0
-    return scaled, other
-
-
-@njit(nogil=True)
-def draw_noise(stay: np.ndarray, other: np.ndarray, state: np.ndarray, noise: np.ndarray) -> None:
-    """Fill `noise` (S,) with words drawn by an alias table."""
-    for s in range(len(noise)):
-        place = random_unit(state) * len(stay)
-        slot = int(place)
-        noise[s] = slot if place - slot < stay[slot] else other[slot]
-
-
-@njit(nogil=True)
-def thin_out(
-    ids: np.ndarray,
-    ends: np.ndarray,
-    keep: np.ndarray,
-    window: int,
-    dynamic: bool,
-    state: np.ndarray,
-    words: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-) -> int:
-    """Copy a chunk of text, frequent words thinned out, and give each word its window within its line.
-
-    Args:
-        ids: (N,) the chunk's words; ends: ends of its lines in `ids`, ascending, the last one N.
-        keep: (V,) chance of each word to stay.
-        dynamic: draw each word's own window from 1 … `window`.
-        words, before, after: (N,) filled with the words that stay, and how far their windows reach on each side.
-
-    Returns:
-        How many stay.
-    """
-    count, t = 0, 0
-    for end in ends:
-        first = count
-        while t < end:
-            word = ids[t]
-            if keep[word] >= 1.0 or random_unit(state) < keep[word]:
-                words[count] = word
-                count += 1
-            t += 1
-        for i in range(first, count):
-            reach = 1 + int(random_unit(state) * window) if dynamic else window
-            before[i] = min(reach, i - first)
-            after[i] = min(reach, count - 1 - i)
-    return count
 
 
 @njit(nogil=True)
@@ -316,7 +214,7 @@ def learn_pair(g: np.float32, H: np.ndarray, u: np.ndarray, dH: np.ndarray, du: 
 
 
 @njit(nogil=True)
-def spread(
+def add_window_gradient(
     factor: np.float32, dH: np.ndarray, i: int, edges: np.ndarray, first: int, end: int, dx: np.ndarray, own: int
 ) -> None:
     """The way back of `window_sum`: what each row of the window gets, as steps of a running sum, less one's own."""

@@ -12,11 +12,13 @@ Shape legend: C context words of a window, J nodes of a path, D dimensions, P en
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.embeddings.word2vec_kernels import (
+from langladder.embeddings.word2vec.drawing import Chunk
+from langladder.embeddings.word2vec.rows import (
     add_combinations,
     add_scaled,
     fill_zero,
@@ -29,22 +31,49 @@ from langladder.embeddings.word2vec_kernels import (
 MEASURED = 64  # the loss is taken of every 64th word
 
 
+class Tree(NamedTuple):
+    """The paths of all words, see `langladder.nn.huffman.HuffmanTree`: (V + 1,) int64, (P,) int32, (P,) int8."""
+
+    offsets: np.ndarray
+    nodes: np.ndarray
+    bits: np.ndarray
+
+
+class PathScratch(NamedTuple):
+    """A window's path in the tree and its decisions; R hidden vectors, an even number."""
+
+    y: np.ndarray  # (J, D) vectors of the path's nodes …
+    dy: np.ndarray  # (J, D) … and −∂J/∂y
+    G: np.ndarray  # (R, J) scores, then −∂J/∂score …
+    GT: np.ndarray  # (J, R) … turned
+
+
+@njit(nogil=True)
+def _path_scratch(tree: Tree, window: int, D: int) -> PathScratch:
+    f32, longest, reach = np.float32, 0, 2 * window + 2
+    for word in range(len(tree.offsets) - 1):
+        longest = max(longest, tree.offsets[word + 1] - tree.offsets[word])
+    width = longest + (-longest) % 8
+    y, dy = np.zeros((width, D), f32), np.zeros((width, D), f32)
+    return PathScratch(y, dy, np.zeros((reach, width), f32), np.zeros((width, reach), f32))
+
+
 @njit(nogil=True, fastmath=True)
 def _learn_decisions(
-    bits: np.ndarray, begin: int, J: int, rows: int,
-    H: np.ndarray, dH: np.ndarray, y: np.ndarray, dy: np.ndarray, G: np.ndarray, GT: np.ndarray, measure: bool,
-) -> float:  # fmt: skip
-    """All decisions of a path for all its hidden vectors: dH and dy (set), times −1 for descent; the loss if measured.
+    tree: Tree, word: int, rows: int, H: np.ndarray, dH: np.ndarray, path: PathScratch, measure: bool
+) -> float:
+    """All decisions of a word's path for all its hidden vectors: dH and dy (set), −1 × for descent; loss if measured.
 
     Args:
-        H: (rows, D) hidden vectors; y: (J, D) the path's nodes, whose bits begin at `begin`.
-        G: (rows, J), GT: (J, rows) scratch.
+        H: (rows, D) hidden vectors; dH: likewise.
     """
+    y, dy, G, GT = path
+    begin, J = tree.offsets[word], tree.offsets[word + 1] - tree.offsets[word]
     f32, loss = np.float32, 0.0
     products(H, rows, y, 0, J, G, 0)
     logistic(G, rows, J)
     for j in range(J):
-        bit = bits[begin + j]
+        bit = tree.bits[begin + j]
         for i in range(rows):
             p = G[i, j]
             if measure:
@@ -64,30 +93,21 @@ def _learn_decisions(
 
 @njit(nogil=True, fastmath=True)
 def learn_tree(
-    words: np.ndarray, before: np.ndarray, after: np.ndarray, count: int, V: np.ndarray, U: np.ndarray,
-    offsets: np.ndarray, nodes: np.ndarray, bits: np.ndarray,
-    lr: float, window: int, cbow: bool, mean: bool,
-) -> tuple[float, float]:  # fmt: skip
+    chunk: Chunk, V: np.ndarray, U: np.ndarray, tree: Tree, lr: float, window: int, cbow: bool, mean: bool
+) -> tuple[float, float]:
     """One chunk of text, skip-gram or CBOW.
 
     Args:
-        words, before, after: see `thin_out`; the first `count` are the chunk.
         V: (vocabulary, D) input vectors; U: (inner nodes, D); both changed in place.
-        offsets, nodes, bits: the tree, see `HuffmanTree`.
 
     Returns:
         Summed loss of the measured words, and their number of pairs (CBOW: of words).
     """
-    D, f32 = V.shape[1], np.float32
-    longest = 0
-    for word in range(len(offsets) - 1):
-        longest = max(longest, offsets[word + 1] - offsets[word])
-    width = longest + (-longest) % 8
-    reach = 2 * window + 2
+    words, before, after, count = chunk
+    D, f32, reach = V.shape[1], np.float32, 2 * window + 2
+    path = _path_scratch(tree, window, D)
     x, dx, inputs = np.zeros((reach, D), f32), np.zeros((reach, D), f32), np.zeros(reach, np.int64)
     h, dh = np.zeros((2, D), f32), np.zeros((2, D), f32)
-    y, dy = np.zeros((width, D), f32), np.zeros((width, D), f32)
-    G, GT = np.zeros((reach, width), f32), np.zeros((width, reach), f32)
     rate, total, pairs = f32(lr), 0.0, 0.0
     for t in range(count):
         C = 0
@@ -97,9 +117,9 @@ def learn_tree(
                 C += 1
         if C == 0:
             continue
-        begin, J = offsets[words[t]], offsets[words[t] + 1] - offsets[words[t]]
+        begin, J = tree.offsets[words[t]], tree.offsets[words[t] + 1] - tree.offsets[words[t]]
         gather(V, inputs, 0, C, x)
-        gather(U, nodes, begin, J, y)
+        gather(U, tree.nodes, begin, J, path.y)
         rows, scale = C, f32(1)
         if cbow:
             rows, scale = 1, f32(1) / f32(C) if mean else f32(1)
@@ -108,7 +128,7 @@ def learn_tree(
                 add_scaled(scale, x, i, h, 0)
         H, dH = (h, dh) if cbow else (x, dx)
         measure = t % MEASURED == 0
-        loss = _learn_decisions(bits, begin, J, rows, H, dH, y, dy, G, GT, measure)
+        loss = _learn_decisions(tree, words[t], rows, H, dH, path, measure)
         if measure:
             total, pairs = total + loss, pairs + rows
         if cbow:
@@ -116,5 +136,5 @@ def learn_tree(
                 add_scaled(rate * scale, dh, 0, V, inputs[i])
         else:
             scatter_add(dx, C, rate, V, inputs, 0)
-        scatter_add(dy, J, rate, U, nodes, begin)
+        scatter_add(path.dy, J, rate, U, tree.nodes, begin)
     return total, pairs

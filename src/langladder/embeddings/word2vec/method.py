@@ -1,12 +1,11 @@
 """word2vec: CBOW and skip-gram, each with four output layers, trained by Numba kernels.
 
 Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space" (CBOW, skip-gram) and "Distributed
-Representations of Words and Phrases and their Compositionality" (negative sampling, thinning of frequent words).
+Representations of Words and Phrases and their Compositionality" (negative sampling, subsampling of frequent words).
 
 What differs from the original code: pairs of a stretch of text share their noise words (same expected loss, see
-`word2vec_negative`); CBOW's gradient is the true one, divided by the number of context words where their mean is
-taken, so that it wants a larger learning rate (İrsoy et al. 2021); NCE and full softmax are there too. `skipgram.py`
-and `word2vec_network.py` hold the same losses in PyTorch.
+`noise`); CBOW's gradient is the true one, divided by the number of context words where their mean is
+taken, so that it wants a larger learning rate (İrsoy et al. 2021); NCE and full softmax are there too.
 
 With one thread the same seed gives the same bytes. More threads change the same tables without locks (Recht et al.
 2011, "Hogwild"): faster, as good, not reproducible.
@@ -15,7 +14,7 @@ With one thread the same seed gives the same bytes. More threads change the same
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,10 +22,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.sampling import keep_probabilities
-from langladder.embeddings.word2vec_kernels import thin_out
-from langladder.embeddings.word2vec_outputs import OUTPUTS, Chunk, Output
-from langladder.embeddings.word2vec_settings import Word2VecSettings
+from langladder.embeddings.word2vec.drawing import subsample
+from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
+from langladder.embeddings.word2vec.sampling import keep_probabilities
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
@@ -36,9 +34,20 @@ CHUNK = 16384  # words of text that a thread takes at a time
 POINTS = 50  # of the learning curve
 
 
-class Word2VecConfig(Word2VecSettings):
-    """Settings of word2vec by Numba kernels."""
+class Word2VecConfig(Config):
+    """Settings of word2vec: what is learnt from which text, and how."""
 
+    architecture: Literal["skipgram", "cbow"] = "skipgram"
+    output: Literal["negative_sampling", "nce", "hierarchical", "softmax"] = "negative_sampling"
+    dim: int = Field(default=100, ge=1)
+    window: int = Field(default=5, ge=1, le=100)  # M, words on each side
+    dynamic_window: bool = True  # each word draws its own window from 1 … M, so near words count more
+    context: Literal["mean", "sum"] = "mean"  # what CBOW makes of its context words
+    negatives: int = Field(default=5, ge=1)  # K, noise words a pair
+    noise_exponent: float = Field(default=0.75, ge=0)  # 1: as frequent as in the text, 0: all alike
+    subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word
+    epochs: int = Field(default=5, ge=1)
+    vectors: Literal["input", "sum"] = "input"  # a word's vector: v, or v + u (Levy et al. 2015, section 3.3)
     lr: float = Field(default=0.025, gt=0)  # falls linearly …
     min_lr: float = Field(default=1e-4, ge=0)  # … to this
     threads: int = Field(default=1, ge=1)  # more than 1: lock-free, not reproducible
@@ -46,7 +55,15 @@ class Word2VecConfig(Word2VecSettings):
     shared_negatives: int = Field(default=16, ge=8, multiple_of=8)  # S, noise words of a block, weighing K/S each
 
     @model_validator(mode="after")
-    def _falling(self) -> "Word2VecConfig":
+    def _words_have_output_vectors(self) -> Self:
+        if self.vectors == "sum" and self.output == "hierarchical":
+            raise ValueError(
+                "vectors=sum, output=hierarchical: the tree's vectors belong to its nodes, not to words; use input"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _falling(self) -> Self:
         if self.min_lr > self.lr:
             raise ValueError(f"min_lr={self.min_lr} is above lr={self.lr}; it must not be")
         return self
@@ -130,7 +147,7 @@ class _Run:
         return float(max(self.config.min_lr, self.config.lr * (1 - done)))
 
     def learn(self, step: int) -> tuple[float, float]:
-        """Thin out one chunk and learn from it."""
+        """Subsample one chunk and learn from it."""
         epoch, place = divmod(step, len(self.bounds) - 1)
         first, last = self.bounds[place], self.bounds[place + 1]
         ids = self.stream.ids[first:last]
@@ -138,11 +155,9 @@ class _Run:
         offsets = self.stream.offsets
         ends = offsets[np.searchsorted(offsets, first, side="right") : np.searchsorted(offsets, last, side="left")]
         ends = np.append(ends - first, last - first)
-        words, before, after = (np.empty(len(ids), dtype=np.int64) for _ in range(3))
         state = np.random.SeedSequence((self.seed, epoch, place)).generate_state(1, np.uint64) | np.uint64(1)
-        window, dynamic = self.config.window, self.config.dynamic_window
-        count = thin_out(ids, ends, self.keep, window, dynamic, state, words, before, after)
-        return self.output.learn(Chunk(words, before, after, count), self.rate(step), state)
+        chunk = subsample(ids, ends, self.keep, self.config.window, self.config.dynamic_window, state)
+        return self.output.learn(chunk, self.rate(step), state)
 
 
 def chunk_bounds(offsets: np.ndarray) -> np.ndarray:

@@ -1,0 +1,148 @@
+"""word2vec's learning from noise words, negative sampling and NCE: what the kernels of skip-gram and CBOW share.
+
+The text is cut into blocks of L successive words. All pairs of a block share S noise words, each weighing K/S; what a
+block learns is computed from the vectors as they were at its beginning, then added. So nearly all work is products of
+small matrices, and of the words drawn at random only S rows a block come from afar. A word that stands in a block many
+times would take as many steps at once and overshoot, so where the text repeats itself (lists, tables) blocks are short.
+
+    negative sampling (Mikolov et al. 2013, eq. 4):    score(h, w) = u_w · h
+    NCE (Mnih and Kavukcuoglu 2013, eq. 2–8):          score(h, w) = u_w · h + b_w − log(K P_noise(w))
+
+    J = −log σ(score(h, target)) − K/S Σ_s log σ(−score(h, n_s))
+
+Shape legend: V words, L centres a block at most, M window, S noise words, D dimensions, C = L + 2M positions that a
+block reaches. Scratch is made once a chunk, in tuples; sizes L and S are multiples of 8.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from langladder.compiled import njit
+from langladder.embeddings.word2vec.drawing import AliasTable, Chunk, draw_noise
+from langladder.embeddings.word2vec.rows import add_combinations, fill_zero, gather, logistic, products
+
+MEASURED = 16  # the loss is taken in every 16th block
+REPEATS = 4  # how often a word may stand in a block
+
+
+class Tables(NamedTuple):
+    """What is learnt.
+
+    Attributes:
+        input, output: (V, D) float32, v and u.
+        shift: (V,) float32, b_w − log(K P_noise(w)) of NCE; 0 in negative sampling.
+        learn_shift: whether b is learnt (NCE).
+    """
+
+    input: np.ndarray
+    output: np.ndarray
+    shift: np.ndarray
+    learn_shift: bool
+
+
+class Blocks(NamedTuple):
+    """How the text is cut, and what its noise is: L, M, K, S, and the distribution."""
+
+    length: int
+    window: int
+    negatives: int
+    noise_words: int
+    noise: AliasTable
+
+
+class Block(NamedTuple):
+    """Places in a chunk: the centres `first` … `first + size − 1`, which see the words `low` … `high − 1`."""
+
+    first: int
+    size: int
+    low: int
+    high: int
+
+
+class NoiseScratch(NamedTuple):
+    """The block's noise words and what they learn."""
+
+    words: np.ndarray  # (S,)
+    rows: np.ndarray  # (S, D) their u …
+    steps: np.ndarray  # (S, D) … and −∂J/∂u
+    shifts: np.ndarray  # (S,)
+    shift_steps: np.ndarray  # (S,)
+    G: np.ndarray  # (L, S) scores, then −∂J/∂score …
+    GT: np.ndarray  # (S, L) … turned
+    weights: np.ndarray  # (L,) what each of a centre's noise words weighs
+
+
+@njit(nogil=True)
+def noise_scratch(L: int, S: int, D: int) -> NoiseScratch:
+    """All zeros."""
+    f32 = np.float32
+    words, rows, steps = np.zeros(S, np.int64), np.zeros((S, D), f32), np.zeros((S, D), f32)
+    G, GT, weights = np.zeros((L, S), f32), np.zeros((S, L), f32), np.zeros(L, f32)
+    return NoiseScratch(words, rows, steps, np.zeros(S, f32), np.zeros(S, f32), G, GT, weights)
+
+
+@njit(nogil=True)
+def block_size(words: np.ndarray, first: int, count: int, L: int) -> int:
+    """How many words from place `first` on are learnt at once: at most L, none of them more than REPEATS times."""
+    size = min(L, count - first)
+    for i in range(REPEATS, size):
+        uses = 0
+        for j in range(i):
+            uses += words[first + j] == words[first + i]
+        if uses >= REPEATS:
+            return i
+    return size
+
+
+@njit(nogil=True)
+def next_block(chunk: Chunk, first: int, blocks: Blocks) -> Block:
+    """The block that begins at place `first`."""
+    size = block_size(chunk.words, first, chunk.size, blocks.length)
+    return Block(first, size, max(0, first - blocks.window), min(chunk.size, first + size + blocks.window))
+
+
+@njit(nogil=True)
+def draw_block_noise(blocks: Blocks, state: np.ndarray, tables: Tables, noise: NoiseScratch) -> None:
+    """The block's noise words, with their vectors and shifts."""
+    draw_noise(blocks.noise, state, noise.words)
+    gather(tables.output, noise.words, 0, blocks.noise_words, noise.rows)
+    for s in range(blocks.noise_words):
+        noise.shifts[s] = tables.shift[noise.words[s]]
+
+
+@njit(nogil=True, fastmath=True)
+def learn_noise(H: np.ndarray, dH: np.ndarray, noise: NoiseScratch, measure: bool) -> float:
+    """Noise part of a block: dH and `noise.steps` (set), both times −1 for descent; the loss if measured.
+
+    Args:
+        H: (L, D) hidden vectors; dH: (L, D).
+    """
+    G, GT, weights = noise.G, noise.GT, noise.weights
+    L, S = G.shape
+    products(H, L, noise.rows, 0, S, G, 0)
+    for i in range(L):
+        for s in range(S):
+            G[i, s] += noise.shifts[s]
+    logistic(G, L, S)
+    loss = 0.0
+    if measure:
+        for i in range(L):
+            for s in range(S):
+                loss -= weights[i] * math.log(max(1e-7, 1.0 - G[i, s]))
+    # ∂J/∂score = K/S σ(score)
+    for i in range(L):
+        for s in range(S):
+            G[i, s] *= -weights[i]
+            GT[s, i] = G[i, s]
+    fill_zero(dH, L)
+    add_combinations(G, L, 0, S, noise.rows, dH)
+    fill_zero(noise.steps, S)
+    add_combinations(GT, S, 0, L, H, noise.steps)
+    for s in range(S):
+        total = np.float32(0)
+        for i in range(L):
+            total += GT[s, i]
+        noise.shift_steps[s] = total
+    return loss

@@ -1,0 +1,133 @@
+"""The kernel of skip-gram with negative sampling or NCE: see `noise` for losses, blocks and the shape legend."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from langladder.compiled import njit
+from langladder.embeddings.word2vec.drawing import Chunk
+from langladder.embeddings.word2vec.noise import (
+    MEASURED,
+    Block,
+    Blocks,
+    Tables,
+    draw_block_noise,
+    learn_noise,
+    next_block,
+    noise_scratch,
+)
+from langladder.embeddings.word2vec.rows import add_combination, fill_zero, gather, logistic, row_products, scatter_add
+
+
+class PairScratch(NamedTuple):
+    """Skip-gram: the block's centres, its contexts, and their pairs."""
+
+    v: np.ndarray  # (L, D)
+    dv: np.ndarray  # (L, D)
+    u: np.ndarray  # (C, D)
+    du: np.ndarray  # (C, D)
+    P: np.ndarray  # (L, ≥ 2M + 1) scores, then −∂J/∂score, of each centre's contexts …
+    places: np.ndarray  # (L, ≥ 2M + 1) … and where those stand
+    back: np.ndarray  # (C, ≥ 2M + 1) the same, turned
+    centres: np.ndarray  # (C, ≥ 2M + 1)
+    uses: np.ndarray  # (C,) how many of a row of the last two are in use
+
+
+@njit(nogil=True)
+def _pair_scratch(L: int, window: int, D: int) -> PairScratch:
+    f32, room, span = np.float32, L + 2 * window + 8, 2 * window + 1
+    span += -span % 8
+    v, dv = np.zeros((L, D), f32), np.zeros((L, D), f32)
+    u, du = np.zeros((room, D), f32), np.zeros((room, D), f32)
+    P, places = np.zeros((L, span), f32), np.zeros((L, span), np.int64)
+    back, centres = np.zeros((room, span), f32), np.zeros((room, span), np.int64)
+    return PairScratch(v, dv, u, du, P, places, back, centres, np.zeros(room, np.int64))
+
+
+@njit(nogil=True, fastmath=True)
+def _learn_contexts(
+    chunk: Chunk, block: Block, pairs: PairScratch, shift: np.ndarray, measure: bool
+) -> tuple[float, float]:
+    """Skip-gram's true neighbours of a block: added to dv, set in du, times −1 for descent; loss and pairs if measured.
+
+    The gradients of the pairs are left in `pairs.back`.
+    """
+    words, before, after, _ = chunk
+    first, size, low, high = block
+    v, dv, u, du, P, places, back, centres, uses = pairs
+    f32 = np.float32
+    loss, terms = 0.0, 0.0
+    for j in range(high - low):
+        uses[j] = 0
+    for i in range(size):
+        t = first + i
+        begin, width = t - before[t] - low, before[t] + after[t] + 1
+        row_products(v, i, u, begin, width, P, i)
+        for j in range(width):
+            P[i, j] += shift[words[low + begin + j]]
+    logistic(P, size, P.shape[1])
+    for i in range(size):
+        t = first + i
+        begin, own, width = t - before[t] - low, before[t], before[t] + after[t] + 1
+        if measure:
+            terms += width - 1
+            for j in range(width):
+                if j != own:
+                    loss -= math.log(max(f32(1e-7), P[i, j]))
+        # ∂J/∂score = σ(score) − 1
+        for j in range(width):
+            place = begin + j
+            P[i, j], places[i, j] = f32(1) - P[i, j], place
+            if j != own:
+                back[place, uses[place]], centres[place, uses[place]] = P[i, j], i
+                uses[place] += 1
+        P[i, own] = f32(0)
+        add_combination(P, i, width, u, places, dv, i)
+    fill_zero(du, high - low)
+    for j in range(high - low):
+        add_combination(back, j, uses[j], v, centres, du, j)
+    return loss, terms
+
+
+@njit(nogil=True, fastmath=True)
+def skipgram_negative(
+    chunk: Chunk, tables: Tables, blocks: Blocks, state: np.ndarray, lr: float
+) -> tuple[float, float]:
+    """One chunk of text for skip-gram: each word's v must tell the u of its neighbours from those of the noise.
+
+    Args:
+        tables: changed in place; state: of the random numbers, moved on.
+
+    Returns:
+        Summed loss of the measured blocks, and their number of pairs.
+    """
+    V, U, shift, learn_shift = tables
+    L, S, D, f32 = blocks.length, blocks.noise_words, V.shape[1], np.float32
+    noise, scratch = noise_scratch(L, S, D), _pair_scratch(L, blocks.window, D)
+    rate, total, pairs = f32(lr), 0.0, 0.0
+    first, number = 0, 0
+    while first < chunk.size:
+        block = next_block(chunk, first, blocks)
+        size, low, width = block.size, block.low, block.high - block.low
+        measure = number % MEASURED == 0
+        gather(V, chunk.words, first, size, scratch.v)
+        gather(U, chunk.words, low, width, scratch.u)
+        draw_block_noise(blocks, state, tables, noise)
+        for i in range(L):
+            reach = chunk.before[first + i] + chunk.after[first + i] if i < size else 0
+            noise.weights[i] = f32(reach * blocks.negatives) / f32(S)
+        loss = learn_noise(scratch.v, scratch.dv, noise, measure)
+        loss_of_contexts, terms = _learn_contexts(chunk, block, scratch, shift, measure)
+        total, pairs = total + (loss + loss_of_contexts), pairs + terms
+        if learn_shift:
+            for s in range(S):
+                shift[noise.words[s]] += rate * noise.shift_steps[s]
+            for j in range(width):
+                for k in range(scratch.uses[j]):
+                    shift[chunk.words[low + j]] += rate * scratch.back[j, k]
+        scatter_add(scratch.dv, size, rate, V, chunk.words, first)
+        scatter_add(scratch.du, width, rate, U, chunk.words, low)
+        scatter_add(noise.steps, S, rate, U, noise.words, 0)
+        first, number = first + size, number + 1
+    return total, pairs
