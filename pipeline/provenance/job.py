@@ -10,7 +10,8 @@ from typing import Any
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
-from langladder.export.model_card import model_card
+from langladder.export.model_card import ANY, model_card
+from langladder.families import families
 from langladder.progress import working
 from pipeline import ROOT
 from pipeline.provenance import curves, found_runs, lineage, processes, tracking
@@ -24,6 +25,7 @@ from pipeline.settings.jobs import split_aside
 class TrackedJob:
     """An open job."""
 
+    family: str
     fingerprint: str
     provenance: dict[str, Any]
     checkpoints: Path
@@ -38,7 +40,8 @@ class TrackedJob:
         with atomic_folder(place, STAGE) as folder:
             yield folder
             write_json(folder / "provenance.json", self.provenance)
-            write_text(folder / "README.md", model_card(folder))
+            family = families()[self.family]
+            write_text(folder / "README.md", model_card(folder, loading=family.loading or ANY, limits=family.limits))
         self.run.folder = place
 
     def write_curve(self, path: Path, rows: list[dict[str, Any]]) -> None:
@@ -74,7 +77,7 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
         with ExitStack() as open_run:
             with working("opening the run in MLflow"):  # imports MLflow, may make its database
                 run = open_run.enter_context(tracking.run(described, checkpoints))
-            yield TrackedJob(name, provenance, checkpoints, run)
+            yield TrackedJob(family, name, provenance, checkpoints, run)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 

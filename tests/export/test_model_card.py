@@ -19,6 +19,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.export.loading import LOADING
 from langladder.export.model_card import model_card
+from langladder.families import families
 from langladder.infinity import to_plain
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.ctc import CTCRecognizer
@@ -30,7 +31,7 @@ from langladder.text.specials import BOS, EOS
 from langladder.text.tables import PAIRS, write_table
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
-from pipeline.provenance.job import Work
+from pipeline.provenance.job import TrackedJob
 
 IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)
 
@@ -73,7 +74,9 @@ def test_card_of_every_kind_of_model(tmp_path: Path, kind: str) -> None:
     torch.manual_seed(0)
     folder = tmp_path / kind
     MAKERS[kind](folder)
-    card = model_card(folder, name=str(folder))
+    family = families()[{"dense": "embedding", "sparse": "embedding", "translator": "translator"}.get(kind, "lm")]
+    own = {} if kind == "ctc" else {"loading": family.loading, "limits": family.limits}
+    card = model_card(folder, name=str(folder), **own)
     for line in [*SAYS[kind], "## Training\n\nNot recorded", "## Scores\n\nNone were given."]:
         assert line in card, line
     assert "{" not in card.replace("w_{t-1}", "").replace("y_{t-1}", "")
@@ -86,18 +89,19 @@ def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
     """Through the pipeline's own door; the same folder gives the same card, which names no place of this machine."""
     job = {"name": "kneser_ney", "title": "Kneser-Ney", "training": None}
     provenance = {"fingerprint": "ab12", "inputs": {"tokens": "cd34"}, "settings": {"seed": 5, "code": "ef", "lm": job}}
-    open_work = Work("ab12", provenance, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
+    open_work = TrackedJob("lm", "ab12", provenance, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
     with open_work.artefact(tmp_path / "model") as folder:
         n_gram(folder)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     for line in ("# Kneser-Ney\n", "| rung | kneser_ney |", "| seed | 5 |", "| input `tokens` | cd34 |"):
         assert line in card, line
-    assert card == model_card(tmp_path / "model") and str(tmp_path) not in card
+    own = {"loading": families()["lm"].loading, "limits": families()["lm"].limits}
+    assert card == model_card(tmp_path / "model", **own) and str(tmp_path) not in card
 
 
 def test_a_models_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     """Tokenizer, provenance and card included: where the disk is full at the last of them, the old folder stays."""
-    open_work = Work("ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
+    open_work = TrackedJob("lm", "ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
     place = tmp_path / "models" / "lm" / "rung"
     for old in (False, True):
         before = {path.name: path.read_bytes() for path in place.glob("*")}
@@ -147,7 +151,7 @@ def test_no_card_of_what_is_no_model(tmp_path: Path) -> None:
 
 
 def test_every_example_is_python() -> None:
-    for kind, example in LOADING.items():
+    for kind, example in (LOADING | {name: family.loading for name, family in families().items()}).items():
         compile(example.replace("{module}", "m").replace("{class}", "C"), kind, "exec")
 
 

@@ -76,14 +76,17 @@ def export(
         _check_words(tokenizers[0], model, chosen)
     from langladder.artefacts import read_json, write_text
     from langladder.atomic import atomic_folder
+    from langladder.export.loading import LOADING
     from langladder.export.model_card import model_card
+    from langladder.families import families
     from langladder.models.transformer import Transformer
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
     kind: str = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else chosen
     if chosen == "arpa" and tokenizers[0].kind != "word":
         kind = "arpa_tokens"
-    card = model_card(model, figures, kind=kind, name=LOADED.get(chosen, "."))
+    family = families()["lm" if len(tokenizers) == 1 else "translator"]
+    card = model_card(model, figures, loading=LOADING[kind], limits=family.limits, name=LOADED.get(chosen, "."))
     with atomic_folder(place, EXPORT) as temporary:
         _write(saved, tokenizers, temporary, chosen)
         write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")

@@ -1,21 +1,9 @@
-"""How each kind of file or folder is loaded: the example of its model card. `{folder}` is what the reader calls it."""
+"""How each foreign format is loaded: the example of its model card. `{folder}` is what the reader calls it.
+
+How a model of the house is loaded, its family says (`langladder.families`).
+"""
 
 LOADING = {
-    "lm": """from langladder.models.base import LanguageModel
-
-model = LanguageModel.load("{folder}")
-model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | those before it)""",
-    "translator": """from langladder.models.translator import Translator
-
-model = Translator.load("{folder}")
-model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EOS → (B, T) log P of each next token""",
-    "other": """from {module} import {class}
-
-model = {class}.load("{folder}")""",
-    "embedding": """from langladder.export.vector_files import read_vectors
-
-vectors = read_vectors("{folder}")
-vectors.nearest(vectors.words[0])""",
     "gpt2": """from transformers import AutoTokenizer, GPT2LMHeadModel
 
 model = GPT2LMHeadModel.from_pretrained("{folder}")

@@ -12,7 +12,6 @@ from typing import Any
 from langladder.artefacts import map_arrays, read_json, regular_file
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.export.loading import LOADING
 from langladder.infinity import from_plain, show
 from langladder.models.saving import located
 from langladder.text.tokenizers import Tokenizer
@@ -33,36 +32,37 @@ SCORES = {
     "analogy_coverage": "share of analogies whose words it has",
     "purity": "purity of clusters",
 }
-LIMITS = {
-    "lm": "The model knows the language of its training text only, and repeats what it says, prejudice included.",
-    "translator": "The model knows the words and the kinds of sentence of its training pairs only; what it writes for "
-    "others may read well and be wrong. It repeats the prejudice of its training text.",
-    "embedding": "The vectors hold the company that words kept in the training text, its prejudice included; words "
-    "that were not there have none.",
-    "other": "The model knows what it was trained on, and is sure of itself elsewhere too.",
-}
+ANY = """from {module} import {class}
+
+model = {class}.load("{folder}")"""
+LIMITS = "The model knows what it was trained on, and is sure of itself elsewhere too."
 _BASES = {"LanguageModel": "lm", "Translator": "translator"}
 
 
 @dataclass(frozen=True)
 class _Described:
-    """What a folder's files say: the sort of model (a key of `LIMITS`), its class, a sentence, its settings."""
+    """What a folder's files say: the model's class, a sentence, its settings."""
 
-    sort: str
     kind: type
     summary: str
     settings: Mapping[str, Any]
 
 
 def model_card(
-    folder: Path, scores: Mapping[str, Any] | None = None, *, kind: str | None = None, name: str = "folder"
+    folder: Path,
+    scores: Mapping[str, Any] | None = None,
+    *,
+    loading: str = ANY,
+    limits: str = LIMITS,
+    name: str = "folder",
 ) -> str:
     """The card of a saved model, as Markdown; the same folder gives the same text.
 
     Args:
         folder: what `save` wrote; tokenizers and provenance.json are told of where present.
         scores: figures on the test text, as the pipeline writes them to metrics/.
-        kind: how the model is loaded, a key of `LOADING`; None is this package's own format.
+        loading: Python that loads it, with the places {folder}, {module} and {class}.
+        limits: what not to expect of it.
         name: the folder or file that is loaded, as the card's reader will call it.
 
     Raises:
@@ -74,8 +74,8 @@ def model_card(
     for part in ("settings", "inputs"):
         about[part] = _object(provenance, about, part)
     job = next((part for part in about["settings"].values() if isinstance(part, dict) and "name" in part), {})
-    model = _vectors(folder, job) if (folder / "words.json").exists() else _network(folder)
-    loading = LOADING[kind or model.sort].replace("{folder}", name)
+    model = _described(folder, job)
+    loading = loading.replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
     scores = from_plain(scores or {})
     shown = {label: scores[key] for key, label in SCORES.items() if key in scores}
@@ -93,9 +93,18 @@ def model_card(
         _table("figure", shown),
         "## Use",
         f"```python\n{loading}\n```",
-        LIMITS[model.sort],
+        limits,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _described(folder: Path, job: Mapping[str, Any]) -> _Described:
+    if (folder / "words.json").exists():
+        return _vectors(folder, job)
+    if (folder / "config.json").exists() or "_target_" not in job:
+        return _network(folder)
+    kind = located(folder / "provenance.json", job["_target_"])  # a family that saves in a way of its own
+    return _Described(kind, f"{_first_line(kind)}.", _object(folder / "provenance.json", job, "model"))
 
 
 def _network(folder: Path) -> _Described:
@@ -119,7 +128,7 @@ def _network(folder: Path) -> _Described:
         size = f"{size}, vocabularies of {vocabularies}"
     order = getattr(model, "order", None)  # of n-grams: how many tokens it looks at, itself included
     named = _first_line(kind) if order is None else f"{_first_line(kind)}, of order {order}"
-    return _Described(sort, kind, f"{what}{named}. {size}.", model.config.model_dump(mode="json"))
+    return _Described(kind, f"{what}{named}. {size}.", model.config.model_dump(mode="json"))
 
 
 def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
@@ -135,7 +144,7 @@ def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
     summary = f"Word vectors. {method}{V:,} words × {D:,} dimensions, {stored}"
     if words.get("kind") == "subword":
         summary += ", and vectors of parts of words, from which unseen words get theirs"
-    return _Described("embedding", WordVectors, f"{summary}.", _object(provenance, job, "model"))
+    return _Described(WordVectors, f"{summary}.", _object(provenance, job, "model"))
 
 
 def _first_line(kind: type) -> str:
@@ -156,12 +165,14 @@ def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
     if not any(about.values()):
         return ["Not recorded: the folder holds no provenance.json."]
     settings = about.get("settings", {})
+    grown = [f"{base['rung']} ({base['title']}, `{base['fingerprint']}`)" for base in about.get("lineage", [])]
     inputs = {f"input `{name}`": fingerprint for name, fingerprint in about.get("inputs", {}).items()}
     traces = {"rung": job.get("name"), "seed": settings.get("seed"), "code": settings.get("code")} | inputs
     traces |= {"fingerprint": about.get("fingerprint")}
     how = _object(Path("provenance.json"), job, "training")
     table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
-    return [table, _table("training setting", how)]
+    chain = [f"It grew from {', which grew from '.join(grown)}."] if grown else []
+    return [*chain, table, _table("training setting", how)]
 
 
 def _table(column: str, rows: Mapping[str, Any]) -> str:

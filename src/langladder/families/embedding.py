@@ -19,9 +19,9 @@ class WordVectorFamily(Family):
     place = 30
     default = "skipgram"
     reads = ("data/words",)
-    loading = """from langladder.embeddings.base import WordVectors
+    loading = """from langladder.export.vector_files import read_vectors
 
-vectors = WordVectors.load("{folder}")
+vectors = read_vectors("{folder}")
 vectors.nearest(vectors.words[0])"""
     limits = (
         "The vectors hold the company that words kept in the training text, its prejudice included; words that were "
