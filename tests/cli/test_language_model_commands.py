@@ -199,6 +199,52 @@ def test_export_keeps_what_the_models_say(run: Run, project: Path) -> None:
     torch.testing.assert_close(back.log_probs(tokens), counted.log_probs(tokens), atol=1e-5, rtol=1e-5)
 
 
+def test_what_was_exported_comes_back_as_a_model(run: Run, project: Path) -> None:
+    for name in ("gpt", "kneser_ney"):
+        assert run("export", f"models/lm/{name}", f"away/{name}").exit_code == 0
+        found = answer(run("import", f"away/{name}", f"back/{name}", "--json"))
+        scores = [answer(run("score", f"{place}/{name}", "the king sat", "--json")) for place in ("models/lm", "back")]
+        bits = [one["models"][0]["sentences"][0]["bits"] for one in scores]
+        assert bits[0] == pytest.approx(bits[1], rel=1e-5)
+        assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= {
+            file.name for file in (project / "back" / name).iterdir()
+        }
+        if name == "gpt":  # an ARPA file leaves PAD out
+            assert found["parameters"] == LanguageModel.load(project / "models/lm/gpt").number_of_parameters()
+    assert run("generate", "back/gpt", "--prompt", "the", "--max-tokens", "3").exit_code == 0
+
+
+def test_an_arpa_file_alone_is_a_model_of_its_words(run: Run) -> None:
+    assert run("export", "models/lm/kneser_ney", "away/words").exit_code == 0
+    assert run("import", "away/words/model.arpa", "back/words").exit_code == 0
+    whole, alone = (
+        answer(run("score", place, "the king sat", "--json"))["models"][0]["sentences"][0]["bits"]
+        for place in ("models/lm/kneser_ney", "back/words")
+    )
+    assert whole == pytest.approx(alone, rel=1e-5)
+
+
+def test_what_cannot_be_imported_is_told(run: Run, project: Path) -> None:
+    (project / "empty").mkdir(exist_ok=True)
+    assert run("export", "models/lm/gpt", "away/odd").exit_code == 0
+    config = project / "away/odd/config.json"
+    said = json.loads(config.read_text())
+    for change, message in (
+        ({"n_head": "many"}, "heads: 'many' is not allowed"),
+        ({"n_embd": 10**9}, "width: 1000000000 is not allowed"),
+        ({"vocab_size": 2**30}, "wte.weight has shape"),
+        ({"activation_function": "relu"}, "activation_function is 'relu'"),
+    ):
+        config.write_text(json.dumps(said | change))
+        result = run("import", "away/odd", "new")
+        assert result.exit_code == 2 and message in result.stderr, result.stderr
+    result = run("import", "empty", "new")
+    assert result.exit_code == 2 and "holds neither config.json (GPT-2) nor model.arpa" in result.stderr
+    result = run("import", "models/lm/gpt/tokenizer.json", "new")
+    assert result.exit_code == 2 and "not an ARPA file" in result.stderr
+    assert not (project / "new").exists()
+
+
 class KenLM:
     """KenLM as the model cards call it: words between spaces, the unknown is <unk>, log10, the end included."""
 

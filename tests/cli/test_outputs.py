@@ -18,6 +18,7 @@ from faults import device, largest_file
 from langladder.artefacts import write_json
 from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
+from langladder.export.arpa import write_arpa
 from langladder.export.vector_files import read_vectors
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.gpt import GPT
@@ -44,6 +45,7 @@ OUTPUTS: dict[str, tuple[str, bool, list[str]]] = {
     "export arpa": ("export models/counted OUT", True, ["models/counted"]),
     "export torch": ("export models/transformer OUT", True, ["models/transformer"]),
     "export marian": ("export models/transformer OUT --to marian", True, []),
+    "import": ("import models/counted.arpa OUT --tokenizer models/counted/tokenizer.json", True, ["models"]),
     "translate": ("translate models/attention -f text.en -o OUT.eo", False, ["text.en", "models/attention"]),
     "translate gz": ("translate models/attention -f text.en -o OUT.eo.gz", False, []),
     "translate --json": ("translate models/attention -f text.en -o OUT.json --json", False, ["text.en"]),
@@ -74,6 +76,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sides = ("tokenizer",) if name in ("counted", "gpt", "lstm") else ("source", "target")
         for side in sides:
             tokenizer.save(root / name / f"{side}.json")
+    write_arpa(root / "counted.arpa", counted, [tokenizer.name(token) for token in range(V)])
     return root
 
 

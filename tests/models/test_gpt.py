@@ -4,10 +4,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.errors import InputError
 from langladder.export.gpt2 import _names
 from langladder.models.gpt import GPT
-from langladder.models.gpt_sizes import SIZES, named
+from langladder.models.gpt_sizes import PRESETS
 from langladder.nn.positions import sinusoidal
 from langladder.text.specials import BOS
 
@@ -51,12 +50,12 @@ PAPERS = {  # (layers, width, heads, context, vocabulary), the paper's name for 
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", PRESETS)
 def test_golden_sizes_of_the_papers(size):
     """Built on the meta device; counts as the closed form has them, within 2 % of the paper's round figure."""
     N, D, heads, C, V, about, count = PAPERS[size]
     with torch.device("meta"):
-        model = named(size)
+        model = GPT(GPT.Config.model_validate({"preset": size}), V)
     assert (model.config.layers, model.config.width, model.config.heads) == (N, D, heads)
     closed = V * D + C * D + N * (12 * D * D + 13 * D) + (2 * D if model.config.norm == "pre" else 0)
     assert model.number_of_parameters() == closed == count
@@ -66,8 +65,13 @@ def test_golden_sizes_of_the_papers(size):
 
 
 def test_unknown_size_is_named():
-    with pytest.raises(InputError, match="'gpt4' is none of gpt1, gpt2"):
-        named("gpt4")
+    with pytest.raises(ValueError, match=r"preset\n.*'gpt1', 'gpt2'"):
+        GPT.Config.model_validate({"preset": "gpt4"})
+
+
+def test_what_is_set_beside_a_size_wins():
+    config = GPT.Config.model_validate({"preset": "gpt2-medium", "layers": 2, "context": 64})
+    assert (config.layers, config.context, config.width, config.heads) == (2, 64, 1024, 16)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -11,6 +11,7 @@ from langladder.cli.convert import convert
 from langladder.cli.draw_map import draw_map
 from langladder.cli.export import export
 from langladder.cli.generate import generate
+from langladder.cli.import_model import import_model
 from langladder.cli.neighbours import neighbours
 from langladder.cli.reading import refuse_broken_text
 from langladder.cli.score import score
@@ -63,7 +64,7 @@ class App(click.Group):
 def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
-    Ask language models: how they go on, what they find likely; take them away. Translate.
+    Ask language models: how they go on, what they find likely; take them away, bring others in. Translate.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -71,5 +72,7 @@ def app() -> None:
     """
 
 
-for command in (neighbours, analogy, similarity, draw_map, bias, convert, generate, score, export, translate):
+OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
+OF_MODELS = (generate, score, export, import_model, translate)
+for command in (*OF_VECTORS, *OF_MODELS):
     app.add_command(command)

@@ -25,6 +25,9 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
+from langladder.models.network import laid_out
+from langladder.models.saving import Saved, checked_size
+from langladder.schema import checked
 from langladder.text.specials import BOS, PAD
 from langladder.text.tokenizers import Tokenizer
 
@@ -64,31 +67,37 @@ def import_gpt2(folder: Path) -> GPT:
     folder = Path(folder)
     path = folder / "config.json"
     found = read_json(path)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a {type(found).__name__}, not an object")
     for name, (default, allowed) in _MUST_BE.items():
         value = found.get(name, default)
         if value not in allowed:
             raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, allowed))}")
-    inner, D = found.get("n_inner"), found.get("n_embd", 768)
-    if inner not in (None, 4 * D):
-        raise InputError(f"{path}: n_inner is {inner}; read here is 4 · n_embd = {4 * D}")
+    tied = bool(found.get("tie_word_embeddings", True))
+    settings = {
+        "context": found.get("n_positions", 1024),
+        "width": found.get("n_embd", 768),
+        "layers": found.get("n_layer", 12),
+        "heads": found.get("n_head", 12),
+        "dropout": found.get("resid_pdrop", 0.1),
+        "tie_weights": tied,
+    }
+    config = checked(GPTConfig, settings, str(path))
+    if (inner := found.get("n_inner")) not in (None, 4 * config.width):
+        raise InputError(f"{path}: n_inner is {inner!r}; read here is 4 · n_embd = {4 * config.width}")
+    saved = Saved(GPT, config, [checked_size(path, "vocab_size", found.get("vocab_size", 50257))])
     arrays = read_arrays(folder / "model.safetensors")
     # The weights as OpenAI published them lack the prefix; each layer's causal mask is no weight.
     arrays = {name.removeprefix("transformer."): array for name, array in arrays.items()}
     arrays = {name: array for name, array in arrays.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
-    tied = bool(found.get("tie_word_embeddings", True))
-    config = GPTConfig(
-        context=found.get("n_positions", 1024),
-        width=D,
-        layers=found.get("n_layer", 12),
-        heads=found.get("n_head", 12),
-        dropout=float(found.get("resid_pdrop", 0.1)),
-        tie_weights=tied,
-    )
-    model = GPT(config, found.get("vocab_size", 50257))
     if tied:
         arrays.pop("lm_head.weight", None)
-    _copy(arrays, model, folder / "model.safetensors")
-    return model
+    _check(arrays, laid_out(saved, folder), folder / "model.safetensors")  # before it takes memory
+    model = GPT(config, *saved.sizes)
+    with torch.no_grad():
+        for name, (tensor, transposed) in _targets(model).items():
+            tensor.copy_(torch.from_numpy(arrays[name].T if transposed else arrays[name]))
+    return model.eval()
 
 
 def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
@@ -129,23 +138,27 @@ def _names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
         yield f"{name}.bias", torch.zeros(width) if bias is None else bias, False
 
 
-@torch.no_grad()
-def _copy(arrays: dict[str, np.ndarray], model: GPT, path: Path) -> None:
+def _targets(model: GPT) -> dict[str, tuple[torch.Tensor, bool]]:
+    """GPT-2's name → our tensor, and whether it is stored transposed: all that a file must hold."""
     targets = {name: (tensor, transposed) for name, tensor, transposed in _names(model)}
     output = model.head.get_parameter("weight")
     if output is not model.embedding.weight:
         targets["lm_head.weight"] = (output, False)
+    return targets
+
+
+def _check(arrays: dict[str, np.ndarray], model: GPT, path: Path) -> None:
+    targets = _targets(model)
     if targets.keys() != arrays.keys():
         differ = sorted(targets.keys() ^ arrays.keys())
         raise InputError(f"{path}: its names do not fit its config.json: {', '.join(differ[:5])}")
     for name, (tensor, transposed) in targets.items():
-        value = torch.from_numpy(arrays[name])
-        value = value.T if transposed else value
-        if value.shape != tensor.shape:
+        if arrays[name].shape != (tensor.T if transposed else tensor).shape:
             raise InputError(
                 f"{path}: {name} has shape {arrays[name].shape}; its config.json asks for {(*tensor.shape,)}"
             )
-        tensor.copy_(value)
+        if not np.isfinite(arrays[name]).all():
+            raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
 
 
 def _exportable(model: GPT) -> GPTConfig:

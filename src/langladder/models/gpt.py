@@ -21,13 +21,14 @@ Shape legend: B rows, T tokens, S tokens read before, C context, D width, N laye
 """
 
 import math
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import nn
 
 from langladder import schema
+from langladder.models.gpt_sizes import PRESETS, Preset
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.dropout import Dropout
 from langladder.nn.gelu import TanhGELU
@@ -42,6 +43,7 @@ INITIAL_STD = 0.02
 class GPTConfig(OutputConfig):
     """Settings of `GPT`."""
 
+    preset: Preset | None = None  # a size of the papers, see `models.gpt_sizes`; null: the settings below
     context: int = Field(default=128, ge=2, le=8192)
     width: int = Field(default=128, ge=2, le=16384)
     layers: int = Field(default=4, ge=1, le=128)
@@ -54,8 +56,14 @@ class GPTConfig(OutputConfig):
     tie_weights: bool = True
     bias: bool = True  # of linear layers and norms, as in GPT-2; without is a little faster, no worse
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: Any) -> Any:
+        chosen = values.get("preset") if isinstance(values, dict) else None
+        return PRESETS[chosen] | values if isinstance(chosen, str) and chosen in PRESETS else values
+
     @model_validator(mode="after")
-    def _check(self) -> "GPTConfig":
+    def _check(self) -> Self:
         if self.width % self.heads:
             raise ValueError(
                 f"width={self.width} is not divisible by heads={self.heads}: each head takes an equal part"

@@ -1,5 +1,8 @@
 """The GPTs of the papers, by name: GPT-1 (2018), GPT-2 (2019, table 2), GPT-3 (2020, table 2.1).
 
+`preset: gpt2-medium` among a GPT's settings stands for these; what is set beside it wins. The vocabulary is that of the
+tokenizer: the papers' have 40,478 (GPT-1: 40,000 merges, 477 characters, an unknown token) and 50,257 tokens.
+
 Counts are of all parameters, the embeddings and positions included, the tied output layer once:
 
     V·D + C·D + N·(12 D² + 13 D) (+ 2 D for pre-norm's last layer norm)
@@ -11,30 +14,35 @@ here are those that fit. GPT-3's window is not in its paper; 128 is ours and cha
 Shape legend: V vocabulary, C context, D width, N layers.
 """
 
-from typing import NamedTuple
+from typing import Any, Literal
 
-from langladder.errors import InputError
-from langladder.models.gpt import GPT, GPTConfig
-
-
-class Size(NamedTuple):
-    """Settings of a GPT and its vocabulary V."""
-
-    config: GPTConfig
-    vocab_size: int
-
-
-def _gpt2(layers: int, width: int, heads: int) -> Size:
-    return Size(GPTConfig(context=1024, width=width, layers=layers, heads=heads, dropout=0.1), 50257)
-
-
-def _gpt3(layers: int, width: int, heads: int) -> Size:
-    return Size(GPTConfig(context=2048, width=width, layers=layers, heads=heads, sparse_window=128), 50257)
+Preset = Literal[
+    "gpt1",
+    "gpt2",
+    "gpt2-medium",
+    "gpt2-large",
+    "gpt2-xl",
+    "gpt3-125M",
+    "gpt3-350M",
+    "gpt3-760M",
+    "gpt3-1.3B",
+    "gpt3-2.7B",
+    "gpt3-6.7B",
+    "gpt3-13B",
+    "gpt3-175B",
+]
 
 
-SIZES: dict[str, Size] = {
-    # 40,000 merges, 477 characters and an unknown token
-    "gpt1": Size(GPTConfig(context=512, width=768, layers=12, heads=12, dropout=0.1, norm="post"), 40478),
+def _gpt2(layers: int, width: int, heads: int) -> dict[str, Any]:
+    return {"context": 1024, "width": width, "layers": layers, "heads": heads, "dropout": 0.1}
+
+
+def _gpt3(layers: int, width: int, heads: int) -> dict[str, Any]:
+    return {"context": 2048, "width": width, "layers": layers, "heads": heads, "sparse_window": 128}
+
+
+PRESETS: dict[Preset, dict[str, Any]] = {
+    "gpt1": {"context": 512, "width": 768, "layers": 12, "heads": 12, "dropout": 0.1, "norm": "post"},
     "gpt2": _gpt2(12, 768, 12),
     "gpt2-medium": _gpt2(24, 1024, 16),
     "gpt2-large": _gpt2(36, 1280, 20),
@@ -48,14 +56,3 @@ SIZES: dict[str, Size] = {
     "gpt3-13B": _gpt3(40, 5120, 40),
     "gpt3-175B": _gpt3(96, 12288, 96),
 }
-
-
-def named(size: str) -> GPT:
-    """An untrained GPT of a paper's size; under `with torch.device("meta")` it takes no memory.
-
-    Raises:
-        InputError: no such name.
-    """
-    if size not in SIZES:
-        raise InputError(f"size: {size!r} is none of {', '.join(SIZES)}")
-    return GPT(*SIZES[size])

@@ -75,16 +75,25 @@ def load_network(saved: Saved, folder: Path) -> Any:
     """
     path = Path(folder) / ARRAYS
     facts = artefacts.read_array_facts(path)
-    try:
-        with torch.device("meta"), _Layout():
-            plan = own_tensors(saved.kind(saved.config, *saved.sizes))
-    except (RuntimeError, ValueError, OverflowError) as error:  # sizes without sense together
-        raise InputError(f"{path.parent / 'config.json'}: makes no network ({str(error).splitlines()[0]})") from error
-    if wrong := misfits(plan, facts):
+    if wrong := misfits(own_tensors(laid_out(saved, folder)), facts):
         raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong)})")
     network = saved.kind(saved.config, *saved.sizes)
     fill(network, path)
     return network
+
+
+def laid_out(saved: Saved, folder: Path) -> Any:
+    """The network that `folder` describes, on the `meta` device.
+
+    Raises:
+        InputError: its sizes make no sense together.
+    """
+    try:
+        with torch.device("meta"), _Layout():
+            return saved.kind(saved.config, *saved.sizes)
+    except (RuntimeError, ValueError, OverflowError) as error:
+        path = Path(folder) / "config.json"
+        raise InputError(f"{path}: makes no network ({str(error).splitlines()[0]})") from error
 
 
 def fill(network: nn.Module, path: Path) -> None:

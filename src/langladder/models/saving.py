@@ -89,7 +89,7 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     if not issubclass(kind, wanted) or isabstract(kind):
         raise InputError(f"{path}: holds a {description['_target_']}, not a {wanted.__name__}")
     config = schema.checked(kind.Config, description["config"], f"{path}: config")  # type: ignore[attr-defined]
-    return Saved(kind, config, [_size(path, name, description[name]) for name in sizes])
+    return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes])
 
 
 def located(path: Path, target: str) -> type:
@@ -102,7 +102,8 @@ def located(path: Path, target: str) -> type:
     return kind
 
 
-def _size(path: Path, name: str, size: object) -> int:
+def checked_size(path: Path, name: str, size: object) -> int:
+    """A size that a file states. Raises InputError, naming the file, unless it is a whole number from 1 to MOST_IDS."""
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_IDS:
         shown = size if isinstance(size, float) else f"a {type(size).__name__}" if not isinstance(size, int) else "it"
         raise InputError(f"{path}: {name}: {shown} is not a whole number from 1 to {MOST_IDS:,}")

@@ -234,6 +234,21 @@ def assemble(kind: Kind, model: Any) -> hf.Tokenizer:
     return backend
 
 
+def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
+    """A tokenizer of kind `word` for a vocabulary made elsewhere.
+
+    Args:
+        tokens: by id; the first stand for the four specials, whatever they are. source: where from, for messages.
+
+    Raises:
+        InputError: a word stands there twice, or looks like a special inside a tokenizer.
+    """
+    vocabulary = {token: place for place, token in enumerate([*SPELLINGS, *tokens[len(SPELLINGS) :]])}
+    if len(vocabulary) < len(tokens):
+        raise InputError(f"{source}: {len(tokens) - len(vocabulary)} of its words stand there twice, or are a special")
+    return Tokenizer(assemble("word", models.WordLevel(vocab=vocabulary, unk_token=SPELLINGS[UNK])), "word")
+
+
 def from_merges(
     kind: Literal["bpe_bytes", "bpe_words"], vocabulary: dict[str, int], merges: list[tuple[str, str]]
 ) -> hf.Tokenizer:

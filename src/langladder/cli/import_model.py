@@ -1,0 +1,77 @@
+"""`langladder import`: a language model of another tool as a folder that every command here reads."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from langladder.cli.out import claim, overwrite_option
+from langladder.cli.output import json_option, print_json
+from langladder.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.models.base import LanguageModel
+    from langladder.text.tokenizers import Tokenizer
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--tokenizer",
+    "tokens",
+    type=click.Path(path_type=Path),
+    help="The tokenizer.json that cuts text for it [default: SOURCE's own; of an ARPA file alone, its words].",
+)
+@overwrite_option
+@json_option
+def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
+    """Write another tool's language model SOURCE into the folder OUT: weights, settings, tokenizer, model card.
+
+    \b
+      a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
+                      with the special tokens of this house (PAD 0, BOS 2, EOS 3)
+      an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz; or a folder with model.arpa
+
+    \b
+    Examples:
+      langladder import exported/gpt models/lm/imported
+      langladder import counted.arpa.gz models/lm/counted
+    """
+    from langladder.artefacts import write_text
+    from langladder.atomic import atomic_folder
+    from langladder.export.model_card import model_card
+    from langladder.models.saving import MODEL
+
+    place = claim(out, overwrite, [source, tokens], MODEL)
+    model, tokenizer = _read(source, tokens)
+    if model.vocab_size != tokenizer.vocab_size:
+        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {tokenizer.vocab_size}")
+    with atomic_folder(place, MODEL) as temporary:
+        model.save(temporary)
+        tokenizer.save(temporary / "tokenizer.json")
+        write_text(temporary / "README.md", model_card(temporary))
+    kind, size = type(model).__name__, model.number_of_parameters()
+    if as_json:
+        print_json({"out": str(out), "model": kind, "tokens": model.vocab_size, "parameters": size})
+    else:
+        click.echo(f"{source} → {out} ({kind}, {model.vocab_size:,} tokens, {size:,} parameters)")
+
+
+def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel, Tokenizer]":
+    from langladder.export.arpa import read_arpa
+    from langladder.text.tokenizers import Tokenizer, of_words
+
+    if (source / "config.json").is_file():
+        from langladder.export.gpt2 import import_gpt2
+
+        return import_gpt2(source), Tokenizer.load(tokens or source / "tokenizer.json")
+    if source.is_dir():
+        if not (source / "model.arpa").is_file():
+            raise InputError(f"{source}: holds neither config.json (GPT-2) nor model.arpa; name one of both, or a file")
+        source, tokens = source / "model.arpa", tokens or source / "tokenizer.json"
+    if tokens is None:
+        model, words = read_arpa(source)
+        return model, of_words(words, source)
+    tokenizer = Tokenizer.load(tokens)
+    return read_arpa(source, [tokenizer.name(token) for token in range(tokenizer.vocab_size)])[0], tokenizer
