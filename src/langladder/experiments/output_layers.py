@@ -17,6 +17,7 @@ Shape legend: N pairs of words a step, D width, V vocabulary.
 import math
 import statistics
 import time
+from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -154,15 +155,23 @@ def findings(found: dict[Layer, dict[int, Outcome]]) -> Findings:
 
 
 def _timed(seconds: dict[Layer, list[float]], sizes: list[int]) -> Shown:
-    """The second part holds where the hierarchical layer is faster at the largest V."""
-    full = seconds.get("softmax", [math.nan])[-1]
-    faster = {name: full / values[-1] for name, values in seconds.items() if name != "softmax"}
-    holds = faster["hierarchical"] > 1 if {"softmax", "hierarchical"} <= set(seconds) else None
-    said = ", ".join(f"{TITLES[name]} {times:.1f}" for name, times in faster.items())
+    """The second part holds where the hierarchical layer is faster at the largest V, and gains with every larger V."""
+    full = seconds.get("softmax", [math.nan] * len(sizes))
+    faster = {
+        name: [whole / own for whole, own in zip(full, values, strict=True)]
+        for name, values in seconds.items()
+        if name != "softmax"
+    }
+    times = faster.get("hierarchical", [])
+    gains = all(less < more for less, more in pairwise(times))
+    holds = gains and times[-1] > 1 if "softmax" in seconds and len(times) > 1 else None
+    said = ", ".join(f"{TITLES[name]} {', '.join(f'{by:.1f}' for by in times)}" for name, times in faster.items())
     return Shown(
         holds=holds,
         verdict=opened(
-            holds, f"with {sizes[-1]:,} words, loss and gradient are faster than the full layer's by {said}."
+            holds,
+            f"with {', '.join(f'{size:,}' for size in sizes)} words, loss and gradient are so many times as fast as "
+            f"the full layer's: {said}.",
         ),
         columns=["output layer", *(f"µs a word at {size:,}" for size in sizes)],
         rows=[[TITLES[name], *(rounded(1e6 * value) for value in values)] for name, values in seconds.items()],
