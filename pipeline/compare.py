@@ -4,7 +4,7 @@ python -m pipeline.compare                     the last commit (A) and the worki
 python -m pipeline.compare HEAD~1              a commit, branch, tag or experiment, and the working tree
 python -m pipeline.compare main my-text        two of them
 python -m pipeline.compare ../other .          two folders, each a checkout that `dvc repro` ran in
-python -m pipeline.compare --ladder lm --columns "perplexity a token"
+python -m pipeline.compare --ladder lm --columns "perplexity per token"
 
 A commit tells its figures if its dvc.lock is committed: `git add dvc.lock` and `git commit` after `dvc repro`.
 """
@@ -19,7 +19,8 @@ from rich.console import Console
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.reporting.comparison import TELLING, compare, differing, drawn, read_summary
+from langladder.families import families
+from langladder.reporting.comparison import compare, differing, drawn, read_summary
 from langladder.reporting.inputs import ReportInputs
 from pipeline import ROOT
 from pipeline.summary import WIDTH
@@ -35,10 +36,14 @@ def load(place: str) -> ReportInputs:
     """
     folder = ROOT / place
     if (folder / LADDER).is_file():
-        return read_summary(read_json(folder / LADDER), f"{place}/{LADDER}")
+        return _read(read_json(folder / LADDER), f"{place}/{LADDER}")
     if folder.is_dir():
         raise InputError(f"{place}/{LADDER}: no such file; run `dvc repro` there first")
-    return read_summary(json.loads(_of_revision(place)), f"{place}: {LADDER}")
+    return _read(json.loads(_of_revision(place)), f"{place}: {LADDER}")
+
+
+def _read(value: Any, where: str) -> ReportInputs:
+    return read_summary(value, where, list(families().values()))
 
 
 def _of_revision(revision: str) -> str:
@@ -60,14 +65,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("a", nargs="?", default="HEAD", help="a commit or a folder (default: HEAD)")
     parser.add_argument("b", nargs="?", default=".", help="the same (default: the working tree)")
-    parser.add_argument("--ladder", choices=list(TELLING), action="append", help="only this one; may be repeated")
+    parser.add_argument("--ladder", choices=list(families()), action="append", help="only this one; may be repeated")
     parser.add_argument("--columns", default="", help="titles of the measures, with commas")
     chosen: Any = parser.parse_args(arguments)
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     columns = [title.strip() for title in chosen.columns.split(",") if title.strip()]
     try:
         a, b = load(chosen.a), load(chosen.b)
-        tables = compare(a, b, chosen.ladder or list(TELLING), columns)
+        tables = compare(a, b, chosen.ladder or (), columns)
     except InputError as error:
         print(f"compare: {error}", file=sys.stderr)
         sys.exit(2)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from langladder.artefacts import write_text
-from langladder.reporting.plots import ladder_plot
+from langladder.reporting.ladder_plot import ladder_plot
 from langladder.reporting.tables import brief, ladder_rows, to_markdown
 from pipeline import ROOT
 
@@ -42,7 +42,7 @@ def main() -> None:
     readme = fill(readme, "stages", stage_table())
     readme = fill(readme, "ladder", to_markdown(brief(ladder_rows(inputs))))
     write_text(ROOT / "README.md", readme)
-    if picture := ladder_plot(inputs, standalone=True):
+    if picture := ladder_plot(inputs.of("lm"), inputs.meta.text, standalone=True):
         write_text(ROOT / "docs" / "ladder.svg", picture)
     print("document: README.md, docs/ladder.svg")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from langladder.artefacts import write_json, write_text
 from langladder.reporting.page import build_page
-from langladder.reporting.sequences import sequence_summary
 from langladder.reporting.tables import ladder_rows, ladder_summary, to_markdown
 from pipeline.provenance.report_inputs import report_inputs
 from pipeline.settings.stage import stage
@@ -20,7 +19,7 @@ def main(job: Any, out: Path) -> None:
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
     write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
-    write_json(folder / "ladder.json", ladder_summary(inputs) | sequence_summary(inputs.sequences))
+    write_json(folder / "ladder.json", ladder_summary(inputs))
     print(f"report: → {folder}/index.html")
 
 

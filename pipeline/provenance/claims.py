@@ -8,6 +8,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.experiments.experiment import Data
+from langladder.experiments.page import ClaimPage
 from langladder.progress import working
 from langladder.schema import locate
 from pipeline.provenance.job import tracked_job
@@ -27,10 +28,10 @@ def measure(ladder: str, job: Any, data: Data, inputs: dict[str, Path], out: Pat
                 print(f"{listed.name}: {line}")
 
             findings = experiment.run(data, seed=job.seed, progress=tell)
-        page = {"name": listed.name, "title": listed.title, "claim": listed.claim, "fingerprint": work.fingerprint}
-        page["findings"] = findings.model_dump(mode="json", exclude={"timed"})
-        write_json(out / "reports" / "rungs" / ladder / f"{listed.name}.json", page)
-        write_json(out / "metrics" / ladder / f"{listed.name}.json", {"holds": findings.holds, **findings.figures})
+        page = ClaimPage(name=listed.name, fingerprint=work.fingerprint, findings=findings)
+        written = page.model_dump(mode="json", exclude={"findings": {"timed"}})
+        write_json(out / "reports" / "rungs" / ladder / f"{listed.name}.json", written)
+        write_json(out / "metrics" / ladder / f"{listed.name}.json", page.figures())
         work.run.metrics(findings.figures)
         if findings.timed is not None:
             work.run.file(TIMED, findings.timed.model_dump(mode="json"))

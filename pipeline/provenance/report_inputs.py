@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
+from langladder.families import families
 from langladder.reporting.inputs import ReportInputs, load_report
 from pipeline import ROOT
 from pipeline.provenance.claims import TIMED
@@ -30,14 +30,9 @@ def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None) -> Report
     if told is None:
         told = read_yaml(ROOT / "resolved" / "report" / "report.yaml")["rungs"]
     chosen = params.load()
-    rungs = {family: list(names) for family, names in told.items()}
-    years = {family: {name: said["year"] for name, said in names.items()} for family, names in told.items()}
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     meta |= corpus_names(chosen)
-    runs = _runs()
-    titles = {family: {name: said["title"] for name, said in names.items()} for family, names in told.items()}
-    inputs = load_report(ROOT, rungs, _timings(rungs, runs), _graph(), meta, years, titles)
-    return replace(inputs, claims=[claim.with_timed(_timed(runs.get(claim.fingerprint))) for claim in inputs.claims])
+    return load_report(ROOT, list(families().values()), told, _timings(told, _runs()), _graph(), meta)
 
 
 def _runs() -> dict[str, list[Any]]:
@@ -49,24 +44,33 @@ def _runs() -> dict[str, list[Any]]:
         return {}
 
 
-def _timings(rungs: dict[str, list[str]], made: dict[str, list[Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """What training cost, from the MLflow run that made each artefact; nothing where it was made elsewhere."""
-    timings: dict[tuple[str, str], dict[str, Any]] = {}
-    for family, names in rungs.items():
+def _timings(
+    told: Mapping[str, Mapping[str, Any]], made: Mapping[str, list[Any]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
+    timings = {}
+    for family, names in told.items():
         for name in names:
             file = ROOT / "models" / family / name / "provenance.json"
-            runs = made.get(read_json(file)["fingerprint"]) if file.is_file() else None
-            if runs:
-                metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
-                memory = metrics.get("peak_memory_bytes")
-                run = {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
-                timings[family, name] = metrics | run
+            page = ROOT / "reports" / "rungs" / family / f"{name}.json"
+            if file.is_file():
+                timings[family, name] = _cost(made.get(read_json(file)["fingerprint"]))
+            elif not families()[family].trained and page.is_file():
+                timings[family, name] = _timed(made.get(read_json(page)["fingerprint"]))
     return timings
 
 
-def _timed(runs: list[Any] | None) -> dict[str, Any] | None:
-    """What an experiment's speed was, from the MLflow run that measured it."""
-    return stored_file(runs[0].info.run_id, TIMED) if runs else None
+def _cost(runs: list[Any] | None) -> dict[str, Any]:
+    if not runs:
+        return {}
+    metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
+    memory = metrics.get("peak_memory_bytes")
+    return metrics | {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
+
+
+def _timed(runs: list[Any] | None) -> dict[str, Any]:
+    """What of a claim the machine's speed decides, from the MLflow run that measured it."""
+    return {"timed": stored_file(runs[0].info.run_id, TIMED)} if runs else {}
 
 
 def _graph() -> list[dict[str, Any]]:

@@ -16,7 +16,9 @@ from hydra import initialize_config_dir
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Source
 from langladder.experiments.findings import Findings
-from langladder.reporting.claims import Claim, claim_views
+from langladder.experiments.page import ClaimPage
+from langladder.reporting.claims import claim_views
+from langladder.reporting.entries import Entry, Timing
 from langladder.schema import locate
 from pipeline import ROOT
 from pipeline.settings import jobs, params
@@ -83,12 +85,11 @@ def test_it_reads_all_that_it_declares(group: str, name: str, data: Data) -> Non
 @every_experiment
 def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data, found: dict[str, Findings]) -> None:
     findings = first(name, found, group, data)
-    listed = job(group, name)
-    page = {"name": name, "title": listed.title, "claim": listed.claim, "fingerprint": "0" * 16}
-    page["findings"] = findings.model_dump(mode="json", exclude={"timed"})
-    stored = json.loads(json.dumps(page, allow_nan=False))
+    page = ClaimPage(name=name, fingerprint="f", findings=findings)
+    written = json.dumps(page.model_dump(mode="json", exclude={"findings": {"timed"}}), allow_nan=False)
     timed = None if findings.timed is None else json.loads(findings.timed.model_dump_json())
-    (view,) = claim_views([Claim.model_validate(stored).with_timed(timed)])
+    read = Entry(ClaimPage.model_validate_json(written), timing=Timing.model_validate({"timed": timed}))
+    (view,) = claim_views([read])
     assert len(view.parts) == (1 if findings.timed is None else 2)
     assert sum(len(part.figures) for part in view.parts) >= 1
     assert all(part.rows and part.verdict for part in view.parts)

@@ -7,7 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from langladder.experiments.findings import Findings, Plot, Series, Shown, opened, rounded, series
-from langladder.reporting.claims import Claim, claim_views
+from langladder.experiments.page import ClaimPage
+from langladder.reporting.claims import claim_views
+from langladder.reporting.entries import Entry, Timing, Told
 from langladder.reporting.findings_plot import findings_plot
 
 
@@ -18,12 +20,13 @@ def plot(*lines: Series, **settings: object) -> Plot:
     )
 
 
-def claim(holds: bool | None, timed: bool | str | None = "none") -> Claim:
+def claim(holds: bool | None, timed: bool | str | None = "none") -> Entry[ClaimPage]:
     def shown(value: object) -> dict[str, object]:
         return {"holds": value, "verdict": "v", "columns": ["a", "b"], "rows": [["x", 0.25]], "plots": []}
 
-    value = {"name": "n", "title": "T", "claim": "C", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
-    return Claim.model_validate(value).with_timed(None if timed == "none" else shown(timed))
+    value = {"name": "n", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
+    timing = Timing.model_validate({"timed": None if timed == "none" else shown(timed)})
+    return Entry(ClaimPage.model_validate(value), Told(title="T", claim="C"), timing)
 
 
 def test_series_of_unequal_lengths_are_refused() -> None:

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from small_run_files import DAG, HOSTILE, RUNGS, TIMINGS, embedding, language_model, split, translator, write
+from small_run_files import DAG, FAMILIES, HOSTILE, TIMINGS, TOLD, embedding, language_model, split, translator, write
 
 from langladder.reporting.inputs import ReportInputs, load_report
 
@@ -49,4 +49,4 @@ def tree(tmp_path: Path) -> Path:
 def inputs(tree: Path) -> ReportInputs:
     """The same, read."""
     meta = {"size": "small", "seed": 1, "corpus": "microworld", "parallel": "microworld", "tokenizer": "bpe"}
-    return load_report(tree, RUNGS, TIMINGS, DAG, meta)
+    return load_report(tree, FAMILIES, TOLD, TIMINGS, DAG, meta)

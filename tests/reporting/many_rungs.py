@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -10,14 +11,16 @@ from small_run_files import (
     analogy_figure,
     clusters,
     embedding,
+    entry,
     language_model,
+    report_of,
     similarity,
     split,
     translator,
 )
 
-from langladder.reporting.inputs import CurvePoint, ReportInputs
-from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Stage, Timing, TranslatorRung
+from langladder.reporting.entries import CurvePoint, Entry, Meta, Stage, Timing, Told
+from langladder.reporting.inputs import ReportInputs
 from pipeline import ROOT
 
 APPROACHES = {
@@ -68,36 +71,38 @@ def models(chance: random.Random) -> list[dict[str, Any]]:
     return found
 
 
-def curve(best: float, every: int) -> list[CurvePoint]:
+def curve(best: float, every: int) -> tuple[CurvePoint, ...]:
     points = []
     for step in range(100, 2001, 100):
         loss = math.log(best) + 4 * math.exp(-step / 400)
         points.append(CurvePoint(step, loss, loss + 0.05 if step % every == 0 else None))
-    return points
+    return tuple(points)
+
+
+def translators(chance: random.Random) -> list[Entry[Any]]:
+    found = []
+    for name, title, approach in listed("translator"):
+        value = translator(name) | {"title": title, "approach": approach}
+        value["scores"]["bleu"] = chance.uniform(20, 95)
+        if name not in ("attention", "transformer"):
+            value["examples"][0]["attention"] = None
+        found.append(entry("translator", value, curve=curve(chance.uniform(2, 9), 500)))
+    return found
 
 
 def many_rungs(seed: int = 1) -> ReportInputs:
     """Every language model, every way to word vectors and every translator of conf/."""
     chance = random.Random(seed)
-    lms = [LanguageModelRung.model_validate(value) for value in models(chance)]
-    embeddings = [EmbeddingRung.model_validate(vectors(*rung, chance)) for rung in listed("embedding")]
-    embeddings += [rung.vectors for rung in lms if rung.vectors is not None]
-    translators = []
-    for name, title, approach in listed("translator"):
-        value = translator(name)
-        value["scores"]["bleu"] = chance.uniform(20, 95)
-        if name not in ("attention", "transformer"):
-            value["examples"][0]["attention"] = None
-        translators.append(TranslatorRung.model_validate(value | {"title": title, "approach": approach}))
-    curves = {("lm", rung.name): curve(chance.uniform(10, 300), 200) for rung in lms if rung.approach != "n-grams"}
-    curves |= {("translator", rung.name): curve(chance.uniform(2, 9), 500) for rung in translators}
     cost = {"seconds": 3599, "tokens_per_second": 123_456.0, "peak_memory_bytes": 812_000_000}
-    rungs = [("lm", rung.name) for rung in lms] + [("embedding", rung.name) for rung in embeddings]
-    timings = {key: Timing.model_validate(cost | {"run": "3f2a" * 8}) for key in rungs}
+    timing = Timing.model_validate(cost | {"run": "3f2a" * 8})
+    written = models(chance)
+    embeddings = [entry("embedding", vectors(*rung, chance), timing=timing) for rung in listed("embedding")]
+    lms = []
+    for i, value in enumerate(written):
+        drawn = () if value["approach"] == "n-grams" else curve(chance.uniform(10, 300), 200)
+        rung = entry("lm", value, timing=timing, curve=drawn)
+        lms.append(replace(rung, told=Told(title=rung.title, year=1948 + i)))
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="microworld", tokenizer="bpe")
-    dag = [Stage.model_validate(stage) for stage in DAG]
+    inputs = report_of(meta, lm=lms, embedding=embeddings, translator=translators(chance))
     data = {side: {"splits": {"train": split(20_000), "test": split(100)}} for side in ("text", "parallel")}
-    years = {("lm", rung.name): 1948 + i for i, rung in enumerate(lms)}
-    return ReportInputs(
-        meta, lms, embeddings, translators, curves=curves, timings=timings, years=years, dag=dag, data=data
-    )
+    return replace(inputs, dag=[Stage.model_validate(stage) for stage in DAG], data=data)

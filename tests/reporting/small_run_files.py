@@ -1,11 +1,28 @@
-"""A small run's leavings, in the shapes that the stages write."""
+"""A small run's leavings, in the shapes that the stages write; the `title` of a page is the report's, and beside it."""
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-RUNGS = {"lm": ["kneser_ney", "lstm", "gpt"], "embedding": ["skipgram"], "translator": ["attention"]}
+from pydantic import TypeAdapter
+
+from langladder.families import families
+from langladder.families import family as family_of
+from langladder.reporting.entries import Entry, Meta, Told
+from langladder.reporting.inputs import ReportInputs, together
+
+FAMILIES = list(families().values())
+TITLES = {"kneser_ney": "Kneser–Ney 3-gram", "lstm": "LSTM", "gpt": "GPT", "skipgram": "Skip-gram"}
+TOLD: dict[str, dict[str, dict[str, Any]]] = {
+    family: {name: {"title": TITLES[name]} if name in TITLES else {} for name in names}
+    for family, names in {
+        "lm": ["kneser_ney", "lstm", "gpt"],
+        "embedding": ["skipgram"],
+        "translator": ["attention"],
+    }.items()
+}
 HOSTILE = 'the <script>alert("x")</script> & $cat$ </svg> sleeps .'
 
 TIMINGS: dict[tuple[str, str], dict[str, Any]] = {
@@ -27,13 +44,31 @@ DAG = [
     {"stage": "tokenize@text", "desc": "train the tokenizer", "depends": ["resolve", "clean@text"]},
     {"stage": "vocab", "desc": "count words", "depends": ["resolve", "clean@text"]},
     {"stage": "embed@skipgram", "desc": "make word vectors", "depends": ["resolve", "vocab"]},
-    *({"stage": f"train_lm@{name}", "desc": "train", "depends": ["resolve", "tokenize@text"]} for name in RUNGS["lm"]),
+    *({"stage": f"train_lm@{name}", "desc": "train", "depends": ["resolve", "tokenize@text"]} for name in TOLD["lm"]),
     *(
         {"stage": f"evaluate_lm@{name}", "desc": "score", "depends": ["resolve", f"train_lm@{name}", "tokenize@text"]}
-        for name in RUNGS["lm"]
+        for name in TOLD["lm"]
     ),
     {"stage": "report", "desc": "gather", "depends": ["evaluate_lm@lstm", "embed@skipgram", "clean@text"]},
 ]
+
+
+def entry(family: str, value: dict[str, Any], **beside: Any) -> Entry[Any]:
+    """A rung of a family out of its page as written, and its title."""
+    return Entry(
+        TypeAdapter(family_of(family).page()).validate_python(value), Told(title=value.get("title", "")), **beside
+    )
+
+
+def report_of(meta: Meta | None = None, **rungs: list[Entry[Any]]) -> ReportInputs:
+    """What a report of these rungs alone is made of: family → rungs."""
+    entries = {(family, rung.name): rung for family, found in rungs.items() for rung in found}
+    return ReportInputs(meta or Meta(), FAMILIES, together(FAMILIES, entries))
+
+
+def with_rungs(inputs: ReportInputs, family: str, rungs: list[Entry[Any]]) -> ReportInputs:
+    """The same with other rungs of a family."""
+    return replace(inputs, rungs={**inputs.rungs, family: rungs})
 
 
 def write(path: Path, value: Any) -> None:

@@ -1,30 +1,28 @@
 """Two ladders side by side: which rungs, which figures, which difference, and that it fits a terminal."""
 
 import json
-from dataclasses import replace
 from io import StringIO
 
 import pytest
 from many_rungs import many_rungs
 from rich.console import Console
-from small_run_files import language_model
+from small_run_files import FAMILIES, entry, language_model, report_of, with_rungs
 
 from langladder.errors import InputError
 from langladder.reporting.comparison import Compared, compare, differing, drawn, read_summary
+from langladder.reporting.entries import Meta
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.rungs import LanguageModelRung, Meta
 from langladder.reporting.tables import ladder_summary
 
 
 def reread(inputs: ReportInputs) -> ReportInputs:
     """As it comes back from reports/ladder.json."""
-    return read_summary(json.loads(json.dumps(ladder_summary(inputs), allow_nan=False)), "ladder.json")
+    return read_summary(json.loads(json.dumps(ladder_summary(inputs), allow_nan=False)), "ladder.json", FAMILIES)
 
 
 def of(**scores: float) -> ReportInputs:
     values = [language_model(name, name.upper(), value, 1000) for name, value in scores.items()]
-    rungs = [LanguageModelRung.model_validate(value) for value in values]
-    return ReportInputs(Meta(), rungs, [], [])
+    return report_of(lm=[entry("lm", value) for value in values])
 
 
 def shown(a: ReportInputs, b: ReportInputs, width: int) -> list[str]:
@@ -38,14 +36,13 @@ def test_the_written_ladder_says_what_was_measured() -> None:
     inputs = many_rungs()
     again = reread(inputs)
     assert ladder_summary(again) == ladder_summary(inputs)
-    assert [rung.scores for rung in again.lms] == [rung.scores for rung in inputs.lms]
-    assert [rung.scores for rung in again.translators] == [rung.scores for rung in inputs.translators]
-    assert [rung.scores for rung in again.embeddings] == [rung.scores for rung in inputs.embeddings]
+    for family in ("lm", "embedding", "translator"):
+        assert [rung.page.scores for rung in again.of(family)] == [rung.page.scores for rung in inputs.of(family)]
 
 
 def test_figures_stand_beside_each_other_with_their_difference() -> None:
     (found,) = compare(of(a=20.0, b=30.0, c=float("inf")), of(a=18.5, b=31.25, c=float("inf")))
-    assert found.measures == ["perplexity a word", "bits a byte", "parameters"]
+    assert found.measures == ["perplexity per word", "bits per byte", "parameters"]
     assert [(title, cells[:1]) for title, cells in found.rows] == [
         ("A", [Compared("20.00", "18.50", "−1.50", True)]),
         ("B", [Compared("30.00", "31.25", "+1.25", False)]),
@@ -62,10 +59,10 @@ def test_a_rung_that_only_one_has_keeps_its_place() -> None:
 
 def test_measures_can_be_named() -> None:
     a, b = reread(many_rungs(1)), reread(many_rungs(2))
-    (found,) = compare(a, b, ["lm"], ["perplexity a token"])
-    assert found.measures == ["perplexity a token"]
+    (found,) = compare(a, b, ["lm"], ["perplexity per token"])
+    assert found.measures == ["perplexity per token"]
     assert [one.measures for one in compare(a, b, ["embedding"])] == [["analogies", "ρ wordsim353", "dimension"]]
-    known = "perplexity a word, perplexity a token, bits a byte, above the floor, parameters"
+    known = "perplexity per word, perplexity per token, bits per byte, above the floor, parameters"
     with pytest.raises(InputError, match=f"no such measure; there are {known}$"):
         compare(a, b, ["lm"], ["beauty"])
 
@@ -86,12 +83,9 @@ def test_what_was_chosen_otherwise_is_named() -> None:
 @pytest.mark.parametrize("value", [{}, [], {"chosen": {}, "lm": [{"name": 3}], "embedding": [], "translator": []}])
 def test_another_file_is_refused(value: object) -> None:
     with pytest.raises(InputError, match=r"HEAD: not a reports/ladder\.json"):
-        read_summary(value, "HEAD")
+        read_summary(value, "HEAD", FAMILIES)
 
 
-def test_tasks_that_neither_has_are_left_out() -> None:
-    inputs = many_rungs()
-    assert [one.title for one in compare(replace(inputs, translators=[]), replace(inputs, translators=[]))] == [
-        "Language models",
-        "Word vectors",
-    ]
+def test_families_that_neither_has_are_left_out() -> None:
+    inputs = with_rungs(many_rungs(), "translator", [])
+    assert [one.title for one in compare(inputs, inputs)] == ["Language models", "Word vectors"]

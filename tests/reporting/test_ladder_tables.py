@@ -8,14 +8,14 @@ from io import StringIO
 import pytest
 from many_rungs import many_rungs
 from rich.console import Console
-from small_run_files import language_model
+from small_run_files import entry, language_model, report_of, with_rungs
 
 from langladder.infinity import to_plain
 from langladder.reporting import numbers
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.page import best_language_model, build_page
-from langladder.reporting.plots import ladder_plot
-from langladder.reporting.rungs import LanguageModelRung, Meta
+from langladder.reporting.ladder_plot import ladder_plot
+from langladder.reporting.language_models import headline
+from langladder.reporting.page import build_page
 from langladder.reporting.tables import LadderTable, brief, ladder_rows, ladder_summary, to_markdown, to_rich
 
 
@@ -33,7 +33,7 @@ def printed(inputs: ReportInputs, width: int) -> str:
 
 def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
     models = ladder_rows(inputs)[0]
-    assert column(models, "perplexity a word") == [("44.21", False), ("35.20", False), ("34.10", True)]
+    assert column(models, "perplexity per word") == [("44.21", False), ("35.20", False), ("34.10", True)]
     assert column(models, "above the floor") == [("40.7 %", False), ("12.0 %", False), ("8.5 %", True)]
     assert column(models, "parameters") == [("812 k", True), ("2.9 M", False), ("3.4 M", False)]
     assert column(models, "tokens/s") == [("–", False), ("24.3 k", True), ("19.1 k", False)]
@@ -47,11 +47,11 @@ def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs
 
 def test_what_looks_equal_is_marked_alike() -> None:
     rungs = [
-        LanguageModelRung.model_validate(language_model(name, name, value, 1000))
+        entry("lm", language_model(name, name, value, 1000))
         for name, value in (("a", 20.001), ("b", 20.002), ("c", 30.0))
     ]
-    table = ladder_rows(ReportInputs(Meta(), rungs, [], []))[0]
-    assert column(table, "perplexity a word") == [("20.00", True), ("20.00", True), ("30.00", False)]
+    table = ladder_rows(report_of(lm=rungs))[0]
+    assert column(table, "perplexity per word") == [("20.00", True), ("20.00", True), ("30.00", False)]
 
 
 def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> None:
@@ -63,19 +63,19 @@ def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> Non
 
 def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
     def table(inputs: ReportInputs) -> list[str]:
-        return [one.title for one in next(t for t in ladder_rows(inputs) if t.task == "translator").columns]
+        return [one.title for one in next(t for t in ladder_rows(inputs) if t.family == "translator").columns]
 
     assert table(inputs)[0] == "BLEU"
-    (rung,) = inputs.translators
-    chinese = rung.scores.model_copy(update={"main": "chrf", "signature": "nrefs:1|tok:zh"})
-    inputs = replace(inputs, translators=[rung.model_copy(update={"scores": chinese})])
+    (rung,) = inputs.of("translator")
+    chinese = rung.page.scores.model_copy(update={"main": "chrf", "signature": "nrefs:1|tok:zh"})
+    inputs = with_rungs(inputs, "translator", [replace(rung, page=rung.page.model_copy(update={"scores": chinese}))])
     assert table(inputs)[0] == "chrF" and "BLEU" in table(inputs)
     page = build_page(inputs)
     assert "nrefs:1|tok:zh" in page and "go by chrF" in page
 
 
-def test_tasks_without_rungs_have_no_table() -> None:
-    assert ladder_rows(ReportInputs(Meta(), [], [], [])) == []
+def test_families_without_rungs_have_no_table() -> None:
+    assert ladder_rows(report_of()) == []
 
 
 def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
@@ -90,8 +90,8 @@ def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
 
 
 def test_markdown_escapes_bars() -> None:
-    rung = LanguageModelRung.model_validate(language_model("a", "P(w|h)", 20.0, 1000))
-    assert "P(w\\|h)" in to_markdown(ladder_rows(ReportInputs(Meta(), [rung], [], [])))
+    rung = entry("lm", language_model("a", "P(w|h)", 20.0, 1000))
+    assert "P(w\\|h)" in to_markdown(ladder_rows(report_of(lm=[rung])))
 
 
 def test_the_terminal_shows_the_same(inputs: ReportInputs) -> None:
@@ -127,15 +127,15 @@ def test_a_column_without_any_value_is_left_out(inputs: ReportInputs) -> None:
     values = [language_model(name, name, 20.0, 1000) for name in ("a", "b")]
     for value in values:
         del value["scores"]["floor_perplexity_per_word"], value["scores"]["above_floor_percent"]
-    own_text = [LanguageModelRung.model_validate(value) for value in values]
-    (table,) = ladder_rows(ReportInputs(Meta(), own_text, [], []))
+    own_text = report_of(lm=[entry("lm", value) for value in values])
+    (table,) = ladder_rows(own_text)
     assert [heading.title for heading in table.columns] == [
-        "perplexity a word",
-        "perplexity a token",
-        "bits a byte",
+        "perplexity per word",
+        "perplexity per token",
+        "bits per byte",
         "parameters",
     ]
-    assert "floor" not in to_markdown([table]) + printed(ReportInputs(Meta(), own_text, [], []), 100)
+    assert "floor" not in to_markdown([table]) + printed(own_text, 100)
     assert "above the floor" in to_markdown(ladder_rows(inputs))
 
 
@@ -156,7 +156,8 @@ def test_approaches_stand_together_in_the_order_of_their_first_rungs() -> None:
 
 def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
     summary = ladder_summary(inputs)
-    assert summary["floor_perplexity_per_word"] == 31.4159
+    assert summary["lm"][2]["scores"]["floor_perplexity_per_word"] == 31.4159
+    assert summary["lm"][2]["title"] == "GPT"
     assert summary["lm"][2]["scores"]["perplexity_per_word"] == 34.1
     assert summary["chosen"]["corpus"] == "microworld"
     text = json.dumps(summary, allow_nan=False)
@@ -168,22 +169,22 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
     page = language_model("unsmoothed", "Unsmoothed", 20.0, 1000)
     infinite = ("perplexity_per_word", "perplexity_per_token", "bits_per_byte", "above_floor_percent")
     page["scores"] = to_plain(page["scores"] | dict.fromkeys(infinite, math.inf)) | {"impossible_tokens": 3}
-    with_it = replace(inputs, lms=[LanguageModelRung.model_validate(page), *inputs.lms])
+    with_it = with_rungs(inputs, "lm", [entry("lm", page), *inputs.of("lm")])
     table = ladder_rows(with_it)[0]
-    assert [column(table, title)[0] for title in ("perplexity a word", "bits a byte", "above the floor")] == [
+    assert [column(table, title)[0] for title in ("perplexity per word", "bits per byte", "above the floor")] == [
         ("∞", False)
     ] * 3
     assert "| Unsmoothed | ∞ |" in to_markdown([table])
     written = json.loads(json.dumps(ladder_summary(with_it), allow_nan=False))["lm"][0]["scores"]
     assert written["perplexity_per_word"] is None and "perplexity_per_word" in written["infinite"]
     assert written["impossible_tokens"] == 3
-    assert ">∞<" in (ladder_plot(with_it) or "")
+    assert ">∞<" in (ladder_plot(with_it.of("lm"), None) or "")
     html = build_page(with_it)
     assert 'data-value="Infinity">∞<' in html
-    assert best_language_model(with_it) == best_language_model(inputs)
-    alone = replace(inputs, lms=with_it.lms[:1])
-    assert best_language_model(alone) is None
-    assert ">∞<" in (ladder_plot(alone) or "")
+    assert headline(with_it.of("lm")) == headline(inputs.of("lm"))
+    alone = with_it.of("lm")[:1]
+    assert headline(alone) is None
+    assert ">∞<" in (ladder_plot(alone, None) or "")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_run_files import language_model, write
+from small_run_files import FAMILIES, language_model, write
 
 from langladder.errors import InputError
-from langladder.reporting.inputs import ReportInputs, Timing, load_report, read_curve
+from langladder.reporting.entries import Timing
+from langladder.reporting.inputs import ReportInputs, load_report, read_curve
 
 
 def load(root: Path, **rungs: list[str]) -> ReportInputs:
-    return load_report(root, rungs, {}, [], {})
+    told: dict[str, dict[str, Any]] = {family: {name: {} for name in names} for family, names in rungs.items()}
+    return load_report(root, FAMILIES, told, {}, [], {})
 
 
 def edit(path: Path, **changes: Any) -> None:
@@ -21,21 +23,21 @@ def edit(path: Path, **changes: Any) -> None:
 
 
 def test_rungs_stand_in_the_order_of_the_ladder(inputs: ReportInputs) -> None:
-    assert [rung.name for rung in inputs.lms] == ["kneser_ney", "lstm", "gpt"]
-    assert inputs.floor == 31.4159
+    assert [rung.name for rung in inputs.of("lm")] == ["kneser_ney", "lstm", "gpt"]
+    assert [rung.title for rung in inputs.of("lm")] == ["Kneser–Ney 3-gram", "LSTM", "GPT"]
 
 
 def test_the_evaluators_own_shapes_are_read(inputs: ReportInputs) -> None:
-    scores = inputs.embeddings[0].scores
+    scores = inputs.of("embedding")[0].page.scores
     assert scores.analogy is not None
     assert (scores.analogy.overall.accuracy, scores.analogy.overall.coverage) == (0.6875, 0.8)
     assert [section.accuracy for section in scores.analogy.sections] == [55 / 80, None]
     assert [(found.name, found.spearman) for found in scores.similarity] == [("ws353", 0.512)]
-    assert inputs.translators[0].scores.signature == "n:1"
+    assert inputs.of("translator")[0].page.scores.signature == "n:1"
 
 
 def test_a_rung_without_a_title_goes_by_its_name(inputs: ReportInputs) -> None:
-    assert inputs.translators[0].title == "attention"
+    assert inputs.of("translator")[0].title == "attention"
 
 
 def test_optional_parts_may_be_missing(tree: Path) -> None:
@@ -46,9 +48,10 @@ def test_optional_parts_may_be_missing(tree: Path) -> None:
         write(rungs / task / f"{name}.json", value)
     edit(rungs / "embedding" / "skipgram.json", scores={})
     found = load(tree, lm=["lstm"], embedding=["skipgram"], translator=["attention"])
-    assert found.lms[0].samples == [] and found.translators[0].examples == []
-    assert found.embeddings[0].scores.analogy is None and found.embeddings[0].scores.similarity == []
-    assert found.timing("lm", "lstm") == Timing()
+    assert found.of("lm")[0].page.samples == [] and found.of("translator")[0].page.examples == []
+    scores = found.of("embedding")[0].page.scores
+    assert scores.analogy is None and scores.similarity == []
+    assert found.of("lm")[0].timing == Timing()
 
 
 @pytest.mark.parametrize(

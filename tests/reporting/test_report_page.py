@@ -6,20 +6,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from small_run_files import report_of, with_rungs
 
+from langladder.reporting.entries import Meta
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page, write_page
-from langladder.reporting.rungs import Meta
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
 SECTIONS = [
     "ladder",
     "curves",
     "generations",
-    "translations",
     "neighbours",
     "map",
-    "claims",
+    "translations",
     "pipeline",
     "data",
     "tokenizer",
@@ -104,8 +104,10 @@ def test_page_escapes_what_models_write(page: str) -> None:
 
 
 def test_page_links_only_to_web_addresses(inputs: ReportInputs) -> None:
-    timings = {("lm", "gpt"): inputs.timing("lm", "gpt").model_copy(update={"run": "javascript:alert(1)"})}
-    assert 'href="javascript' not in build_page(replace(inputs, timings=timings))
+    *others, gpt = inputs.of("lm")
+    gpt = replace(gpt, timing=gpt.timing.model_copy(update={"run": "javascript:alert(1)"}))
+    page = build_page(with_rungs(inputs, "lm", [*others, gpt]))
+    assert 'href="javascript' not in page and "javascript:alert(1)" in page
 
 
 def test_page_shows_missing_timings_as_dashes(page: str) -> None:
@@ -126,7 +128,7 @@ def test_page_is_the_same_for_the_same_inputs(page: str, inputs: ReportInputs, t
 
 def test_page_says_what_was_found(page: str) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-    assert "GPT, with 34.10 perplexity a word, 8.5 % above the floor" in text
+    assert "GPT, with perplexity per word 34.10, 8.5 % above the floor" in text
     assert "国王" in text
     assert "queen 0.91, prince 0.83" in text
     assert "68.8 % (80 of 100)" in text
@@ -135,18 +137,13 @@ def test_page_says_what_was_found(page: str) -> None:
 
 def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
     """Nor of microworld: nobody knows the true probability of a text that no grammar made."""
+    unknown = {"floor_perplexity_per_word": None, "above_floor_percent": None}
     lms = [
-        rung.model_copy(
-            update={
-                "scores": rung.scores.model_copy(
-                    update={"floor_perplexity_per_word": None, "above_floor_percent": None}
-                )
-            }
-        )
-        for rung in inputs.lms
+        replace(rung, page=rung.page.model_copy(update={"scores": rung.page.scores.model_copy(update=unknown)}))
+        for rung in inputs.of("lm")
     ]
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="text", pairs="en-de")
-    page = build_page(ReportInputs(meta, lms, [], []))
+    page = build_page(report_of(meta, lm=lms))
     assert "The ladder on <bdi>novels</bdi>" in page
     assert "floor" not in page.partition("<body>")[2].partition("<script>")[0]
     assert "microworld" not in page
@@ -154,6 +151,20 @@ def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
 
 
 def test_page_of_an_empty_ladder() -> None:
-    page = build_page(ReportInputs(Meta(), [], [], []))
-    Outline(page)
+    page = build_page(report_of())
+    ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
+    assert ids == ["ladder", "next"]  # a section with nothing to show is left out, of the contents too
+    assert page.count('<li><a href="#') == 2
     assert "No rung was trained." in page
+
+
+def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:
+    assert 'id="tree"' not in build_page(inputs)
+    kneser_ney, lstm, gpt = inputs.of("lm")
+    grown = replace(gpt, told=gpt.told.model_copy(update={"base": "lm/lstm"}))
+    again = replace(kneser_ney, told=kneser_ney.told.model_copy(update={"base": "elsewhere/<b>"}))
+    page = build_page(with_rungs(inputs, "lm", [again, lstm, grown]))
+    Outline(page)
+    tree = page[page.index('<h2 id="tree">') : page.index('<h2 id="pipeline">')]
+    assert "GPT <code" in tree and '<code class="faint small">lm/lstm</code>' in tree
+    assert tree.count('class="edge"') == 2 and "elsewhere/&lt;b&gt;" in tree

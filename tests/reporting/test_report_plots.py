@@ -7,15 +7,19 @@ from xml.etree import ElementTree
 
 import pytest
 from many_rungs import many_rungs
-from small_run_files import embedding
+from small_run_files import with_rungs
 
 from langladder.errors import InputError
 from langladder.evaluation.translator_page import Translation
+from langladder.evaluation.word_vectors_page import MapPoint
 from langladder.reporting import line_plots, plots
 from langladder.reporting.dag import draw_dag, grouped
-from langladder.reporting.inputs import CurvePoint, ReportInputs
-from langladder.reporting.rungs import EmbeddingRung, Meta, Stage
+from langladder.reporting.entries import CurvePoint, Stage
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.ladder_plot import ladder_plot
 from langladder.reporting.svg import visible
+from langladder.reporting.translator_plots import length_plot
+from langladder.reporting.translators import loss
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -33,21 +37,25 @@ def lines(svg: str) -> dict[str, list[ElementTree.Element]]:
     return found
 
 
+def curves(inputs: ReportInputs) -> line_plots.LinePlot | None:
+    return line_plots.curves_plot(inputs.of("lm"), "lm", "Language models")
+
+
 def titled(element: ElementTree.Element) -> str | None:
     return element.findtext(f"{NAMESPACE}title")
 
 
 def test_ladder_picture_shows_rungs_and_floor(inputs: ReportInputs) -> None:
-    svg = plots.ladder_plot(inputs)
+    svg = ladder_plot(inputs.of("lm"), None)
     assert svg is not None
     assert {"LSTM", "GPT", "entropy floor 31.42", "34.10  (+9 %)"} <= set(texts(svg))
-    assert svg == plots.ladder_plot(inputs)
+    assert svg == ladder_plot(inputs.of("lm"), None)
     assert "currentColor" in svg
     assert "var(--series-0)" in svg
 
 
 def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:
-    svg = plots.ladder_plot(inputs, standalone=True)
+    svg = ladder_plot(inputs.of("lm"), None, standalone=True)
     assert svg is not None
     assert svg.startswith("<?xml")
     assert "var(" not in svg
@@ -57,33 +65,33 @@ def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:
 
 
 def test_nothing_measured_nothing_drawn() -> None:
-    empty = ReportInputs(Meta(), [], [], [])
-    assert plots.ladder_plot(empty) is None
-    assert line_plots.curves_plot(empty, "lm") is None
-    assert line_plots.bleu_curves_plot(empty) is None
-    assert line_plots.length_plot([]) is None
-    assert plots.map_plot(EmbeddingRung.model_validate(embedding("a") | {"map": []}), "m") is None
+    assert ladder_plot([], None) is None
+    assert line_plots.curves_plot([], "lm", "Language models") is None
+    assert line_plots.bleu_curves_plot([], "translator", loss) is None
+    assert length_plot([], loss) is None
+    assert plots.map_plot([], "Skip-gram", "m") is None
     assert plots.attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
 
 
 def test_curves_name_the_rungs_that_have_one(inputs: ReportInputs) -> None:
-    drawn = line_plots.curves_plot(inputs, "lm")
+    drawn = curves(inputs)
     assert drawn is not None
     assert set(drawn.choice.titles) == {"lstm", "gpt"} == set(lines(drawn.svg))
     assert [titled(line) for line in lines(drawn.svg)["lstm"]] == ["LSTM", "LSTM"]  # training and validation
 
 
 def test_bleu_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInputs) -> None:
-    assert line_plots.bleu_curves_plot(inputs) is None
-    curve = [CurvePoint(10, train_loss=2.0), CurvePoint(20, validation_bleu=12.5), CurvePoint(40, validation_bleu=31.0)]
-    drawn = line_plots.bleu_curves_plot(replace(inputs, curves={("translator", "attention"): curve}))
+    (rung,) = inputs.of("translator")
+    assert line_plots.bleu_curves_plot([rung], "translator", loss) is None
+    curve = (CurvePoint(10, train_loss=2.0), CurvePoint(20, validation_bleu=12.5), CurvePoint(40, validation_bleu=31.0))
+    drawn = line_plots.bleu_curves_plot([replace(rung, curve=curve)], "translator", loss)
     assert drawn is not None
     assert "BLEU, greedy" in texts(drawn.svg)
-    assert drawn.choice.titles == {"attention": inputs.translators[0].title}
+    assert drawn.choice.titles == {"attention": rung.title}
 
 
 def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
-    drawn = line_plots.curves_plot(many_rungs(), "lm")
+    drawn = curves(many_rungs())
     assert drawn is not None
     found = lines(drawn.svg)
     assert len(found) > 20
@@ -96,18 +104,18 @@ def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
 
 
 def test_an_infinite_loss_leaves_the_others_their_scale(inputs: ReportInputs) -> None:
-    curve = [CurvePoint(10, 2.0, 2.5), CurvePoint(20, math.inf, math.inf), CurvePoint(30, 1.0, 1.5)]
-    drawn = line_plots.curves_plot(replace(inputs, curves={("lm", "gpt"): curve}), "lm")
+    curve = (CurvePoint(10, 2.0, 2.5), CurvePoint(20, math.inf, math.inf), CurvePoint(30, 1.0, 1.5))
+    drawn = curves(with_rungs(inputs, "lm", [replace(inputs.of("lm")[0], curve=curve)]))
     assert drawn is not None
     assert max(float(text.replace("−", "-")) for text in texts(drawn.svg) if re.fullmatch(r"[−\d.]+", text)) <= 30
 
 
-def test_families_have_colours_and_the_corpus_its_name(inputs: ReportInputs) -> None:
-    svg = plots.ladder_plot(replace(many_rungs(), meta=Meta(text="novels")))
+def test_approaches_have_colours_and_the_corpus_its_name(inputs: ReportInputs) -> None:
+    svg = ladder_plot(many_rungs().of("lm"), "novels")
     assert svg is not None
     assert {"n-grams", "recurrent", "Transformer"} <= set(texts(svg))
-    assert "perplexity a word on the test text of novels (lower is better)" in texts(svg)
-    assert "n-grams" not in texts(str(plots.ladder_plot(inputs)))
+    assert "perplexity per word on the test text of novels (lower is better)" in texts(svg)
+    assert "n-grams" not in texts(str(ladder_plot(inputs.of("lm"), None)))
 
 
 def test_attention_labels_stand_in_order_whatever_they_hold() -> None:
@@ -127,7 +135,7 @@ def test_attention_labels_stand_in_order_whatever_they_hold() -> None:
 def test_map_labels_do_not_cover_each_other() -> None:
     points = [{"word": f"word{i}", "x": i % 3 * 1e-4, "y": 0.0, "group": "g"} for i in range(30)]
     points.append({"word": "far", "x": 5.0, "y": 5.0, "group": "h"})
-    svg = plots.map_plot(EmbeddingRung.model_validate(embedding("a") | {"map": points}), "map-0")
+    svg = plots.map_plot([MapPoint.model_validate(point) for point in points], "a", "map-0")
     assert svg is not None
     shown = texts(svg)
     assert "far" in shown

@@ -3,19 +3,20 @@
 import re
 from typing import Any
 
-import pytest
+from small_run_files import entry, report_of, with_rungs
 
+from langladder.reporting.captions import sections as captioner_sections
+from langladder.reporting.entries import Entry, Timing
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page
-from langladder.reporting.rungs import SequenceRung, Timing, Transcript
-from langladder.reporting.sequences import sequence_summary, sequence_views
 from langladder.reporting.spikes_plot import spikes_plot
+from langladder.reporting.tables import ladder_summary
+from langladder.reporting.transcripts import sections as recogniser_sections
 
 HOSTILE = "<script>alert(1)</script>"
 CAPTIONS: dict[str, Any] = {
     "name": "captioner",
     "title": "Captioner",
-    "kind": "captions",
     "parameters": 470_000,
     "scores": {
         "sentences": 1000,
@@ -31,7 +32,6 @@ CAPTIONS: dict[str, Any] = {
 TRANSCRIPTS: dict[str, Any] = {
     "name": "ctc",
     "title": "CTC",
-    "kind": "transcripts",
     "parameters": 43_000,
     "scores": {
         "sentences": 500,
@@ -53,23 +53,24 @@ TRANSCRIPTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def rungs() -> list[SequenceRung]:
-    return [SequenceRung.model_validate(value) for value in (CAPTIONS, TRANSCRIPTS)]
+def rungs() -> list[Entry[Any]]:
+    return [entry("sequence", CAPTIONS, timing=Timing(seconds=65.0)), entry("sequence", TRANSCRIPTS)]
 
 
 def test_golden_rows() -> None:
-    captions, transcripts = sequence_views(rungs(), [Timing(seconds=65.0), Timing()])
-    assert captions.rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
-    assert captions.about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"
-    assert captions.questions == [("agent is", "424", "97.4 %")]
-    assert transcripts.rows[1] == ["beam search", "13.9 %", "57.8 %", "6.0 %", "–"]
-    assert [heading for heading, _ in transcripts.units] == transcripts.columns[1:]
-    assert len(transcripts.figures) == 1 and not captions.figures
+    captioner, recogniser = rungs()
+    (captions,), (transcripts,) = captioner_sections([captioner]), recogniser_sections([recogniser])
+    (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
+    assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
+    assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"
+    assert told["questions"] == [("agent is", "424", "97.4 %")]
+    assert heard["task"].rows[1] == ["beam search", "13.9 %", "57.8 %", "6.0 %", "–"]
+    assert [heading for heading, _ in heard["task"].units] == heard["task"].columns[1:]
+    assert len(heard["figures"]) == 1
 
 
 def test_spikes_bear_their_letters() -> None:
-    example = rungs()[1].examples[0]
-    assert isinstance(example, Transcript)
+    example = rungs()[1].page.examples[0]
     svg = spikes_plot(example, "one")
     assert svg == spikes_plot(example, "one")
     named = re.findall(r">\s*(a|b|␣)\s*</text>", svg)
@@ -77,10 +78,9 @@ def test_spikes_bear_their_letters() -> None:
 
 
 def test_the_page_shows_both_and_escapes_what_was_written(inputs: ReportInputs) -> None:
-    assert 'id="sequences"' not in build_page(inputs)
-    inputs.sequences[:] = rungs()
-    page = build_page(inputs)
-    for text in ("Captions and speech", "13.9 %", "96.2 %", "the owl sleeps .", 'aria-label="Probabilities frame by'):
+    assert 'id="captions"' not in build_page(inputs) and 'id="transcripts"' not in build_page(inputs)
+    page = build_page(with_rungs(inputs, "sequence", rungs()))
+    for text in (">Captions</h2>", ">Speech</h2>", "13.9 %", "96.2 %", "the owl sleeps .", "Probabilities frame by"):
         assert text in page
     assert HOSTILE not in page and "&lt;script&gt;alert(1)" in page
     ids = re.findall(r' id="([^"]+)"', page)
@@ -88,12 +88,7 @@ def test_the_page_shows_both_and_escapes_what_was_written(inputs: ReportInputs) 
 
 
 def test_the_summary_holds_scores_without_examples() -> None:
-    found = sequence_summary(rungs())["sequence"]
+    found = ladder_summary(report_of(sequence=rungs()))["sequence"]
     assert [one["name"] for one in found] == ["captioner", "ctc"]
     assert found[1]["scores"]["beam"]["cer"] == 0.1386
     assert all("examples" not in one for one in found)
-
-
-def test_another_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="kind"):
-        SequenceRung.model_validate(CAPTIONS | {"kind": "poems"})

@@ -1,15 +1,17 @@
 """What the report says of translators: TER, search errors, how BLEU comes about, n-best lists."""
 
+from typing import Any
 from xml.etree import ElementTree
 
-from small_run_files import translator
+from small_run_files import entry, translator, with_rungs
 
 from langladder.reporting import plots
+from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.line_plots import search_errors_plot
 from langladder.reporting.page import build_page
-from langladder.reporting.rungs import TranslatorRung
 from langladder.reporting.tables import ladder_rows, ladder_summary
+from langladder.reporting.translator_plots import search_errors_plot
+from langladder.reporting.translators import loss
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -18,14 +20,14 @@ def texts(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
 
 
-def bare() -> TranslatorRung:
+def bare() -> Entry[Any]:
     """A rung whose translations are all right, and whose search was tried with one width only."""
     value = translator("bare") | {"search_errors": {"sentences": 9, "wrong": 0, "search": 0, "model": 0}}
-    return TranslatorRung.model_validate(value | {"by_width": [], "by_length": [], "examples": []})
+    return entry("translator", value | {"by_width": [], "by_length": [], "examples": []})
 
 
 def test_the_table_has_ter_and_search_errors(inputs: ReportInputs) -> None:
-    table = next(table for table in ladder_rows(inputs) if table.task == "translator")
+    table = next(table for table in ladder_rows(inputs) if table.family == "translator")
     titles = [heading.title for heading in table.columns]
     cells = dict(zip(titles, [cell.text for cell in table.rows[0].cells], strict=True))
     assert (cells["TER"], cells["search errors"]) == ("3.2", "5.3 %")
@@ -33,24 +35,24 @@ def test_the_table_has_ter_and_search_errors(inputs: ReportInputs) -> None:
 
 
 def test_a_rung_without_wrong_translations_has_no_share_of_them(inputs: ReportInputs) -> None:
-    inputs.translators.append(bare())
-    table = next(table for table in ladder_rows(inputs) if table.task == "translator")
+    inputs = with_rungs(inputs, "translator", [*inputs.of("translator"), bare()])
+    table = next(table for table in ladder_rows(inputs) if table.family == "translator")
     place = [heading.title for heading in table.columns].index("search errors")
     assert [row.cells[place].text for row in table.rows] == ["5.3 %", "–"]
-    inputs.translators[:] = [bare()]
-    table = next(table for table in ladder_rows(inputs) if table.task == "translator")
+    inputs = with_rungs(inputs, "translator", [bare()])
+    table = next(table for table in ladder_rows(inputs) if table.family == "translator")
     assert "search errors" not in [heading.title for heading in table.columns]
 
 
 def test_search_errors_by_width_are_drawn(inputs: ReportInputs) -> None:
-    drawn = search_errors_plot(inputs.translators)
+    drawn = search_errors_plot(inputs.of("translator"), loss)
     assert drawn is not None
     assert {"1", "5", "beam width", "search errors, % of the wrong", "BLEU"} <= set(texts(drawn.svg))
     assert list(drawn.choice.titles) == ["attention"]
-    assert drawn == search_errors_plot(inputs.translators)
-    assert search_errors_plot([]) is None
-    assert search_errors_plot([bare()]) is None
-    again = search_errors_plot([*inputs.translators, bare()])
+    assert drawn == search_errors_plot(inputs.of("translator"), loss)
+    assert search_errors_plot([], loss) is None
+    assert search_errors_plot([bare()], loss) is None
+    again = search_errors_plot([*inputs.of("translator"), bare()], loss)
     assert again is not None and list(again.choice.titles) == ["attention"]
 
 
@@ -71,7 +73,7 @@ def test_the_summary_keeps_search_errors(inputs: ReportInputs) -> None:
 
 
 def test_attention_as_a_file_of_its_own(inputs: ReportInputs) -> None:
-    svg = plots.attention_plot(inputs.translators[0].examples[0], "attention", "T", standalone=True)
+    svg = plots.attention_plot(inputs.of("translator")[0].page.examples[0], "attention", "T", standalone=True)
     assert svg is not None
     assert svg.startswith("<?xml")
     assert "var(" not in svg

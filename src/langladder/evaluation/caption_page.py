@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from langladder.evaluation.page import Measured, Page
 
 
@@ -46,7 +48,7 @@ class CaptionPage(Page):
     parameters: int
     scores: CaptionSearches
     by_question: dict[str, Asked]
-    examples: list[Caption]
+    examples: list[Caption] = Field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
         """See `Page.figures`."""

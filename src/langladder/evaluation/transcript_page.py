@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from langladder.evaluation.caption_page import searched
 from langladder.evaluation.page import Measured, Page
 
@@ -48,7 +50,7 @@ class TranscriptPage(Page):
 
     parameters: int
     scores: TranscriptSearches
-    examples: list[Transcript]
+    examples: list[Transcript] = Field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
         """See `Page.figures`."""

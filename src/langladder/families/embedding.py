@@ -53,6 +53,30 @@ vectors.nearest(vectors.words[0])"""
 
         return counting_of(self.rung_class(value).Config.model_validate(value["model"]))
 
+    def page(self) -> Any:
+        """`WordVectorsPage`."""
+        from langladder.evaluation.word_vectors_page import WordVectorsPage
+
+        return WordVectorsPage
+
+    def columns(self, pages: Any) -> Any:
+        """Analogies, similarity, groups, size, cost."""
+        from langladder.reporting.word_vectors import columns
+
+        return columns(pages)
+
+    def loss(self, page: Any) -> float | None:
+        """Wrong analogies; where there are none, what similarity lacks."""
+        from langladder.reporting.word_vectors import loss
+
+        return loss(page)
+
+    def sections(self, inputs: Any) -> Any:
+        """Neighbours, analogies by section, maps."""
+        from langladder.reporting.word_vectors import sections
+
+        return sections(inputs.of(self.name))
+
     def load(self, folder: Any) -> Any:
         """`WordVectors`."""
         from langladder.embeddings.saved import load_vectors

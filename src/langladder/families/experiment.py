@@ -36,5 +36,17 @@ class ExperimentFamily(Family):
         """The corpora that it says it reads."""
         return {name: f"data/{name}" for name in self.rung_class(value).reads}
 
+    def page(self) -> Any:
+        """`ClaimPage`."""
+        from langladder.experiments.page import ClaimPage
+
+        return ClaimPage
+
+    def sections(self, inputs: Any) -> Any:
+        """Every claim with what was found."""
+        from langladder.reporting.claims import sections
+
+        return sections(inputs, self.name)
+
 
 FAMILY = ExperimentFamily()

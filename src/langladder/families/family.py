@@ -4,7 +4,7 @@ A declaration is read far more often than a rung is trained (every stage begins 
 imports nothing heavy: what needs PyTorch or the report is imported inside the method that needs it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, create_model, model_validator
@@ -15,11 +15,10 @@ from langladder.schema import Config, locate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pydantic import BaseModel
-
     from langladder.reporting.columns import Column
+    from langladder.reporting.entries import Entry, Meta
     from langladder.reporting.inputs import ReportInputs
-    from langladder.reporting.section import Section
+    from langladder.reporting.section import Figure, Section
 
 ASIDE = ("title", "year", "claim", "training.progress", "training.checkpoint_every")
 """What a rung's file says that changes nothing of its result: no stage is run again for it."""
@@ -136,8 +135,8 @@ class Family:
 
     # ---- judging and showing it ----------------------------------------------------------------------------------
 
-    def page(self) -> "type[BaseModel]":
-        """What its evaluation writes to reports/rungs/<name>/<rung>.json."""
+    def page(self) -> Any:
+        """What its evaluation writes to reports/rungs/<name>/<rung>.json: a class of `evaluation.page.Page`."""
         raise NotImplementedError
 
     def columns(self, pages: "Sequence[Any]") -> "Sequence[Column[Any]]":
@@ -150,8 +149,23 @@ class Family:
         del page
         return None
 
-    def sections(self, inputs: "ReportInputs") -> "Sequence[Section]":
-        """Its part of the page beside the table; empty ones are left out."""
+    def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
+        """What its pages hold of other families: family → the page, and what it is called after the rung's title."""
+        del page
+        return {}
+
+    def headline(self, rungs: "Sequence[Entry[Any]]") -> tuple[str, str] | None:
+        """A sentence at the head of the report: what is best, and which rung it is."""
+        del rungs
+        return None
+
+    def picture(self, rungs: "Sequence[Entry[Any]]", meta: "Meta") -> "Figure | None":
+        """A drawing above the tables."""
+        del rungs, meta
+        return None
+
+    def sections(self, inputs: "ReportInputs") -> "Iterable[Section]":
+        """Its part of the report beside the table: sections that have something to show."""
         del inputs
         return ()
 

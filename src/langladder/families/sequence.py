@@ -30,5 +30,22 @@ class SequenceFamily(Family):
         }
         return create_model("sequence_rung", __base__=Rung, **parts)
 
+    def page(self) -> Any:
+        """`CaptionPage` or `TranscriptPage`."""
+        from langladder.evaluation.caption_page import CaptionPage
+        from langladder.evaluation.transcript_page import TranscriptPage
+
+        return CaptionPage | TranscriptPage
+
+    def sections(self, inputs: Any) -> Any:
+        """Captions, then speech."""
+        from langladder.evaluation.caption_page import CaptionPage
+        from langladder.reporting import captions, transcripts
+
+        rungs = inputs.of(self.name)
+        captioners = [rung for rung in rungs if isinstance(rung.page, CaptionPage)]
+        yield from captions.sections(captioners)
+        yield from transcripts.sections([rung for rung in rungs if rung not in captioners])
+
 
 FAMILY = SequenceFamily()

@@ -5,14 +5,15 @@ The reader chooses others with the page's script; without it everything stands o
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
-from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Rung, TranslatorRung
+from langladder.reporting.entries import Entry
 
 COLOURED = 6  # lines of one plot: as many as there are colours (`svg.SERIES`)
 BESIDE = 3  # columns of text that can be read side by side
 
-R = TypeVar("R", bound=Rung)
+Loss = Callable[[Any], float | None]
+"""Of a page: a rung is better the lower it is; None where nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,11 @@ class Choice:
         return len(self.titles) > len(self.chosen)
 
 
-def choice(rungs: Sequence[R], loss: Callable[[R], float | None], shown: int, most: int = COLOURED) -> Choice:
-    """A choice of `shown` rungs at first.
+def choice(rungs: Sequence[Entry[Any]], loss: Loss, shown: int, most: int = COLOURED) -> Choice:
+    """A choice of `shown` rungs at first."""
 
-    Args:
-        loss: by which a rung is better the lower it is; None where nothing was measured.
-    """
-
-    def rank(rung: R) -> tuple[bool, float]:
-        value = loss(rung)
+    def rank(rung: Entry[Any]) -> tuple[bool, float]:
+        value = loss(rung.page)
         return value is None, value or 0.0
 
     ranked = sorted(rungs, key=rank)
@@ -52,22 +49,3 @@ def choice(rungs: Sequence[R], loss: Callable[[R], float | None], shown: int, mo
     names = dict.fromkeys(rung.approach for rung in rungs)
     approaches = [(name, [(rung.name, rung.title) for rung in rungs if rung.approach == name]) for name in names]
     return Choice(approaches, [rung.name for rung in rungs if rung.name in kept], max(most, shown))
-
-
-def lm_loss(rung: LanguageModelRung) -> float | None:
-    """Perplexity a word."""
-    return rung.scores.perplexity_per_word
-
-
-def embedding_loss(rung: EmbeddingRung) -> float | None:
-    """Wrong analogies; where there are none, what similarity lacks."""
-    scores = rung.scores
-    if scores.analogy is not None and scores.analogy.overall.accuracy is not None:
-        return 1 - scores.analogy.overall.accuracy
-    return next((1 - found.spearman for found in scores.similarity if found.spearman is not None), None)
-
-
-def translator_loss(rung: TranslatorRung) -> float | None:
-    """What chrF or BLEU lacks, whichever is the figure to go by."""
-    value = rung.scores.chrf if rung.scores.main == "chrf" else rung.scores.bleu
-    return None if value is None else 100 - value

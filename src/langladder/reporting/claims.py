@@ -1,30 +1,18 @@
 """Claims of the literature on the page: each with the sentence that the numbers make, its plots and its table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 from markupsafe import Markup
 
-from langladder.experiments.findings import Findings, Shown
+from langladder.experiments.page import ClaimPage
+from langladder.reporting.entries import Entry
 from langladder.reporting.findings_plot import findings_plot
+from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.numbers import DASH, significant
-from langladder.reporting.rungs import Part
+from langladder.reporting.section import Section
 
-
-class Claim(Part):
-    """`reports/rungs/experiment/<name>.json` and `reports/rungs/probe/<name>.json`; `timed` comes from MLflow."""
-
-    name: str
-    title: str
-    claim: str
-    fingerprint: str
-    findings: Findings
-    timed: Shown | None = None
-
-    def with_timed(self, timed: Mapping[str, Any] | None) -> Self:
-        """The same with what this machine's speed decides."""
-        return self.model_copy(update={"timed": None if timed is None else Shown.model_validate(timed)})
+Claims = Sequence[Entry[ClaimPage]]
 
 
 @dataclass(frozen=True)
@@ -48,21 +36,35 @@ class ClaimView:
     parts: list[ShownView]
 
 
-def claim_views(claims: list[Claim]) -> list[ClaimView]:
-    """In the order of the lists in params.yaml."""
-    return [ClaimView(claim.name, claim.title, claim.claim, _mark(claim), list(_parts(claim))) for claim in claims]
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
+    """All claims together, in the section of the first family that has any."""
+    having = [
+        one.name for one in inputs.families if any(isinstance(rung.page, ClaimPage) for rung in inputs.of(one.name))
+    ]
+    if having[:1] == [family]:
+        claims = claim_views([rung for name in having for rung in inputs.of(name)])
+        yield Section("claims", "Claims, measured", "claims.html.j2", {"claims": claims})
 
 
-def _mark(claim: Claim) -> str:
+def claim_views(claims: Claims) -> list[ClaimView]:
+    """In the order of history."""
+    return [
+        ClaimView(claim.name, claim.title, claim.told.claim or claim.title, _mark(claim), list(_parts(claim)))
+        for claim in claims
+    ]
+
+
+def _mark(claim: Entry[ClaimPage]) -> str:
     """What the seed and the machine's speed decide, in a word."""
-    told = {shown.holds for shown in (claim.findings, claim.timed) if shown is not None and shown.holds is not None}
+    shown = (claim.page.findings, claim.timing.timed)
+    told = {one.holds for one in shown if one is not None and one.holds is not None}
     if len(told) == 1:
         return "holds" if told == {True} else "does not hold"
     return "holds in part" if told else "open"
 
 
-def _parts(claim: Claim) -> Iterator[ShownView]:
-    for number, shown in enumerate((claim.findings, claim.timed)):
+def _parts(claim: Entry[ClaimPage]) -> Iterator[ShownView]:
+    for number, shown in enumerate((claim.page.findings, claim.timing.timed)):
         if shown is not None:
             drawn = (findings_plot(plot, f"claim-{claim.name}-{number}-{i}") for i, plot in enumerate(shown.plots))
             rows = [[_cell(value) for value in row] for row in shown.rows]

@@ -6,25 +6,21 @@ folder or of another corpus. Rungs stand in the order of the ladder; one that on
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from langladder.errors import InputError
 from langladder.reporting import numbers
-from langladder.reporting.columns import Column, columns_of
-from langladder.reporting.inputs import ReportInputs, Task
-from langladder.reporting.rungs import EmbeddingRung, LanguageModelRung, Meta, Rung, Timing, TranslatorRung
-from langladder.reporting.tables import TITLES, fits, narrow_table
+from langladder.reporting.columns import Column
+from langladder.reporting.entries import Entry, Meta, Timing, Told
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.tables import fits, narrow_table
 
-# What is compared unless columns are named; where word vectors have several similarity sets, the first.
-TELLING: dict[Task, tuple[str, ...]] = {
-    "lm": ("perplexity a word", "bits a byte", "parameters"),
-    "embedding": ("analogies", "ρ", "dimension"),
-    "translator": ("BLEU", "chrF", "exact"),
-}
+if TYPE_CHECKING:
+    from langladder.families.family import Family
 
 
 @dataclass(frozen=True)
@@ -39,61 +35,89 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All rungs of one task: titles of the measures, and (title of the rung, its measures) in order."""
+    """All rungs of one family: titles of the measures, and (title of the rung, its measures) in order."""
 
     title: str
     measures: list[str]
     rows: list[tuple[str, list[Compared]]]
 
 
-def read_summary(value: Any, where: str) -> ReportInputs:
+def read_summary(value: Any, where: str, families: Sequence["Family"]) -> ReportInputs:
     """The rungs that a `reports/ladder.json` holds.
 
     Raises:
         InputError: it is none (names `where` and the key).
     """
     try:
-        return ReportInputs(
-            Meta.model_validate(value["chosen"]),
-            [LanguageModelRung.model_validate(rung) for rung in value["lm"]],
-            [EmbeddingRung.model_validate(rung) for rung in value["embedding"]],
-            [TranslatorRung.model_validate(rung) for rung in value["translator"]],
-        )
-    except (ValidationError, KeyError, TypeError) as error:
+        rungs = {
+            family.name: [
+                Entry(TypeAdapter(family.page()).validate_python(rung), Told(title=rung.get("title", "")))
+                for rung in value.get(family.name, ())
+            ]
+            for family in families
+            if family.trained
+        }
+        return ReportInputs(Meta.model_validate(value["chosen"]), families, rungs)
+    except (ValidationError, AttributeError, KeyError, TypeError) as error:
         raise InputError(f"{where}: not a reports/ladder.json as the stage report writes it ({error})") from error
 
 
 def compare(
-    a: ReportInputs, b: ReportInputs, tasks: Sequence[Task] = tuple(TELLING), columns: Sequence[str] = ()
+    a: ReportInputs, b: ReportInputs, families: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> list[Comparison]:
     """The ladders of two runs side by side.
 
     Args:
-        tasks: which of them.
-        columns: titles of the measures, or beginnings of them; none: those of `TELLING`.
+        families: names of those to compare; none: all.
+        columns: titles of the measures, or beginnings of them; none: those that are `compared`.
 
     Raises:
         InputError: no such measure (names those there are).
     """
-    found = [_compare(a, b, task, columns or TELLING[task]) for task in tasks]
-    if columns and not any(one.measures for one in found):
-        both = [(task, [*a.rungs(task), *b.rungs(task)]) for task in tasks]
-        known = [column.title for task, rungs in both for column in columns_of(task, rungs) if _has(column, rungs)]
-        raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(dict.fromkeys(known))}")
-    return [one for one in found if one.measures]
+    chosen = [family for family in b.families if not families or family.name in families]
+    measures = {family.name: _measures(family, [*a.of(family.name), *b.of(family.name)]) for family in chosen}
+    wanted = {name: _wanted(found, columns) for name, found in measures.items()}
+    if columns and not any(wanted.values()):
+        known = dict.fromkeys(column.title for found in measures.values() for column in found)
+        raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(known)}")
+    return [
+        _compare(family.title, a.of(family.name), b.of(family.name), wanted[family.name])
+        for family in chosen
+        if wanted[family.name]
+    ]
 
 
-def _compare(a: ReportInputs, b: ReportInputs, task: Task, wanted: Sequence[str]) -> Comparison:
-    sides = [{rung.name: rung for rung in side.rungs(task)} for side in (a, b)]
-    rungs = _merged(list(sides[0]), list(sides[1]))
-    both = [side[name] for side in sides for name in rungs if name in side]
-    measures = [column for start in wanted if (column := _measured(columns_of(task, both), start, both))]
+def _measures(family: "Family", rungs: Sequence[Entry[Any]]) -> list[Column[Any]]:
+    """The columns that have a value."""
+    columns = family.columns([rung.page for rung in rungs])
+    return [column for column in columns if any(column.read(rung.page, Timing()) is not None for rung in rungs)]
+
+
+def _wanted(measures: Sequence[Column[Any]], starts: Sequence[str]) -> list[Column[Any]]:
+    """For each beginning the column of that title, or else the first whose title begins so."""
+    if not starts:
+        return [column for column in measures if column.compared]
+    found = [
+        next((column for exact in (True, False) for column in measures if _is(column, start, exact=exact)), None)
+        for start in starts
+    ]
+    return [column for column in found if column is not None]
+
+
+def _is(column: Column[Any], title: str, *, exact: bool) -> bool:
+    return column.title == title if exact else column.title.startswith(title)
+
+
+def _compare(
+    title: str, a: Sequence[Entry[Any]], b: Sequence[Entry[Any]], measures: Sequence[Column[Any]]
+) -> Comparison:
+    sides = [{rung.name: rung for rung in side} for side in (a, b)]
     rows = []
-    for name in rungs:
+    for name in _merged(list(sides[0]), list(sides[1])):
         pair = [side.get(name) for side in sides]
-        title = next(rung.title for rung in reversed(pair) if rung is not None)
-        rows.append((title, [_cell(column, *pair) for column in measures]))
-    return Comparison(TITLES[task], [column.title for column in measures], rows)
+        called = next(rung.title for rung in reversed(pair) if rung is not None)
+        rows.append((called, [_cell(column, *pair) for column in measures]))
+    return Comparison(title, [column.title for column in measures], rows)
 
 
 def _merged(a: list[str], b: list[str]) -> list[str]:
@@ -106,21 +130,8 @@ def _merged(a: list[str], b: list[str]) -> list[str]:
     return merged
 
 
-def _measured(columns: Sequence[Column[Any]], start: str, rungs: Sequence[Rung]) -> Column[Any] | None:
-    """The first column whose title begins so and that has a value."""
-    exact = [column for column in columns if column.title == start]
-    for column in exact or [column for column in columns if column.title.startswith(start)]:
-        if _has(column, rungs):
-            return column
-    return None
-
-
-def _has(column: Column[Any], rungs: Sequence[Rung]) -> bool:
-    return any(column.read(rung, Timing()) is not None for rung in rungs)
-
-
-def _cell(column: Column[Any], a: Rung | None, b: Rung | None) -> Compared:
-    before, after = (None if rung is None else column.read(rung, Timing()) for rung in (a, b))
+def _cell(column: Column[Any], a: Entry[Any] | None, b: Entry[Any] | None) -> Compared:
+    before, after = (None if rung is None else column.read(rung.page, Timing()) for rung in (a, b))
     old, new = (numbers.DASH if value is None else column.show(value) for value in (before, after))
     if before is None or after is None:
         return Compared(old, new, "", None)

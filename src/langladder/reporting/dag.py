@@ -13,7 +13,7 @@ import networkx as nx
 from markupsafe import Markup
 
 from langladder.errors import InputError
-from langladder.reporting.rungs import Stage
+from langladder.reporting.entries import Stage
 
 BOX_WIDTH, BOX_HEIGHT, LANE_WIDTH, GAP, ROW = 176, 46, 26, 22, 88  # in px
 _SWEEPS = 12
@@ -43,8 +43,11 @@ def grouped(stages: Iterable[Stage]) -> list[Node]:
     return list(nodes.values())
 
 
-def draw_dag(stages: Iterable[Stage]) -> Markup | None:
+def draw_dag(stages: Iterable[Stage], label: str = "The pipeline: stages and what they wait for") -> Markup | None:
     """The pipeline as an `<svg>` element, or `None` where there is none.
+
+    Args:
+        label: says what is shown, for those who hear the page.
 
     Raises:
         InputError: the stages depend on each other in a circle.
@@ -56,7 +59,7 @@ def draw_dag(stages: Iterable[Stage]) -> Markup | None:
     places, width = _places(layers, nodes)
     height = ROW * (len(layers) - 1) + BOX_HEIGHT + 4
     parts = [
-        Markup('<svg role="img" aria-label="The pipeline: stages and what they wait for" class="dag"'),
+        Markup('<svg role="img" aria-label="{}" class="dag"').format(label),
         Markup(' width="{w}" height="{h}" viewBox="0 0 {w} {h}">').format(w=round(width), h=height),
         *(_curve([places[point] for point in way], nodes, way) for way in edges),
         *(_box(node, *places[node.name]) for node in nodes.values()),

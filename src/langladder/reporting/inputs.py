@@ -5,150 +5,116 @@ Files that every run leaves must exist; curves may be missing (counted rungs hav
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.reporting.claims import Claim
-from langladder.reporting.rungs import (
-    EmbeddingRung,
-    LanguageModelRung,
-    Meta,
-    Rung,
-    SequenceRung,
-    Stage,
-    Timing,
-    TranslatorRung,
-)
+from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, Stage, Timing, Told
 
-Task = Literal["embedding", "lm", "translator", "sequence"]
-Key = tuple[str, str]  # (task, rung)
+if TYPE_CHECKING:
+    from langladder.families.family import Family
+
+Key = tuple[str, str]  # (family, rung)
 SIDES = ("text", "parallel")
-CLAIMS = ("experiment", "probe")
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """One row of a learning curve; losses in nats, BLEU from 0 to 100; None where nothing was measured."""
-
-    step: int
-    train_loss: float | None = None
-    validation_loss: float | None = None
-    lr: float | None = None
-    validation_bleu: float | None = None
-
-
-MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step"]
 
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """Everything on the page. Rungs stand in the order of the ladder."""
+    """Everything on the page.
+
+    Attributes:
+        families: in the order of the page.
+        rungs: family's name → its rungs in the order of the ladder.
+        data, tokenizers: side → report of the stage clean, tokenize.
+    """
 
     meta: Meta
-    lms: list[LanguageModelRung]
-    embeddings: list[EmbeddingRung]
-    translators: list[TranslatorRung]
-    curves: dict[Key, list[CurvePoint]] = field(default_factory=dict)
-    timings: dict[Key, Timing] = field(default_factory=dict)
-    years: dict[Key, int] = field(default_factory=dict)
-    sequences: list[SequenceRung] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
-    dag: list[Stage] = field(default_factory=list)
-    data: dict[str, Any] = field(default_factory=dict)  # side → data report
-    tokenizers: dict[str, Any] = field(default_factory=dict)  # side → tokenizer report
+    families: Sequence["Family"] = ()
+    rungs: Mapping[str, Sequence[Entry[Any]]] = field(default_factory=dict)
+    dag: Sequence[Stage] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    tokenizers: Mapping[str, Any] = field(default_factory=dict)
 
-    def rungs(self, task: Task) -> Sequence[Rung]:
-        """The rungs of one task."""
-        by_task: dict[Task, Sequence[Rung]] = {
-            "lm": self.lms,
-            "embedding": self.embeddings,
-            "translator": self.translators,
-            "sequence": self.sequences,
-        }
-        return by_task[task]
-
-    def timing(self, task: Task, rung: str) -> Timing:
-        """What a rung's training cost; all `None` where nobody measured it."""
-        return self.timings.get((task, rung), Timing())
-
-    @property
-    def floor(self) -> float | None:
-        """The perplexity a word that no model can beat, where the corpus knows it."""
-        floors = (rung.scores.floor_perplexity_per_word for rung in self.lms)
-        return next((floor for floor in floors if floor is not None), None)
-
-
-P = TypeVar("P", bound=BaseModel)
+    def of(self, family: str) -> Sequence[Entry[Any]]:
+        """The rungs of a family."""
+        return self.rungs.get(family, ())
 
 
 def load_report(
     root: Path,
-    rungs: Mapping[str, Sequence[str]],
-    timings: Mapping[Key, Mapping[str, Any] | None],
+    families: Sequence["Family"],
+    told: Mapping[str, Mapping[str, Any]],
+    timings: Mapping[Key, Mapping[str, Any]],
     dag: Iterable[Mapping[str, Any]],
     meta: Mapping[str, Any],
-    years: Mapping[str, Mapping[str, int]] | None = None,
-    titles: Mapping[str, Mapping[str, str]] | None = None,
 ) -> ReportInputs:
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
     Args:
-        rungs: the ladder: task (embedding, lm, translator, sequence, experiment, probe) → names in order.
-        timings: (task, rung) → fields of `Timing`; any of it may be missing.
+        told: the ladder: family → rung, in order → fields of `Told`.
+        timings: (family, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
-        years: task → rung → when it came into the world.
-        titles: task → rung → what people call it; a rung without one is called by its name.
 
     Raises:
         InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
     """
-    reports = root / "reports" / "rungs"
-    curves = {
-        (task, name): read_curve(path)
-        for task, names in rungs.items()
-        for name in names
-        if (path := root / "curves" / task / f"{name}.csv").is_file()
+    pages = {
+        (family.name, name): _check(family.page(), _read(root / path, stage_of(family, name)), path)
+        for family in families
+        for name in told.get(family.name, ())
+        for path in [f"reports/rungs/{family.name}/{name}.json"]
     }
-
-    def pages(model: type[P], task: str) -> list[P]:
-        named = (titles or {}).get(task, {})
-        return [_load(model, reports, task, name, named.get(name)) for name in rungs.get(task, ())]
-
-    lms = pages(LanguageModelRung, "lm")
+    entries = {
+        (family, name): Entry(
+            page,
+            _check(Told, told[family][name], f"rungs.{family}.{name}"),
+            _check(Timing, timings.get((family, name), {}), f"timings {family} {name}"),
+            _curve(root / "curves" / family / f"{name}.csv"),
+        )
+        for (family, name), page in pages.items()
+    }
     return ReportInputs(
         meta=_check(Meta, meta, "meta"),
-        lms=lms,
-        embeddings=pages(EmbeddingRung, "embedding") + [rung.vectors for rung in lms if rung.vectors is not None],
-        translators=pages(TranslatorRung, "translator"),
-        sequences=pages(SequenceRung, "sequence"),
-        claims=[
-            _check(Claim, _read(reports / ladder / f"{name}.json", f"{ladder}@{name}"), f"{ladder} {name}")
-            for ladder in CLAIMS
-            for name in rungs.get(ladder, ())
-        ],
-        curves=curves,
-        timings={key: _check(Timing, value or {}, f"timings {key}") for key, value in timings.items()},
-        years={(task, name): year for task, dated in (years or {}).items() for name, year in dated.items()},
+        families=families,
+        rungs=together(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
-        data={side: _files_read(root, side) | _clean_report(root, side) for side in SIDES},
-        tokenizers={side: _read(root / "metrics" / "tokenize" / f"{side}.json", f"tokenize@{side}") for side in SIDES},
+        data={side: _files_read(root, side) | _of_side(root, "clean", side) for side in SIDES},
+        tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
     )
 
 
-def _clean_report(root: Path, side: str) -> dict[str, Any]:
-    return dict(_read(root / "metrics" / "clean" / f"{side}.json", f"clean@{side}"))
+def together(families: Sequence["Family"], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
+    """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
+    rungs = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
+    for family in families:
+        for entry in list(rungs[family.name]):
+            for other, (page, what) in family.inside(entry.page).items():
+                rungs[other].append(Entry(page, Told(title=f"{entry.title}, {what}")))
+    return rungs
+
+
+def stage_of(family: "Family", rung: str) -> str:
+    """The job that writes a rung's page."""
+    return f"{f'evaluate_{family.name}' if family.trained else family.name}@{rung}"
+
+
+def _of_side(root: Path, stage: str, side: str) -> dict[str, Any]:
+    return dict(_read(root / "metrics" / stage / f"{side}.json", f"{stage}@{side}"))
 
 
 def _files_read(root: Path, side: str) -> dict[str, Any]:
     """How many files were read and which were not, of a corpus in files; {} of others."""
     path = root / "metrics" / "corpus" / f"{side}.json"
     return {key: value for key, value in read_json(path).items() if key != "splits"} if path.is_file() else {}
+
+
+def _curve(path: Path) -> tuple[CurvePoint, ...]:
+    return tuple(read_curve(path)) if path.is_file() else ()
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
@@ -173,21 +139,16 @@ def read_curve(path: Path) -> list[CurvePoint]:
     return points
 
 
-def _load(model: type[P], folder: Path, task: str, name: str, title: str | None) -> P:
-    path = folder / task / f"{name}.json"
-    page = _read(path, f"evaluate_{task}@{name}")
-    return _check(model, {**page, "title": title} if title and isinstance(page, Mapping) else page, str(path))
-
-
 def _read(path: Path, stage: str) -> Any:
     if not path.is_file():
         raise InputError(f"{path}: no such file; it is made by the stage {stage} (run `dvc repro {stage}`)")
     return read_json(path)
 
 
-def _check(model: type[P], value: Any, where: str) -> P:
+def _check(model: Any, value: Any, where: str) -> Any:
+    """The value as `model` (a class, or one of several) has it."""
     try:
-        return model.model_validate(dict(value) if isinstance(value, Mapping) else value)
+        return TypeAdapter(model).validate_python(dict(value) if isinstance(value, Mapping) else value)
     except ValidationError as error:
         problems = (f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}" for item in error.errors())
         raise InputError(f"{where}: {'; '.join(problems)}") from error

@@ -7,10 +7,8 @@ that the reader chooses), known by its hash. Without the script everything is th
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +16,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from langladder.artefacts import write_text
-from langladder.reporting import facts, line_plots, numbers, plots, views
-from langladder.reporting.choosing import BESIDE, COLOURED, Choice, choice, embedding_loss, lm_loss, translator_loss
-from langladder.reporting.claims import claim_views
+from langladder.reporting import facts, family_tree, line_plots, numbers
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.sequences import sequence_views
+from langladder.reporting.section import Figure, Section, drawn_lines
 from langladder.reporting.tables import ladder_rows
 
-# Figures are most of the file's size: rungs share these.
-MAX_ATTENTION_MAPS = 24
-MAPS_A_RUNG = 4
-LONGEST_MAP = 40  # tokens; longer sentences make maps that nobody can read
 SCRIPTS = ("tables.js", "choose.js")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawing with what stands below it, and over it; the rungs to choose from, where it is a line plot."""
-
-    svg: Markup
-    caption: str = ""
-    heading: str = ""
-    choice: Choice | None = None
-
-
-@dataclass(frozen=True)
-class RungFigures:
-    """The drawings of one rung."""
-
-    name: str
-    title: str
-    figures: list[Figure]
+SIDES = {"text": "Monolingual text", "parallel": "Parallel text"}
 
 
 def build_page(inputs: ReportInputs) -> str:
@@ -65,31 +39,21 @@ def build_page(inputs: ReportInputs) -> str:
     assert loader is not None
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
+    shared: dict[str, Any] = {"numbers": numbers, "zip": partial(zip, strict=True)}
+    headlines = [family.headline(inputs.of(family.name)) for family in inputs.families]
     context: dict[str, Any] = {
         "style": Markup(style),
         "script": Markup(script),
         "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "inputs": inputs,
-        "best": best_language_model(inputs),
-        "numbers": numbers,
-        "zip": partial(zip, strict=True),
+        "meta": inputs.meta,
+        "headlines": [headline for headline in headlines if headline],
         "corpus": inputs.meta.text or inputs.meta.corpus,
-        "ladder": _ladder(inputs),
-        "tables": ladder_rows(inputs),
-        "curves": list(_curves(inputs)),
-        **_language_models(inputs),
-        **_translators(inputs),
-        **_embeddings(inputs),
-        "sequences": sequence_views(
-            inputs.sequences, [inputs.timing("sequence", rung.name) for rung in inputs.sequences]
-        ),
-        "claims": claim_views(inputs.claims),
-        "dag": draw_dag(inputs.dag),
-        "stages": grouped(inputs.dag),
-        "data": {side: facts.blocks(report) for side, report in inputs.data.items()},
-        "tokenizers": {side: facts.blocks(report) for side, report in inputs.tokenizers.items()},
+        "sections": [
+            (section, Markup(environment.get_template(section.template).render(shared | dict(section.context))))
+            for section in sections(inputs)
+        ],
     }
-    return environment.get_template("page.html.j2").render(context)
+    return environment.get_template("page.html.j2").render(shared | context)
 
 
 def write_page(inputs: ReportInputs, path: Path) -> None:
@@ -97,91 +61,46 @@ def write_page(inputs: ReportInputs, path: Path) -> None:
     write_text(path, build_page(inputs))
 
 
-def best_language_model(inputs: ReportInputs) -> str | None:
-    """The first sentence of the report: which rung stands highest, and how high."""
-    scored = [(rung.scores.perplexity_per_word, rung) for rung in inputs.lms]
-    measured = [(value, rung) for value, rung in scored if value is not None and isfinite(value)]
-    if not measured:
-        return None
-    value, rung = min(measured, key=lambda pair: pair[0])
-    text = f"{rung.title}, with {numbers.perplexity(value)} perplexity a word"
-    above = rung.scores.above_floor_percent
-    return text if above is None else f"{text}, {numbers.percent(above)} above the floor"
-
-
-def _ladder(inputs: ReportInputs) -> Figure | None:
-    svg = plots.ladder_plot(inputs)
-    caption = "Perplexity a word on the test text, from the oldest rung at the foot to the newest at the top."
-    if inputs.floor:
-        caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
-    return None if svg is None else Figure(Markup(svg), caption)
-
-
-def _curves(inputs: ReportInputs) -> Iterator[Figure]:
-    for task, name in line_plots.TASK_NAMES.items():
-        if drawn := line_plots.curves_plot(inputs, task):
-            yield _lines(drawn, name.capitalize())
-    if drawn := line_plots.bleu_curves_plot(inputs):
-        yield _lines(drawn, "Translators: BLEU of greedy translations")
-
-
-def _lines(drawn: line_plots.LinePlot, heading: str = "") -> Figure:
-    return Figure(Markup(drawn.svg), heading=heading, choice=drawn.choice)
-
-
-def _language_models(inputs: ReportInputs) -> dict[str, Any]:
-    writers = [rung for rung in inputs.lms if rung.samples]
-    return {"generations": views.generations(writers), "writers": choice(writers, lm_loss, BESIDE)}
-
-
-def _translators(inputs: ReportInputs) -> dict[str, Any]:
-    lengths, widths = line_plots.length_plot(inputs.translators), line_plots.search_errors_plot(inputs.translators)
-    shown = [rung for rung in inputs.translators if rung.examples]
-    attention = list(_attention(inputs))
-    attentive = [rung for rung in shown if rung.name in {drawn.name for drawn in attention}]
-    return {
-        "translations": views.translations(shown),
-        "shown": choice(shown, translator_loss, BESIDE),
-        "attention": attention,
-        "attentive": choice(attentive, translator_loss, 1, most=2),
-        "by_length": lengths and _lines(lengths),
-        "search_errors": widths and _lines(widths),
-    }
-
-
-def _embeddings(inputs: ReportInputs) -> dict[str, Any]:
-    near = [rung for rung in inputs.embeddings if rung.neighbours]
-    asked = [rung for rung in inputs.embeddings if rung.scores.analogy and rung.scores.analogy.sections]
-    maps = list(_maps(inputs))
-    mapped = [rung for rung in inputs.embeddings if rung.name in {drawn.name for drawn in maps}]
-    return {
-        "neighbours": views.neighbours(near),
-        "near": choice(near, embedding_loss, BESIDE),
-        "sections": views.analogy_sections(asked),
-        "asked": choice(asked, embedding_loss, COLOURED),
-        "maps": maps,
-        "mapped": choice(mapped, embedding_loss, 1, most=2),
-    }
-
-
-def _maps(inputs: ReportInputs) -> Iterator[RungFigures]:
-    for i, rung in enumerate(inputs.embeddings):
-        if svg := plots.map_plot(rung, f"map-{i}"):
-            yield RungFigures(rung.name, rung.title, [Figure(Markup(svg))])
-
-
-def _attention(inputs: ReportInputs) -> Iterator[RungFigures]:
-    """Maps of the first sentences of each rung that has attention."""
-    drawable = [
-        (rung, [seen for seen in rung.examples if seen.attention and len(seen.source_tokens) <= LONGEST_MAP])
-        for rung in inputs.translators
+def sections(inputs: ReportInputs) -> Iterator[Section]:
+    """All sections with something to show, in order: the ladder, each family's own, where it all comes from."""
+    pictures = [family.picture(inputs.of(family.name), inputs.meta) for family in inputs.families]
+    ladder = {"pictures": [picture for picture in pictures if picture], "tables": ladder_rows(inputs)}
+    yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
+    if curves := list(_curves(inputs)):
+        yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})
+    for family in inputs.families:
+        yield from family.sections(inputs)
+    yield from family_tree.sections(inputs)
+    if inputs.dag:
+        drawn = {"dag": draw_dag(inputs.dag), "stages": grouped(inputs.dag)}
+        yield Section("pipeline", "The pipeline", "pipeline.html.j2", drawn)
+    yield from _reports(inputs)
+    runs = [
+        (family.title, rung.title, rung.timing.run)
+        for family in inputs.families
+        for rung in inputs.of(family.name)
+        if rung.timing.run
     ]
-    drawable = [(rung, examples) for rung, examples in drawable if examples]
-    each = min(MAPS_A_RUNG, max(1, MAX_ATTENTION_MAPS // max(1, len(drawable))))
-    for i, (rung, examples) in enumerate(drawable):
-        drawn = [
-            Figure(Markup(svg), f"{example.source} → {example.output}")
-            for j, example in enumerate(examples[:each])
-            if (svg := plots.attention_plot(example, f"attention-{i}-{j}", rung.title))
-        ]
-        yield RungFigures(rung.name, rung.title, drawn)
+    yield Section("next", "Where to look next", "next.html.j2", {"runs": runs})
+
+
+def _curves(inputs: ReportInputs) -> Iterable[Figure]:
+    for family in inputs.families:
+        if drawn := line_plots.curves_plot(inputs.of(family.name), family.name, family.title):
+            yield drawn_lines(drawn, family.title)
+    for family in inputs.families:
+        if drawn := line_plots.bleu_curves_plot(inputs.of(family.name), family.name, family.loss):
+            yield drawn_lines(drawn, f"{family.title}: BLEU of greedy translations")
+
+
+def _reports(inputs: ReportInputs) -> Iterable[Section]:
+    """What the stages report of the data and of the tokenizers, side by side."""
+    names = {"text": inputs.meta.text, "parallel": inputs.meta.pairs}
+    intro = "What came in, what was dropped and why, and what the splits hold."
+    for name, title, above, reports in (
+        ("data", "The data", intro, inputs.data),
+        ("tokenizer", "The tokenizer", "", inputs.tokenizers),
+    ):
+        if reports:
+            shown = [(SIDES[side], names[side], facts.blocks(report)) for side, report in reports.items()]
+            yield Section(name, title, "reports.html.j2", {"intro": above, "reports": shown})

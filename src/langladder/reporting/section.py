@@ -1,19 +1,46 @@
-"""A part of the report's page that a family declares: its heading, its template, and what the template is given."""
+"""A section of the page: where it stands in the contents, which template shows it, and of what."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup
+
+from langladder.reporting.choosing import Choice
+from langladder.reporting.line_plots import LinePlot
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with what stands below it, and over it; the rungs to choose from, where it is a line plot."""
+
+    svg: Markup
+    caption: str = ""
+    heading: str = ""
+    choice: Choice | None = None
+
+
+def drawn_lines(plot: LinePlot, heading: str = "") -> Figure:
+    """A line plot as a figure of the page."""
+    return Figure(Markup(plot.svg), heading=heading, choice=plot.choice)
+
+
+@dataclass(frozen=True)
+class RungFigures:
+    """The drawings of one rung."""
+
+    name: str
+    title: str
+    figures: list[Figure]
+
 
 @dataclass(frozen=True)
 class Section:
-    """One section of the page.
+    """A section with something to show.
 
     Attributes:
-        id: what links to it end in.
-        title: its heading, and its line in the contents.
-        template: a file of reporting/templates/.
-        context: the template's own names.
+        id: its anchor; title: its heading, and its line in the contents.
+        template: a file of reporting/templates/; context: what it shows, by the names that it uses.
     """
 
     id: str

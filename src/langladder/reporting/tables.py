@@ -17,13 +17,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from langladder.reporting import numbers
-from langladder.reporting.columns import Column, columns_of
-from langladder.reporting.inputs import ReportInputs, Task
-from langladder.reporting.rungs import Rung
+from langladder.reporting.columns import Column
+from langladder.reporting.entries import Entry
+from langladder.reporting.inputs import ReportInputs
 
 NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
 HEADING_WIDTH = 9  # of a heading that takes several lines
-TITLES: dict[Task, str] = {"lm": "Language models", "embedding": "Word vectors", "translator": "Translators"}
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ class Row:
 
 @dataclass(frozen=True)
 class LadderTable:
-    """All rungs of one task in the order of the ladder."""
+    """All rungs of one family in the order of the ladder."""
 
-    task: Task
+    family: str
     title: str
     columns: list[Heading]
     rows: list[Row]
@@ -77,8 +76,13 @@ class LadderTable:
 
 
 def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
-    """The ladder: a table a task that has rungs (language models, word vectors, translators)."""
-    return [_table(task, inputs.rungs(task), inputs) for task in TITLES if inputs.rungs(task)]
+    """The ladder: a table a family that has columns and rungs."""
+    tables = []
+    for family in inputs.families:
+        rungs = inputs.of(family.name)
+        if rungs and (columns := family.columns([rung.page for rung in rungs])):
+            tables.append(_table(family.name, family.title, columns, rungs))
+    return tables
 
 
 def brief(tables: Sequence[LadderTable]) -> list[LadderTable]:
@@ -91,17 +95,16 @@ def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
     return replace(table, columns=[table.columns[i] for i in kept], rows=rows)
 
 
-def _table(task: Task, rungs: Sequence[Rung], inputs: ReportInputs) -> LadderTable:
-    columns = columns_of(task, rungs)
-    read = [(column, [column.read(rung, inputs.timing(task, rung.name)) for rung in rungs]) for column in columns]
+def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Sequence[Entry[Any]]) -> LadderTable:
+    read = [(column, [column.read(rung.page, rung.timing) for rung in rungs]) for column in columns]
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
     rows = [
-        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, inputs.years.get((task, rung.name)))
+        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, rung.told.year)
         for i, rung in enumerate(rungs)
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
-    return LadderTable(task, TITLES[task], headings, rows)
+    return LadderTable(family, title, headings, rows)
 
 
 def _cells(column: Column[Any], values: list[float | None]) -> list[Cell]:
@@ -177,11 +180,9 @@ def _rich(table: LadderTable) -> RichTable:
 
 
 def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
-    """What `reports/ladder.json` holds: choices, every rung's size and scores; no timings."""
-    return {
-        "chosen": inputs.meta.model_dump(),
-        "floor_perplexity_per_word": inputs.floor,
-        "lm": [rung.summary() for rung in inputs.lms],
-        "embedding": [rung.summary() for rung in inputs.embeddings],
-        "translator": [rung.summary() for rung in inputs.translators],
+    """What `reports/ladder.json` holds: choices, every trained rung's size and scores; no timings."""
+    return {"chosen": inputs.meta.model_dump()} | {
+        family.name: [{"title": rung.title} | rung.page.summary() for rung in inputs.of(family.name)]
+        for family in inputs.families
+        if family.trained
     }

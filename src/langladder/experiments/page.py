@@ -1,0 +1,17 @@
+"""The page of a claim: what was found, and which work found it."""
+
+from typing import Any
+
+from langladder.evaluation.page import Page
+from langladder.experiments.findings import Findings
+
+
+class ClaimPage(Page):
+    """Of an experiment or a probe; what the machine's speed decides is in the run of that fingerprint."""
+
+    fingerprint: str
+    findings: Findings
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        return {"holds": self.findings.holds, **self.findings.figures}

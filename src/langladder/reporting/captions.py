@@ -1,0 +1,32 @@
+"""What the report tells of captioners: how often their captions are right, which facts they say, examples."""
+
+from collections.abc import Iterable, Sequence
+
+from langladder.evaluation.caption_page import CaptionPage
+from langladder.reporting import numbers
+from langladder.reporting.entries import Entry
+from langladder.reporting.searches import Measures, searched
+from langladder.reporting.section import Section
+
+MEASURES: Measures = {
+    "right": ("right", "share of the captions that the grammar allows for their scene", numbers.share),
+    "facts": ("facts", "share of the facts that the caption says, each in its place", numbers.share),
+    "bleu": ("BLEU", "against all sentences that the grammar allows for the scene", numbers.decimals(1)),
+}
+
+
+def sections(rungs: Sequence[Entry[CaptionPage]]) -> Iterable[Section]:
+    """Every captioner: its scores by each search, then what it says of some scenes."""
+    views = [
+        {
+            "task": searched(rung, MEASURES),
+            "examples": rung.page.examples,
+            "questions": [
+                (question.replace("_", " "), numbers.whole(found.asked), numbers.share(found.said))
+                for question, found in rung.page.by_question.items()
+            ],
+        }
+        for rung in rungs
+    ]
+    if views:
+        yield Section("captions", "Captions", "captions.html.j2", {"captioners": views})

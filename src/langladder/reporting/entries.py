@@ -1,0 +1,98 @@
+"""What the report tells of: rungs with their pages, what they cost, what was chosen, which stage needs which."""
+
+from dataclasses import dataclass, field, fields
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from langladder.evaluation.page import Page
+from langladder.experiments.findings import Shown
+
+P = TypeVar("P", bound=Page)
+
+
+class Part(BaseModel):
+    """Base of what is read beside the pages: frozen; keys that it does not know are left out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Told(Part):
+    """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
+
+    It is said for the report alone: no rung is made or measured anew for it.
+    """
+
+    title: str = ""
+    year: int | None = None
+    claim: str | None = None
+    base: str | None = None
+
+
+class Timing(Part):
+    """What a rung cost on this machine; nothing of it is deterministic, so it never goes to tracked files."""
+
+    seconds: float | None = None
+    tokens_per_second: float | None = None
+    peak_memory_bytes: int | None = None
+    run: str | None = None  # MLflow run id or address
+    timed: Shown | None = None  # of a claim: what the machine's speed decides
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One row of a learning curve; losses in nats, BLEU from 0 to 100; None where nothing was measured."""
+
+    step: int
+    train_loss: float | None = None
+    validation_loss: float | None = None
+    lr: float | None = None
+    validation_bleu: float | None = None
+
+
+MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step"]
+
+
+@dataclass(frozen=True)
+class Entry(Generic[P]):
+    """A rung as the report tells of it: its page, and what is beside it."""
+
+    page: P
+    told: Told = field(default_factory=Told)
+    timing: Timing = field(default_factory=Timing)
+    curve: tuple[CurvePoint, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return self.page.name
+
+    @property
+    def title(self) -> str:
+        """For people; the name, where it has none."""
+        return self.told.title or self.name
+
+    @property
+    def approach(self) -> str:
+        """Under which it stands in tables."""
+        return self.page.approach
+
+
+class Stage(Part):
+    """One job of the pipeline; `stage` is `train_lm@lstm` for the job of a matrix."""
+
+    stage: str
+    desc: str = ""
+    depends: list[str] = Field(default_factory=list)
+
+
+class Meta(Part):
+    """What was chosen in params.yaml; `text` and `pairs` are the names of the corpora themselves, of own files too."""
+
+    text: str | None = None
+    pairs: str | None = None
+    size: str | None = None
+    seed: int | None = None
+    corpus: str | None = None
+    parallel: str | None = None
+    tokenizer: str | None = None

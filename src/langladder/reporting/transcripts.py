@@ -1,0 +1,45 @@
+"""What the report tells of speech recognisers: error rates, transcripts, what the network is sure of at each frame."""
+
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
+
+from langladder.evaluation.transcript_page import TranscriptPage
+from langladder.reporting import numbers
+from langladder.reporting.entries import Entry
+from langladder.reporting.searches import Measures, searched
+from langladder.reporting.section import Figure, Section
+from langladder.reporting.spikes_plot import spikes_plot
+
+DRAWN = 3  # pictures of utterances
+
+MEASURES: Measures = {
+    "cer": ("CER", "characters to insert, delete or replace, of those said; lower is better", numbers.share),
+    "wer": ("WER", "the same of words", numbers.share),
+    "exact": ("exact", "share of the sentences without an error", numbers.share),
+    "search_errors": (
+        "search errors",
+        "share of the wrong transcripts where the network itself finds what was said more probable",
+        numbers.share,
+    ),
+}
+
+
+def sections(rungs: Sequence[Entry[TranscriptPage]]) -> Iterable[Section]:
+    """Every recogniser: its scores by each search, transcripts, pictures of the first of them."""
+    views = [
+        {
+            "task": searched(rung, MEASURES),
+            "examples": rung.page.examples,
+            "figures": [
+                Figure(
+                    Markup(spikes_plot(one, f"spikes-{rung.name}-{i}")),
+                    f"said: {one.text} · greedy: {one.greedy} · beam: {one.beam}",
+                )
+                for i, one in enumerate(rung.page.examples[:DRAWN])
+            ],
+        }
+        for rung in rungs
+    ]
+    if views:
+        yield Section("transcripts", "Speech", "transcripts.html.j2", {"recognisers": views})
