@@ -43,7 +43,7 @@ from langladder.tasks.optimisation import (
     train_by_rows,
 )
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.tasks.training import TrainingResult, fit
+from langladder.tasks.training import TrainingResult, train_task
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, NAMES
 
@@ -83,7 +83,7 @@ def document(ids: np.ndarray) -> TokenStream:
 def train(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], training: LMTrainingConfig) -> TrainingResult:
     """What `train_language_model` does, under a clock."""
     with tempfile.TemporaryDirectory() as work:
-        return fit(LanguageModelling(model, training), batches, training, seed=1, work=Path(work))
+        return train_task(LanguageModelling(model, training), batches, training, seed=1, work=Path(work))
 
 
 def train_bare(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], training: LMTrainingConfig) -> None:

@@ -12,7 +12,7 @@ from langladder.data.batches import StepBatches
 from langladder.data.translation import PairBatch
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
-from langladder.tasks.training import fit
+from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
 from langladder.text.corpus_ids import PairStream, Rows
 from langladder.text.specials import BOS, EOS
@@ -63,7 +63,7 @@ def corpus(data: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, 
 def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
     """What `train_translator` does, under a clock."""
     with tempfile.TemporaryDirectory() as work:
-        fit(TranslationTask(model, training), batches, training, seed=1, work=Path(work))
+        train_task(TranslationTask(model, training), batches, training, seed=1, work=Path(work))
     model.eval()
 
 

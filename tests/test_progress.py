@@ -7,7 +7,7 @@ import time
 import pytest
 
 from langladder import progress
-from langladder.progress import Board, Task, tracked, working
+from langladder.progress import Board, Piece, tracked, working
 
 
 class Terminal(io.StringIO):
@@ -44,12 +44,12 @@ def test_a_line_every_so_often_says_what_and_how_far(shown: io.StringIO) -> None
 
 
 def test_sizes_notes_and_unknown_totals_are_said() -> None:
-    task = Task("writing", unit="rows")
+    task = Piece("writing", unit="rows")
     assert task.state == "writing"
     task.advance(12_000)
     task.note("loss 3.1")
     assert task.state == "writing: 12,000 rows, loss 3.1"
-    assert Task("training", 200, "steps", done=50).state == "training: 50 of 200 steps (25%)"
+    assert Piece("training", 200, "steps", done=50).state == "training: 50 of 200 steps (25%)"
 
 
 def test_a_call_that_never_comes_back_to_us_shows_signs_of_life(shown: io.StringIO) -> None:

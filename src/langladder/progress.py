@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 
 @dataclass
-class Task:
+class Piece:
     """A piece of work under way."""
 
     what: str
@@ -63,7 +63,7 @@ class Board:
 
     def __init__(self, stream: Any = None) -> None:
         self.stream = stream
-        self.tasks: list[Task] = []
+        self.tasks: list[Piece] = []
         self.lock = threading.RLock()
         self.idle = threading.Event()  # set: nothing is left to show
         self.bars: Any = None
@@ -73,7 +73,7 @@ class Board:
         """Whether there is one to draw bars on."""
         return bool(self._stream().isatty())
 
-    def add(self, task: Task) -> None:
+    def add(self, task: Piece) -> None:
         """Show this one from now on."""
         with self.lock:
             self.tasks.append(task)
@@ -82,7 +82,7 @@ class Board:
                 show = self._bars if self.terminal else self._lines
                 threading.Thread(target=show, args=(self.idle,), daemon=True, name="progress").start()
 
-    def remove(self, task: Task) -> None:
+    def remove(self, task: Piece) -> None:
         """It is over."""
         with self.lock:
             self.tasks.remove(task)
@@ -163,14 +163,14 @@ def shown() -> Iterator[None]:
 
 
 @contextmanager
-def working(what: str, total: int | None = None, unit: str = "", *, always: bool = False) -> Iterator[Task]:
+def working(what: str, total: int | None = None, unit: str = "", *, always: bool = False) -> Iterator[Piece]:
     """A piece of work, shown while the block runs.
 
     Args:
         total: how many units there are, where that is known.
         always: show it although nobody has called `show()`, and without a terminal say how it ended.
     """
-    task = Task(what, total, unit)
+    task = Piece(what, total, unit)
     board = _always if always else _board
     if board is None:
         yield task

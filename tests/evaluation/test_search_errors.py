@@ -10,7 +10,7 @@ from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
-from langladder.evaluation.translation import evaluate_translator, spread
+from langladder.evaluation.translation import evaluate_translator, evenly
 from langladder.evaluation.translator_page import TranslatorPage
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator
@@ -123,9 +123,9 @@ def test_the_page_of_a_translator(tokenizer: Tokenizer) -> None:
 
 def test_spread_takes_both_ends() -> None:
     many = [sentence(A, reference=str(i)) for i in range(10)]
-    assert [s.reference for s in spread(many, 4)] == ["0", "3", "6", "9"]
-    assert [s.reference for s in spread(many, 99)] == [str(i) for i in range(10)]
-    assert spread([], 3) == []
+    assert [s.reference for s in evenly(many, 4)] == ["0", "3", "6", "9"]
+    assert [s.reference for s in evenly(many, 99)] == [str(i) for i in range(10)]
+    assert evenly([], 3) == []
 
 
 def test_parity_references_of_a_network_do_not_feel_their_batch() -> None:

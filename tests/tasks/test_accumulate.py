@@ -12,7 +12,7 @@ from langladder.data.translation import PairBatch, collate
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
-from langladder.tasks.training import TrainingResult, fit
+from langladder.tasks.training import TrainingResult, train_task
 from langladder.tasks.translation import TranslationTask
 from langladder.text.corpus_ids import PairStream, Rows
 from langladder.text.specials import BOS, EOS, PAD
@@ -56,7 +56,7 @@ def trained(pairs: PairStream, groups: list[int], work: Path) -> tuple[Transform
     model = Transformer(TransformerConfig(width=16, layers=1, heads=2, dropout=0.0), V, V)
     shown = {"progress": False, "log_every": 1, "accelerator": "cpu", "precision": "fp32"}
     config = TranslationTraining(max_steps=5, optimizer="sgd", lr=0.5, accumulate=len(groups), clip_norm=0.5, **shown)
-    return model, fit(TranslationTask(model, config), Groups(pairs, groups), config, seed=1, work=work)
+    return model, train_task(TranslationTask(model, config), Groups(pairs, groups), config, seed=1, work=work)
 
 
 def test_parity_with_one_large_batch(small_pairs: PairStream, tmp_path: Path) -> None:

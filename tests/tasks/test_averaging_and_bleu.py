@@ -183,7 +183,7 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
     assert list(curve) == [10, 20, 30, 40, 50, 60]
     best = max(curve.values())
     assert best > min(curve.values()) and 0 <= best <= 100
-    assert BleuSample.spread(pairs, 30, tokenizer).bleu(model) == best
+    assert BleuSample.of(pairs, 30, tokenizer).bleu(model) == best
     (row,) = [row for row in result.curve if row.get("validation_bleu") == best][:1]
     assert result.best_validation_loss == row["validation_loss"]
 
@@ -208,7 +208,7 @@ def test_golden_bleu_of_the_sample(pairs: PairStream, tokenizer: Tokenizer) -> N
     """The figure is that of the evaluation stage for the same sentences; rows 0, 40, 79, 119 of 120."""
     torch.manual_seed(2)
     model = Transformer(TransformerConfig(width=8, layers=1, heads=2), 12, 12).eval()
-    sample = BleuSample.spread(pairs, 4, tokenizer)
+    sample = BleuSample.of(pairs, 4, tokenizer)
     assert [ids.tolist() for ids in sample.sources] == [pairs.source.row(row).tolist() for row in (0, 40, 79, 119)]
     assert sample.references == [tokenizer.decode(source[:-1]) for source in sample.sources]
 

@@ -1,4 +1,4 @@
-"""fit: what a killed run becomes, early stopping, best weights, other people's checkpoints."""
+"""train_task: what a killed run becomes, early stopping, best weights, other people's checkpoints."""
 
 import signal
 import subprocess

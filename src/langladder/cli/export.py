@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from langladder.atomic import Owner
-from langladder.cli.language_models import read_rung
+from langladder.cli.language_models import read_model
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
@@ -115,7 +115,7 @@ def _read(folder: Path) -> "tuple[LanguageModel | Translator, list[Tokenizer]]":
 
         translator = Loaded.load(folder)
         return translator.model, [translator.source, translator.target]
-    rung = read_rung(folder)
+    rung = read_model(folder)
     return rung.model, [rung.tokenizer]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from langladder.cli.language_models import Rung, read_rung
+from langladder.cli.language_models import Loaded, read_model
 from langladder.cli.output import json_option, print_json, print_table
 
 
@@ -56,9 +56,9 @@ def generate(
         print_table(["model", "text"], rows, title=f"“{prompt}” …" if prompt else "from the beginning of a line")
 
 
-def _rungs(models: tuple[Path, ...]) -> list[Rung]:
+def _rungs(models: tuple[Path, ...]) -> list[Loaded]:
     """All models; two of the same name go by their paths."""
-    rungs = [read_rung(folder) for folder in models]
+    rungs = [read_model(folder) for folder in models]
     names = [rung.name for rung in rungs]
     return [
         rung._replace(name=str(folder)) if names.count(rung.name) > 1 else rung
@@ -66,7 +66,7 @@ def _rungs(models: tuple[Path, ...]) -> list[Rung]:
     ]
 
 
-def _continue(rung: Rung, prompts: list[str], config: Any) -> list[str]:
+def _continue(rung: Loaded, prompts: list[str], config: Any) -> list[str]:
     """Every prompt with what the model says after it."""
     from langladder.decoding.sampling import generate_batch
     from langladder.text.specials import BOS

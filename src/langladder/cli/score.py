@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from langladder.cli.language_models import Rung, read_rung
+from langladder.cli.language_models import Loaded, read_model
 from langladder.cli.output import json_option, print_json, print_table
 from langladder.cli.reading import is_folder, standard_input
 from langladder.errors import InputError
@@ -33,7 +33,7 @@ def score(asked: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
         sentences += _lines(file)
     if not folders or not sentences:
         raise click.UsageError(f"{len(folders)} models and {len(sentences)} sentences: name at least one of each")
-    found = {str(folder): score_sentences(read_rung(folder), sentences) for folder in folders}
+    found = {str(folder): score_sentences(read_model(folder), sentences) for folder in folders}
     if as_json:
         models = [{"model": model, "sentences": ranked} for model, ranked in found.items()]
         print_json({"unit": "bits", "models": models})
@@ -51,7 +51,7 @@ def score(asked: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
         print_table(columns, rows, title=model)
 
 
-def score_sentences(rung: Rung, sentences: list[str]) -> list[dict[str, Any]]:
+def score_sentences(rung: Loaded, sentences: list[str]) -> list[dict[str, Any]]:
     """[{"rank", "sentence", "bits", "tokens": [{"token", "bits"}]}], likeliest first; bits of the impossible: None."""
     import torch
 

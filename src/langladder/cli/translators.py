@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from pydantic import ValidationError
@@ -72,7 +72,7 @@ class Loaded:
     target: Tokenizer
 
     @classmethod
-    def load(cls, folder: Path) -> "Loaded":
+    def load(cls, folder: Path) -> Self:
         """Read a folder of the pipeline. Raises InputError for anything else."""
         if not (folder / "config.json").is_file():
             raise InputError(f"{folder}: not a translator (a folder with config.json); see models/translator/")
@@ -121,7 +121,7 @@ class Request:
     shown: int  # translations of each sentence
 
     @classmethod
-    def build(cls, folders: Sequence[Path], attention: bool, search: dict[str, Any]) -> "Request":
+    def build(cls, folders: Sequence[Path], attention: bool, search: dict[str, Any]) -> Self:
         """Load the models; `search` is the command's options.
 
         Raises:

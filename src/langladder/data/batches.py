@@ -7,7 +7,7 @@ No sampler holds a position and no generator is carried along: the order of an e
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Update(NamedTuple):
     sizes: list[int]
 
     @classmethod
-    def of(cls, batches: StepBatches[Any], step: int, count: int, period: int = 0) -> "Update":
+    def of(cls, batches: StepBatches[Any], step: int, count: int, period: int = 0) -> Self:
         """The `count` batches of step `step`; with a period, the steps of batches repeat after so many."""
         places = range(step * count, (step + 1) * count)
         parts = [batches.train(place % period if period else place) for place in places]

@@ -24,6 +24,7 @@ hypotheses of a group, C candidates of a hypothesis, S source, V vocabulary, t t
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -63,7 +64,7 @@ class BeamConfig(Config):
     """λ: what a token loses for each choice of it by an earlier group; without effect where `groups` is 1."""
 
     @model_validator(mode="after")
-    def _check(self) -> "BeamConfig":
+    def _check(self) -> Self:
         if self.n_best > self.width:
             raise ValueError(f"n_best={self.n_best} exceeds width={self.width}: a beam holds `width` hypotheses")
         if self.min_length > self.max_length:

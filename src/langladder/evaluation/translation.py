@@ -53,14 +53,14 @@ def evaluate_translator(
         parameters=model.number_of_parameters(),
         scores=score_translations(outputs, references, bleu),
         search_errors=find_search_errors(outputs, found, sentences, log_probs, config),
-        by_width=by_width(model, spread(sentences, width_sentences), tokenizers[1], config, widths, bleu),
+        by_width=by_width(model, evenly(sentences, width_sentences), tokenizers[1], config, widths, bleu),
         by_length=bleu_by_length(words, outputs, references, bleu),
         examples=[_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
         outputs=outputs,
     )
 
 
-def spread(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
+def evenly(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
     """At most `count` of them, at even distances."""
     count = min(count, len(sentences))
     return [sentences[place] for place in np.linspace(0, len(sentences) - 1, count).round().astype(int).tolist()]

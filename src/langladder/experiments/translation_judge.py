@@ -8,7 +8,7 @@ from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu
 from langladder.evaluation.search_errors import Sentence, reference_log_probs
-from langladder.evaluation.translation import spread
+from langladder.evaluation.translation import evenly
 from langladder.experiments.experiment import Data
 from langladder.models.translator import Translator
 from langladder.text.tokenizers import Tokenizer
@@ -50,7 +50,7 @@ class Judge:
             for one, two in map(pairs.pair, range(len(pairs)))
         ]
         bleu = bleu_config(data.parallel, data.bleu_tokenize)
-        return cls(rows if count is None else spread(rows, count), target, bleu)
+        return cls(rows if count is None else evenly(rows, count), target, bleu)
 
     @property
     def references(self) -> list[list[str]]:

@@ -16,7 +16,7 @@ training, beam search, scoring and saving. The order of the facts is lost in the
 Shapes: B rows, S facts of a row, F places of the vector, T target positions, E embedding, H width, L layers, V words.
 """
 
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, Self, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -56,7 +56,7 @@ class CaptionerConfig(schema.Config):
     """Whether the output matrix is the word embedding."""
 
     @model_validator(mode="after")
-    def _check(self) -> "CaptionerConfig":
+    def _check(self) -> Self:
         if self.tied and self.width != self.embedding_dim:
             raise ValueError(
                 f"tied=true: the state (width={self.width}) meets the word embedding "

@@ -20,7 +20,7 @@ Shapes: B rows, S source positions, T target positions, E embedding, C channels,
 """
 
 import math
-from typing import ClassVar, cast
+from typing import ClassVar, Self, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -58,7 +58,7 @@ class ConvolutionalConfig(schema.Config):
     """Whether the output matrix is the target embedding."""
 
     @model_validator(mode="after")
-    def _check(self) -> "ConvolutionalConfig":
+    def _check(self) -> Self:
         if self.kernel % 2 == 0:
             raise ValueError(
                 f"kernel={self.kernel} is even: an encoder position sees as far to the left as to the right"

@@ -11,7 +11,7 @@ spike among blanks (Graves et al., figure 1). Only between equal letters a blank
 Shapes: B rows, T frames, D numbers a frame, H width (both directions together), A + 1 labels with the blank, U labels.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -37,7 +37,7 @@ class CTCConfig(schema.Config):
     """Between the layers and before the output."""
 
     @model_validator(mode="after")
-    def _check(self) -> "CTCConfig":
+    def _check(self) -> Self:
         if self.width % 2:
             raise ValueError(f"width={self.width} is odd, and each direction has half of it")
         return self

@@ -28,6 +28,7 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder import schema
+from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.gpt_sizes import PRESETS, Preset
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.dropout import Dropout
@@ -59,17 +60,11 @@ class GPTConfig(OutputConfig):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, values: Any) -> Any:
-        chosen = values.get("preset") if isinstance(values, dict) else None
-        return PRESETS[chosen] | values if isinstance(chosen, str) and chosen in PRESETS else values
+        return with_preset(values, PRESETS)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(
-                f"width={self.width} is not divisible by heads={self.heads}: each head takes an equal part"
-            )
-        if self.positions == "sinusoidal" and self.width % 2:
-            raise ValueError(f"width={self.width} is odd: sinusoidal positions come in pairs (sine, cosine)")
+        check_width(self.width, self.heads, self.positions)
         if self.sparse_window is not None and self.layers < 2:
             raise ValueError(
                 f"sparse_window={self.sparse_window} with layers=1: the second layer is the first sparse one"

@@ -14,7 +14,7 @@ The state is the last n − 2 tokens, so a text read in pieces is scored as if r
 Shape legend: B rows, T tokens, n − 1 words of window, D embedding, H hidden.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -40,7 +40,7 @@ class NNLMConfig(OutputConfig):
     init: Initialisation = "xavier"
 
     @model_validator(mode="after")
-    def _tied_reads_only_hidden(self) -> "NNLMConfig":
+    def _tied_reads_only_hidden(self) -> Self:
         if self.tie_weights and self.direct:
             raise ValueError(
                 "tie_weights=true with direct=true: direct connections widen what the output reads beyond a word "

@@ -13,7 +13,7 @@ A bidirectional network cannot be a language model: its state at t has already r
 Shape legend: B rows, T tokens, D embedding, H width, L layers.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -48,7 +48,7 @@ class RecurrentConfig(OutputConfig):
     bidirectional: bool = False
 
     @model_validator(mode="after")
-    def _refuse_bidirectional(self) -> "RecurrentConfig":
+    def _refuse_bidirectional(self) -> Self:
         if self.bidirectional:
             raise ValueError(
                 "bidirectional=true: a language model predicts the next word, and a backward reading has already seen "
@@ -57,7 +57,7 @@ class RecurrentConfig(OutputConfig):
         return self
 
     @model_validator(mode="after")
-    def _reset_after_is_the_grus(self) -> "RecurrentConfig":
+    def _reset_after_is_the_grus(self) -> Self:
         if not self.reset_after and self.cell != "gru":
             raise ValueError(f"reset_after=false with cell={self.cell}: only the GRU has a reset gate; leave it out")
         return self

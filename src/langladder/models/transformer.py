@@ -18,7 +18,7 @@ What differs from the paper: learned positions, pre-norm, no positions or no 1/â
 Shape legend: B rows, S source positions, T target positions, D width, N layers, h heads, d = D/h, V vocabulary.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -26,6 +26,7 @@ from torch import nn
 
 from langladder import schema
 from langladder.errors import InputError
+from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.translator import State, Translator
 from langladder.nn.multi_head_attention import source_mask
 from langladder.nn.output import SoftmaxOutput
@@ -63,17 +64,11 @@ class TransformerConfig(schema.Config):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, values: Any) -> Any:
-        chosen = values.get("preset") if isinstance(values, dict) else None
-        return PRESETS[chosen] | values if isinstance(chosen, str) and chosen in PRESETS else values
+        return with_preset(values, PRESETS)
 
     @model_validator(mode="after")
-    def _check(self) -> "TransformerConfig":
-        if self.width % self.heads:
-            raise ValueError(
-                f"width={self.width} is not divisible by heads={self.heads}: each head takes an equal part"
-            )
-        if self.positions == "sinusoidal" and self.width % 2:
-            raise ValueError(f"width={self.width} is odd: sinusoidal positions come in pairs (sine, cosine)")
+    def _check(self) -> Self:
+        check_width(self.width, self.heads, self.positions)
         return self
 
 

@@ -13,6 +13,7 @@ Shape legend: V words, N = V − 1 inner nodes, L longest path, P = Σ_w L(w) en
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class HuffmanTree:
     bits: np.ndarray
 
     @classmethod
-    def from_counts(cls, counts: np.ndarray) -> "HuffmanTree":
+    def from_counts(cls, counts: np.ndarray) -> Self:
         """The tree whose Σ_w count(w) · L(w) is the least possible.
 
         Ties are settled by place (of equal counts, words before inner nodes, the last of the vocabulary first), so the

@@ -1,6 +1,6 @@
 """Which output layer a model has, as settings that every network with words at its end shares."""
 
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -25,7 +25,7 @@ class OutputConfig(schema.Config):
     shrink: int = Field(default=4, ge=1)  # adaptive: by how much each cluster is narrower than the one before
 
     @model_validator(mode="after")
-    def _check_output(self) -> "OutputConfig":
+    def _check_output(self) -> Self:
         if self.tie_weights and self.output == "hierarchical":
             raise ValueError(
                 "tie_weights=true with output=hierarchical: that layer has no vector a word to share with the "

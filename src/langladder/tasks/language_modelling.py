@@ -13,7 +13,7 @@ from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, fit
+from langladder.tasks.training import TrainingResult, train_task
 from langladder.text.corpus_ids import TokenStream
 
 
@@ -61,7 +61,7 @@ def train_language_model(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
-        InputError: the corpus is smaller than one batch, the windows exceed the model's context, see also `fit`.
+        InputError: the corpus is smaller than one batch, the windows exceed the model's context, see also `train_task`.
     """
     if model.context is not None and config.sequence_length > model.context:
         raise InputError(
@@ -78,7 +78,7 @@ def train_language_model(
         validation_tokens=config.validation_tokens,
     )
     model.prepare(train)
-    result = fit(LanguageModelling(model, config), batches, config, seed=seed, work=work, logger=logger)
+    result = train_task(LanguageModelling(model, config), batches, config, seed=seed, work=work, logger=logger)
     model.cpu().eval()
     return result
 

@@ -14,7 +14,7 @@ All but noam rise linearly, η t / w, during the warm-up; none falls below min_l
 """
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -80,7 +80,7 @@ class TrainingConfig(Config):
         return value
 
     @model_validator(mode="after")
-    def _check(self) -> "TrainingConfig":
+    def _check(self) -> Self:
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas={self.betas}: each must be in [0, 1)")
         if self.warmup_steps > self.max_steps:

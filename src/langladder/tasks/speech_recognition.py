@@ -17,7 +17,7 @@ from langladder.models.ctc import CTCRecognizer
 from langladder.models.making import Made
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
-from langladder.tasks.training import fit
+from langladder.tasks.training import train_task
 
 
 class CTCTask(Task):
@@ -53,6 +53,8 @@ def make(
     """
     training = settings.training
     batches = SpeechBatches(train, validation, batch_size=training.batch_size, seed=seed)
-    result = fit(CTCTask(model, training), batches, training, seed=seed, work=checkpoints, logger=logger and logger())
+    result = train_task(
+        CTCTask(model, training), batches, training, seed=seed, work=checkpoints, logger=logger and logger()
+    )
     model.cpu().eval()
     return Made(result.curve, result.cost, result.best_validation_loss)

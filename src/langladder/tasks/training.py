@@ -1,4 +1,4 @@
-"""One training loop for every task: a `Task` says what the loss is, `fit` runs it under one Lightning Trainer.
+"""One training loop for every task: a `Task` says what the loss is, `train_task` runs it under one Lightning Trainer.
 
 A run that is killed at any moment and started again ends with the same bits as one that was not, because everything a
 step depends on is either in the checkpoint (weights, optimiser, carried state, curve, early stopping) or a pure
@@ -57,7 +57,7 @@ class TrainingResult:
         return {name: getattr(self, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
 
 
-def fit(
+def train_task(
     module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, work: Path, logger: Any = None
 ) -> TrainingResult:
     """Train `module`; it ends with its best validation weights (its last ones without validation).

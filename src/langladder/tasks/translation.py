@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ from langladder.models.making import Made
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, fit
+from langladder.tasks.training import TrainingResult, train_task
 from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import BOS, EOS, PAD
 from langladder.text.tokenizers import Tokenizer
@@ -78,7 +78,7 @@ class BleuSample:
     bleu_tokenize: str = "13a"  # sacreBLEU's name for what BLEU counts as a word
 
     @classmethod
-    def spread(cls, pairs: PairStream, count: int, tokenizer: Tokenizer, bleu_tokenize: str = "13a") -> "BleuSample":
+    def of(cls, pairs: PairStream, count: int, tokenizer: Tokenizer, bleu_tokenize: str = "13a") -> Self:
         """`count` pairs, evenly spread over all (all, if there are fewer)."""
         rows = [pairs.pair(int(row)) for row in np.linspace(0, len(pairs) - 1, min(count, len(pairs))).round()]
         references = [tokenizer.decode(target) for _, target in rows]
@@ -132,7 +132,7 @@ def train_translator(
         work: folder of the checkpoints; an interrupted run goes on from there.
 
     Raises:
-        InputError: no pair is short enough; no validation pairs, or no tokenizer, to take BLEU with; else as `fit`.
+        InputError: no pair is short enough; no validation pairs or no tokenizer to take BLEU with; or as `train_task`.
     """
     sample = None
     if config.early_stopping == "bleu":
@@ -141,11 +141,11 @@ def train_translator(
                 "training.early_stopping=bleu: BLEU is taken on validation pairs, read by the target's tokenizer; "
                 "give both, or set it to validation_loss"
             )
-        sample = BleuSample.spread(validation, config.bleu_pairs, target_tokenizer, bleu_tokenize)
+        sample = BleuSample.of(validation, config.bleu_pairs, target_tokenizer, bleu_tokenize)
     batches = TranslationBatches(
         train, validation, batch_tokens=config.batch_tokens, max_length=config.max_length, seed=seed
     )
-    result = fit(TranslationTask(model, config, sample), batches, config, seed=seed, work=work, logger=logger)
+    result = train_task(TranslationTask(model, config, sample), batches, config, seed=seed, work=work, logger=logger)
     model.eval()
     return result
 

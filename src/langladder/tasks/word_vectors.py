@@ -1,4 +1,4 @@
-"""Learning word vectors by gradient: the task that `fit` trains, and the `maker` of such rungs."""
+"""Learning word vectors by gradient: the task that `train_task` trains, and the `maker` of such rungs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from langladder.embeddings.method import Made
 from langladder.embeddings.word2vec.skipgram import SkipGram
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
-from langladder.tasks.training import fit
+from langladder.tasks.training import train_task
 from langladder.text.word_corpus import WordCorpus
 
 
@@ -67,7 +67,7 @@ def make(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = rung(settings, len(vocabulary))
-    result = fit(
+    result = train_task(
         WordVectorTask(network, training),
         batches,
         training,

@@ -15,7 +15,7 @@ the uniform distribution over everything that can be predicted (all ids but PAD 
 of the empty history evenly); where a text is too small for the closed form, fixed discounts take its place.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -34,7 +34,7 @@ class KneserNeyConfig(PrunableConfig):
     fallback_discounts: list[float] = Field(default=[0.5, 1.0, 1.5])
 
     @model_validator(mode="after")
-    def _discounts_leave_counts_positive(self) -> "KneserNeyConfig":
+    def _discounts_leave_counts_positive(self) -> Self:
         values = self.fallback_discounts
         if len(values) != 3 or not all(0 < value <= k for k, value in enumerate(values, start=1)):
             raise ValueError(f"fallback_discounts: {values}; allowed: three numbers D_k with 0 < D_k ≤ k")
