@@ -315,7 +315,7 @@ def test_model_card(run: Run, project: Path) -> None:
     assert card.startswith("# Our GPT\n") and f"{parameters:,} parameters" in card
     for line in (
         "| context | 6 |", "| input `tokens` | cd34 |", "| seed | 5 |", "| lr | 0.004 |", "| label | – |",
-        "| clip | true |", "| perplexity a word | 9.475 |", "| bits a byte | 0.69 |", "Tokenizer `character`,",
+        "| clip | true |", "| perplexity per word | 9.475 |", "| bits per byte | 0.69 |", "Tokenizer `character`,",
     ):  # fmt: skip
         assert line in card, line
     assert "GPT2LMHeadModel.from_pretrained" in card and str(project) not in card and "words | 7" not in card

@@ -157,10 +157,10 @@ def test_every_example_is_python() -> None:
 
 def test_an_infinite_score_is_shown_as_one(tmp_path: Path) -> None:
     n_gram(tmp_path)
-    assert "| perplexity a word | ∞ |" in model_card(tmp_path, to_plain({"perplexity_per_word": math.inf}))
+    assert "| perplexity per word | ∞ |" in model_card(tmp_path, to_plain({"perplexity_per_word": math.inf}))
 
 
 @pytest.mark.parametrize(("value", "text"), [(16873.2, "16,873"), (3.73089778558149, "3.731"), (1e-5, "1e-05")])
 def test_figures_have_digits_that_tell(tmp_path: Path, value: float, text: str) -> None:
     MAKERS["recurrent"](tmp_path / "m")
-    assert f"| perplexity a word | {text} |" in model_card(tmp_path / "m", {"perplexity_per_word": value})
+    assert f"| perplexity per word | {text} |" in model_card(tmp_path / "m", {"perplexity_per_word": value})

@@ -14,7 +14,7 @@ from langladder.errors import InputError
 
 @click.command()
 @click.argument("asked", nargs=-1, required=True, metavar="MODEL... SENTENCE...")
-@click.option("--file", "file", metavar="FILE", help="Sentences, one a line, also .gz; - is the standard input.")
+@click.option("--file", "file", metavar="FILE", help="Sentences, one per line, also .gz; - is the standard input.")
 @click.option("--tokens/--no-tokens", "show_tokens", default=True, help="Show each token's surprisal [default: yes].")
 @json_option
 def score(asked: tuple[str, ...], file: str | None, show_tokens: bool, as_json: bool) -> None:

@@ -22,7 +22,7 @@ CHUNK = 512  # lines searched together: long enough to be sorted by length, shor
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
 @click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
-@click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one a line (also .gz).")
+@click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one per line (also .gz).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here, not to the terminal (also .gz).")
 @click.option("--beam", type=click.IntRange(1, 1000), default=5, show_default=True, help="Beam width; 1 is greedy.")
 @click.option("--alpha", type=Number(0, 2), default=0.7, show_default=True, help="Length normalisation.")

@@ -27,7 +27,7 @@ class StepBatches(ABC, Generic[Batch]):
 
     @abstractmethod
     def size(self, batch: Batch) -> int:
-        """Number of predicted tokens in a training batch (the unit of tokens a second)."""
+        """Number of predicted tokens in a training batch (the unit of tokens per second)."""
 
 
 class Update(NamedTuple):

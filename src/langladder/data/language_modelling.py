@@ -1,10 +1,10 @@
 """How a token stream becomes batches for a language model.
 
-Recurrent models read B parallel streams from left to right, T tokens a step, and carry their state from step to step
+Recurrent models read B parallel streams from left to right, T tokens per step, and carry their state from step to step
 (truncated back-propagation through time, Williams & Peng 1990). Models with a bounded context read windows in shuffled
 order. Both are pure functions of (seed, step), see `batches`.
 
-Shape legend: B streams or windows, T tokens a step, N tokens in the stream.
+Shape legend: B streams or windows, T tokens per step, N tokens in the stream.
 """
 
 from collections.abc import Iterator, Sequence

@@ -17,10 +17,10 @@ from langladder.models.saving import located
 from langladder.text.tokenizers import Tokenizer
 
 SCORES = {
-    "perplexity_per_token": "perplexity a token",
-    "perplexity_per_word": "perplexity a word",
-    "bits_per_byte": "bits a byte",
-    "floor_perplexity_per_word": "entropy floor, perplexity a word",
+    "perplexity_per_token": "perplexity per token",
+    "perplexity_per_word": "perplexity per word",
+    "bits_per_byte": "bits per byte",
+    "floor_perplexity_per_word": "entropy floor, perplexity per word",
     "unknown_rate": "share of unknown tokens",
     "bleu": "BLEU",
     "chrf": "chrF",

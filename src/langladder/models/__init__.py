@@ -1,1 +1,1 @@
-"""One file an architecture; each keeps one of the contracts in `base`."""
+"""One file per architecture; each keeps one of the contracts in `base`."""

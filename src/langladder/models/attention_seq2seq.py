@@ -1,6 +1,6 @@
 """Translation by jointly learning to align and translate (Bahdanau, Cho & Bengio 2015), "RNNsearch".
 
-The source becomes one annotation a word instead of one vector a sentence, and the decoder looks the annotations up
+The source becomes one annotation per word instead of one vector per sentence, and the decoder looks the annotations up
 before every word it writes:
 
     encoder    h_j = [→h_j ; ←h_j], a bidirectional GRU (section 3.2)

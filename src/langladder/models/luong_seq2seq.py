@@ -81,7 +81,7 @@ class LuongSeq2Seq(RecurrentTranslator):
         return torch.log_softmax(logits.float(), dim=-1), after, alpha[:, 0]
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
-        """See `Translator.hidden`. One call for all steps, or with input feeding one a step."""
+        """See `Translator.hidden`. One call for all steps, or with input feeding one per step."""
         state = self.encode(source, source != PAD)
         x = self.dropout(self.target_embedding(target_in))  # (B, T, E)
         if not self.config.input_feeding:

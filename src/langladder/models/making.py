@@ -24,7 +24,7 @@ class Made(NamedTuple):
     Attributes:
         curve: rows of the learning curve; none where nothing is learnt step by step.
         cost: what the machine took: seconds, tokens_per_second and, where it was measured, peak_memory_bytes.
-        validation_loss: nats a token at the end, where training watched it.
+        validation_loss: nats per token at the end, where training watched it.
     """
 
     curve: list[dict[str, Any]]

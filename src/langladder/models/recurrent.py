@@ -96,7 +96,7 @@ class RecurrentLM(NeuralLanguageModel):
         return self.dropout(self.bridge(hidden)), last  # (B, T, D or H)
 
     def _initialise(self, config: RecurrentConfig) -> None:
-        """Small embeddings, one matrix a gate, no bias but the LSTM's forget gate's."""
+        """Small embeddings, one matrix per gate, no bias but the LSTM's forget gate's."""
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
         for layer in self.cell.layers:
             W, U, b = layer.matrices()  # type: ignore[operator]

@@ -110,6 +110,6 @@ class Translator(Network, ABC):
         """
 
         def chosen(side: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-            return {name: old.index_select(0, index) for name, old in side.items()}  # whole rows: no index an entry
+            return {name: old.index_select(0, index) for name, old in side.items()}  # whole rows: no index per entry
 
         return State(state.source if same_source else chosen(state.source), chosen(state.decoder))

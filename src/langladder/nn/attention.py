@@ -14,7 +14,7 @@ how much of each position to read:
     scaled_dot   qᵀ h_j / √d                    Vaswani et al. 2017, equation 1; equal widths
 
 `LocalAttention` looks through any of them at a window only. All queries that are known may be asked at once (T of
-them); a decoder whose next query hangs on this answer asks one by one (T = 1).
+them); a decoder whose next query depends on this answer asks one by one (T = 1).
 
 Shapes: B rows, T queries, S source positions, Q query width, M memory width, A attention width.
 """

@@ -6,8 +6,8 @@ Bahdanau, Cho & Bengio 2015, A.2.2, with the gate z that takes the new state whe
     z_t = σ(W_z x_t + C_z c_t + U_z s_{t−1}),   r_t = σ(W_r x_t + C_r c_t + U_r s_{t−1})
     n_t = tanh(W_n x_t + C_n c_t + U_n (r_t ⊙ s_{t−1})),   s_t = (1 − z_t) ⊙ s_{t−1} + z_t ⊙ n_t
 
-What does not hang on s_{t−1} leaves the time loop: W x of all steps is one product, U_a h another, and because
-C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products a step.
+What does not depend on s_{t−1} leaves the time loop: W x of all steps is one product, U_a h another, and because
+C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products per step.
 
 Shapes: B rows, T target steps, S source positions, D input width, M memory width, H state width, A attention width.
 """

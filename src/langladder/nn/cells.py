@@ -1,6 +1,6 @@
 """One time step of the recurrent cells, as equations: the readable form of what torch's fused layers compute.
 
-Each step reads the previous state and `driven` = W x_t + b, which hangs on no state: for a whole sequence it is one
+Each step reads the previous state and `driven` = W x_t + b, which depends on no state: for a whole sequence it is one
 product (`CellWeights.drive`). The gates are stacked along the rows of W (from the input), U (from the hidden state)
 and b, in the order in which torch stores them. Where torch has the cell (RNN, LSTM, GRU with `reset_after`), its
 fused form trains and the tests hold the two equal; the others train in a loop over these steps (`nn.recurrent`).

@@ -18,7 +18,7 @@ class OutputConfig(schema.Config):
 
     output: Literal["softmax", "adaptive", "hierarchical", "sampled", "nce"] = "softmax"
     tie_weights: bool = False  # the embedding table is also the output's matrix
-    noise_samples: int = Field(default=256, ge=1)  # sampled and nce: noise words a batch
+    noise_samples: int = Field(default=256, ge=1)  # sampled and nce: noise words per batch
     noise: Literal["unigram", "log_uniform", "uniform"] = "unigram"  # sampled and nce: what they are drawn from
     noise_power: float = Field(default=1.0, ge=0, le=1)  # of the unigram noise; word2vec takes 0.75
     cutoffs: list[float] = Field(default=[0.1, 0.4], min_length=1)  # adaptive: cuts, as shares of the vocabulary
@@ -28,7 +28,7 @@ class OutputConfig(schema.Config):
     def _check_output(self) -> Self:
         if self.tie_weights and self.output == "hierarchical":
             raise ValueError(
-                "tie_weights=true with output=hierarchical: that layer has no vector a word to share with the "
+                "tie_weights=true with output=hierarchical: that layer has no vector per word to share with the "
                 "embedding; set tie_weights to false, or output to another one"
             )
         if self.tie_weights and self.output == "adaptive" and self.shrink != 1:

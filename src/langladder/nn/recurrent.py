@@ -8,7 +8,7 @@
     peephole  –             any          loop
     any       any           yes          loop (Ba et al. 2016)
 
-In the loop W x of all steps is one product beforehand; U h is one product a step. Weight dropout (Merity et al. 2018)
+In the loop W x of all steps is one product beforehand; U h is one product per step. Weight dropout (Merity et al. 2018)
 drops entries of U, the same ones at all steps of a batch: it regularises the recurrence and leaves the fused layers
 usable, which dropout on the state itself would not.
 

@@ -1,4 +1,4 @@
-"""Recurrent encoder: a source becomes one annotation a word and one final state a layer.
+"""Recurrent encoder: a source becomes one annotation per word and one final state per layer.
 
     one direction      h_j = f(x_j, h_{j−1})                              annotation h_j, final state h_S
     two directions     h_j = [→h_j ; ←h_j]                                annotation h_j (Schuster & Paliwal 1997)

@@ -1,1 +1,1 @@
-"""One LightningModule a task, never one a network."""
+"""One LightningModule per task, never one per network."""

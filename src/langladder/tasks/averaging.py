@@ -19,7 +19,7 @@ from langladder.tasks.optimisation import TrainingConfig
 
 
 class Snapshots(Callback):
-    """Keeps the weights of the last `average_checkpoints` validations in a folder, one file a step."""
+    """Keeps the weights of the last `average_checkpoints` validations in a folder, one file per step."""
 
     def __init__(self, folder: Path, config: TrainingConfig) -> None:
         self.folder, self.config = folder, config

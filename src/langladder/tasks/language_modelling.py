@@ -27,7 +27,7 @@ class LanguageModelling(Task):
         self.state: tuple[torch.Tensor, ...] | None = None
 
     def loss(self, batch: LanguageBatch) -> torch.Tensor:
-        """Mean cross-entropy (nats a token) of tokens (B, T + 1)."""
+        """Mean cross-entropy (nats per token) of tokens (B, T + 1)."""
         if batch.fresh:
             self.state = None
         hidden, state = self.model(batch.tokens[:, :-1], self.state)  # (B, T, D)

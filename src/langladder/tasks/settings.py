@@ -14,7 +14,7 @@ class LMTrainingConfig(TrainingConfig):
     batch_size: int = Field(default=32, ge=1)
     """Parallel streams (recurrent) or windows (bounded context) a step."""
     sequence_length: int = Field(default=64, ge=1)
-    """Tokens a step in each of them."""
+    """Tokens per step in each of them."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
@@ -40,7 +40,7 @@ class SpeechTraining(TrainingConfig):
     """Training settings of recognisers."""
 
     batch_size: int = Field(default=16, ge=1)
-    """Utterances a step."""
+    """Utterances per step."""
 
 
 class TranslationTraining(TrainingConfig):

@@ -28,7 +28,7 @@ class CTCTask(Task):
         self.model = model
 
     def loss(self, batch: SpeechBatch) -> torch.Tensor:
-        """Mean loss a character."""
+        """Mean loss per character."""
         return self.model.loss(*batch) / batch.label_lengths.sum()
 
     def evaluate(self, batch: SpeechBatch) -> tuple[float, int]:

@@ -67,7 +67,7 @@ class Task(pl.LightningModule):
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
         """Make the step's randomness and learning rate functions of (seed, step)."""
         seed = int(generator(self.seed, self.steps_done).integers(2**63))
-        if self.device.type == "cpu":  # torch.manual_seed would note a stack trace a step for each absent accelerator
+        if self.device.type == "cpu":  # torch.manual_seed would note a stack trace per step for each absent accelerator
             torch.default_generator.manual_seed(seed)
         else:
             torch.manual_seed(seed)

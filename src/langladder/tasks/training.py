@@ -36,7 +36,7 @@ class TrainingResult:
 
     Attributes:
         steps: updates made.
-        best_validation_loss: validation loss (nats a token) of the weights that training ended with: the lowest one,
+        best_validation_loss: validation loss (nats per token) of the weights that training ended with: the lowest one,
             or that at the highest BLEU, or the mean weights' own; None without validation.
         curve: rows, see `Recorder`.
         seconds: time spent in training steps, over all resumed parts.

@@ -28,7 +28,7 @@ class WordVectorTask(Task):
         )
 
     def loss(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Mean loss a pair."""
+        """Mean loss per pair."""
         loss: torch.Tensor = self.network(batch)
         return loss
 

@@ -5,7 +5,7 @@ Ney, Essen and Kneser 1994; Chen and Goodman 1998, section 2.7 (eq. 19, 20):
     P(w | h) = (c(h w) − D) / Σ_x c(h x) + γ(h) P(w | h′),     γ(h) = D |{x : c(h x) > 0}| / Σ_x c(h x)
     D        = n_1 / (n_1 + 2 n_2),     n_k the number of n-grams of the order that occur k times
 
-one D an order, in closed form (that of the leaving-one-out likelihood), or given.
+one D per order, in closed form (that of the leaving-one-out likelihood), or given.
 """
 
 from typing import ClassVar

@@ -7,7 +7,7 @@ distribution 1 / V′ over the V′ ids that can be predicted (all but PAD and B
 
 Pruning leaves n-grams out of the tables; the probabilities still sum to 1:
 
-* count cut-offs, one an order as `lmplz --prune` takes them: n-grams that occur no more often than that are dropped,
+* count cut-offs, one per order as `lmplz --prune` takes them: n-grams that occur no more often than that are dropped,
   what they had goes to the shorter history;
 * relative entropy (Stolcke 1998): see `models.ngrams.pruning`.
 """
