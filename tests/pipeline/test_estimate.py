@@ -8,7 +8,7 @@ import yaml
 
 from pipeline.provenance import store
 from pipeline.provenance.estimate import A_JOB, COUNTED, duration, estimate, rough
-from pipeline.provenance.job import work
+from pipeline.provenance.job import tracked_job
 from pipeline.provenance.run_facts import choice
 
 pytestmark = pytest.mark.usefixtures("checkout")
@@ -72,7 +72,7 @@ def test_earlier_runs_of_the_same_are_believed(checkout: Path) -> None:
 
 
 def test_what_a_job_logs_of_itself_is_recognised(checkout: Path, job: Any) -> None:
-    with work("lm", "train_lm", job(), {}):
+    with tracked_job("lm", "train_lm", job(), {}):
         pass
     for steps, told in ((60, 1), (61, 0)):
         resolved(checkout, "train_lm@lstm", lstm(steps))

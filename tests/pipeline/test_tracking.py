@@ -18,7 +18,7 @@ from train_once import train_once
 from pipeline import ROOT
 from pipeline.provenance import found_runs, processes, store, tracking
 from pipeline.provenance.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
-from pipeline.provenance.job import Work, work
+from pipeline.provenance.job import TrackedJob, tracked_job
 from pipeline.runs import main
 
 pytestmark = pytest.mark.usefixtures("checkout")
@@ -36,28 +36,28 @@ def points(run: Any, key: str = "train_loss") -> list[tuple[int, float]]:
     return [(point.step, point.value) for point in store.client().get_metric_history(run.info.run_id, key)]
 
 
-def log(open_work: Work, rows: list[dict[str, Any]]) -> None:
+def log(work: TrackedJob, rows: list[dict[str, Any]]) -> None:
     """As training does: through Lightning's logger."""
-    logger = open_work.run.lightning_logger()
+    logger = work.run.lightning_logger()
     for row in rows:
         logger.log_metrics({"train_loss": row["train_loss"], "lr": row["lr"]}, step=row["step"])
-    open_work.run._write(at_once=True)
+    work.run._write(at_once=True)
     logger.finalize("success")
 
 
 def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) -> None:
     """The second process repeats some steps (its checkpoint is older) and does not know others' points."""
-    with pytest.raises(RuntimeError), work("lm", "train_lm", job(), {}) as open_work:
-        log(open_work, ROWS[:6])
+    with pytest.raises(RuntimeError), tracked_job("lm", "train_lm", job(), {}) as work:
+        log(work, ROWS[:6])
         [run] = runs()
         assert run.info.status == "RUNNING"  # the end of `fit` is not the end of the job
         raise RuntimeError("the machine fails")
     assert [run.info.status for run in runs()] == ["FAILED"]
-    with work("lm", "train_lm", job(), {}) as open_work:
+    with tracked_job("lm", "train_lm", job(), {}) as work:
         assert [run.info.status for run in runs()] == ["RUNNING"]
-        log(open_work, [row | {"train_loss": 0.123} for row in ROWS[4:6]] + ROWS[6:9])
-        open_work.write_curve(Path("curve.csv"), ROWS)
-        open_work.run.metrics({"seconds": 3.0, "name": "no number", "train_loss": 0.01})
+        log(work, [row | {"train_loss": 0.123} for row in ROWS[4:6]] + ROWS[6:9])
+        work.write_curve(Path("curve.csv"), ROWS)
+        work.run.metrics({"seconds": 3.0, "name": "no number", "train_loss": 0.01})
     [run] = runs()
     assert run.info.status == "FINISHED"
     assert points(run) == [(row["step"], row["train_loss"]) for row in ROWS]
@@ -69,21 +69,21 @@ def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) ->
 
 def test_the_same_job_again_after_success_is_a_new_run(job: Any) -> None:
     for _ in range(2):
-        with work("lm", "train_lm", job(), {}):
+        with tracked_job("lm", "train_lm", job(), {}):
             pass
     assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
 
 
 def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
-    with work("lm", "train_lm", job(), {}) as open_work:
-        open_work.run.metrics({"seconds": 1.0, "tokens_per_second": 5.0})
-    with work("lm", "train_lm", job(), {}) as open_work:
-        open_work.run.metrics({"seconds": 1.0})
+    with tracked_job("lm", "train_lm", job(), {}) as work:
+        work.run.metrics({"seconds": 1.0, "tokens_per_second": 5.0})
+    with tracked_job("lm", "train_lm", job(), {}) as work:
+        work.run.metrics({"seconds": 1.0})
     whole, poor = runs()
     client = store.client()
     for key in ("test_a", "test_b", "test_c"):  # scores that were added later do not count
         client.log_metric(poor.info.run_id, key, 1.0)
-    found = find_runs(open_work.fingerprint)
+    found = find_runs(work.fingerprint)
     assert [run.info.run_id for run in found] == [whole.info.run_id, poor.info.run_id]
 
 
@@ -110,9 +110,9 @@ CHILD = """
     fingerprint.ROOT = Path.cwd()
     sys.path.insert(0, {tests!r})
     from conftest import FakeJob
-    from pipeline.provenance.job import work
-    with work("lm", "train_lm", FakeJob(), {{}}) as open_work:
-        open_work.run._curve_point({{"train_loss": 0.5}}, 5)
+    from pipeline.provenance.job import tracked_job
+    with tracked_job("lm", "train_lm", FakeJob(), {{}}) as work:
+        work.run._curve_point({{"train_loss": 0.5}}, 5)
         print("open", flush=True)
         time.sleep(100)
 """
@@ -136,7 +136,7 @@ def child(checkout: Path) -> Any:
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) -> None:
     before = signal.getsignal(signum)
-    with pytest.raises((SystemExit, KeyboardInterrupt)), work("lm", "train_lm", job(), {}):
+    with pytest.raises((SystemExit, KeyboardInterrupt)), tracked_job("lm", "train_lm", job(), {}):
         signal.raise_signal(signum)
     assert [run.info.status for run in runs()] == ["KILLED"]
     assert signal.getsignal(signum) == before
@@ -144,15 +144,15 @@ def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) 
 
 def test_a_process_killed_outright(child: Any, job: Any) -> None:
     """While it lives, its run is its own; dead, the same job goes on with it, and another job ends it."""
-    with work("lm", "train_lm", job(), {}) as beside:
+    with tracked_job("lm", "train_lm", job(), {}) as beside:
         assert beside.checkpoints.name == f"{beside.fingerprint}-{os.getpid()}"
     assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
     child.kill()
     child.wait()
     assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
-    with work("lm", "train_lm", job(seed=2), {}):
+    with tracked_job("lm", "train_lm", job(seed=2), {}):
         assert [run.info.status for run in runs()] == ["KILLED", "FINISHED", "RUNNING"]
-    with work("lm", "train_lm", job(), {}):
+    with tracked_job("lm", "train_lm", job(), {}):
         assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED", "FINISHED"]
     assert points(runs()[0]) == [(5, 0.5)]
 
@@ -172,7 +172,7 @@ def test_only_the_dead_of_this_place_are_ended(job: Any) -> None:
     for name, (process, _) in named.items():
         tags = {"process": process, "mlflow.runName": name}
         client.create_run(experiments["language models"], tags=tags)
-    with work("lm", "train_lm", job(), {}):
+    with tracked_job("lm", "train_lm", job(), {}):
         pass
     found = {run.info.run_name: run.info.status for run in runs()}
     assert found == {name: status for name, (_, status) in named.items()} | {"train_lm lstm": "FINISHED"}
@@ -193,12 +193,12 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
     (checkout / "data" / "tokens").write_text("1 2 3")
     folder = checkout / "models" / "lm" / "lstm"
     folder.mkdir(parents=True)
-    with work("lm", "train_lm", job(), {"tokens": Path("data/tokens")}) as training:
+    with tracked_job("lm", "train_lm", job(), {"tokens": Path("data/tokens")}) as training:
         (folder / "provenance.json").write_text(json.dumps(training.provenance))
         training.run.folder = folder
         training.run.metrics({"seconds": 2.0})
         training.run.file("timed.json", {"a": 1})
-    with work("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
+    with tracked_job("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
         evaluation.run.test_scores(folder, {"perplexity": 9.5, "words": 3, "floor": None})
     client = store.client()
     trained, evaluated = (client.get_run(run.info.run_id) for run in runs())
@@ -235,10 +235,10 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
 def test_scores_are_added_once(checkout: Path, job: Any) -> None:
     folder = checkout / "model"
     folder.mkdir()
-    with work("lm", "train_lm", job(), {}) as training:
+    with tracked_job("lm", "train_lm", job(), {}) as training:
         (folder / "provenance.json").write_text(json.dumps(training.provenance))
     for value in (9.5, 9.5, 9.0):
-        with work("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
+        with tracked_job("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
             evaluation.run.test_scores(folder, {"perplexity": value})
     assert [value for _, value in points(runs()[0], "test_perplexity")] == [9.5, 9.0]
     assert runs()[0].data.metrics["test_perplexity"] == 9.0
@@ -250,7 +250,7 @@ def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pyt
         initialized=lambda: True, get=lambda: SimpleNamespace(runtime=SimpleNamespace(choices=composed))
     )
     monkeypatch.setitem(tracking.tags.__globals__, "HydraConfig", hydra)
-    with work("lm", "train_lm", job(), {}):
+    with tracked_job("lm", "train_lm", job(), {}):
         pass
     assert runs()[0].data.tags["size"] == "tiny"
 
@@ -275,6 +275,6 @@ def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, 
 
 def test_links_open_the_view_of_runs() -> None:
     output = CliRunner().invoke(main, ["links", "http://127.0.0.1:5005"]).output.splitlines()[1:]
-    assert [line[:16].strip() for line in output] == list(dict.fromkeys(store.TASKS.values()))
+    assert [line[:16].strip() for line in output] == store.experiments()
     assert all("http://127.0.0.1:5005/#/experiments/" in line for line in output)
     assert all(line.endswith("/runs?workflowType=machine_learning") for line in output)

@@ -16,14 +16,14 @@ import pytest
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import report_inputs, store, tracking
-from pipeline.provenance.job import work
+from pipeline.provenance.job import tracked_job
 
 pytestmark = pytest.mark.usefixtures("checkout")
 
 
 def refused(job: Any) -> str:
     """What a job says at its beginning: one line."""
-    with pytest.raises(InputError) as caught, work("lm", "train_lm", job(), {}):
+    with pytest.raises(InputError) as caught, tracked_job("lm", "train_lm", job(), {}):
         pytest.fail("the job began")
     message = str(caught.value)
     assert "\n" not in message and len(message) < 500
@@ -35,7 +35,7 @@ def test_a_damaged_database(checkout: Path, job: Any) -> None:
     message = refused(job)
     assert str(checkout / "mlflow.db") in message and "move it away" in message and "MLFLOW_TRACKING_URI" in message
     (checkout / "mlflow.db").rename(checkout / "mlflow.db.bad")
-    with work("lm", "train_lm", job(), {}):  # what the message advises helps
+    with tracked_job("lm", "train_lm", job(), {}):  # what the message advises helps
         pass
 
 
@@ -53,7 +53,7 @@ def test_a_locked_database(checkout: Path, job: Any, monkeypatch: pytest.MonkeyP
     message = refused(job)
     holder.close()
     assert "mlflow.db" in message and "another process has kept it locked" in message
-    with work("lm", "train_lm", job(), {}):
+    with tracked_job("lm", "train_lm", job(), {}):
         pass
 
 
@@ -133,14 +133,14 @@ def test_a_store_that_fails_later(
     job: Any, comes_back: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tracking, "EVERY", 0.0)
-    with work("lm", "train_lm", job(), {}) as open_work:
-        failing = open_work.run.client = Failing(open_work.run.client)
-        logger = open_work.run.lightning_logger()
+    with tracked_job("lm", "train_lm", job(), {}) as work:
+        failing = work.run.client = Failing(work.run.client)
+        logger = work.run.lightning_logger()
         for step in range(1, 21):
             failing.broken = step > 5
             logger.log_metrics({"train_loss": 1.0 / step}, step=step)
         assert failing.tried == 1  # not one attempt a step
-        open_work.run.metrics({"seconds": 1.0})
+        work.run.metrics({"seconds": 1.0})
         failing.broken = not comes_back
     warnings = capsys.readouterr().err.splitlines()
     assert "warning" in warnings[0] and "mlflow.db" in warnings[0] and "the server is gone" in warnings[0]

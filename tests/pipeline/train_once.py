@@ -17,20 +17,20 @@ def train_once(job: Any) -> list[dict[str, Any]]:
 
     from langladder.tasks.language_modelling import train_language_model
     from langladder.tasks.settings import LMTrainingConfig
-    from pipeline.provenance.job import work
+    from pipeline.provenance.job import tracked_job
 
-    with work("lm", "train_lm", job, {}) as open_work:
+    with tracked_job("lm", "train_lm", job, {}) as work:
         result = train_language_model(
             make_model("lstm"),
             make_stream(1),
             make_stream(2),
             LMTrainingConfig(**settings(checkpoint_every=100)),  # checkpoints at validations: 5, 10, 15
             seed=1,
-            work=open_work.checkpoints,
-            logger=open_work.run.lightning_logger(),
+            work=work.checkpoints,
+            logger=work.run.lightning_logger(),
         )
-        open_work.write_curve(Path("curve.csv"), result.curve)
-        open_work.run.metrics({"seconds": result.seconds})
+        work.write_curve(Path("curve.csv"), result.curve)
+        work.run.metrics({"seconds": result.seconds})
     return result.curve
 
 
