@@ -11,7 +11,7 @@ from pipeline.settings.stage import stage
 @stage
 def main(job: Any, out: Path) -> None:
     data = Data(bleu_tokenize=job.bleu_tokenize)
-    measure("experiment", job, data, {"text": data.text, "parallel": data.parallel}, out)
+    measure("experiment", job, data, {}, out)  # each reads what its class says
 
 
 if __name__ == "__main__":

@@ -57,20 +57,22 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
     A job of the same name that runs at the same time (in a sweep) has a run and checkpoints of its own.
 
     Args:
-        inputs: name → what it reads. What the rung itself names (its base, a file from outside) is added here.
+        inputs: name → what it reads; `model`: the one that it judges. What a rung that is made names itself (its base,
+            a file from outside) is added here.
 
     Raises:
         Finished: it has been done, and `skip_finished` is set.
     """
     settings = job.model_dump(mode="json", by_alias=True)
-    paths = dict(inputs) | lineage.own_inputs(family, settings[family])
+    judged = "model" in inputs  # what it was made from stands in its own provenance
+    paths = dict(inputs) | ({} if judged else lineage.own_inputs(family, settings[family]))
     hashes = {name: digest(path) for name, path in paths.items()}
     watched, _ = split_aside(settings)
     name = fingerprint(stage, watched, hashes)
     if skip_finished.get():
         _refuse_finished(name)
     provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes, "settings": settings}
-    provenance |= lineage.of_base(settings[family])
+    provenance |= {} if judged else lineage.of_base(settings[family])
     described = Job(family, stage, settings, name, {key: (path, hashes[key]) for key, path in paths.items()})
     with processes.only(name) as alone:
         checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")

@@ -6,56 +6,56 @@ from typing import Any
 
 import pytest
 import yaml
+from hydra import initialize_config_dir
 from test_bad_input import run_stage
 
+from langladder import artefacts
+from langladder.families import families
 from pipeline import ROOT
+from pipeline.provenance import job
 from pipeline.provenance.fingerprint import digest, fingerprint
-from pipeline.settings import params
+from pipeline.settings import params, plan
+from pipeline.settings.compose import Compositions
 
-RUNGS = {"embedding": "lexicon", "lm": "lstm", "translator": "attention", "sequence": "captioner"}
-RUNGS |= {"experiment": "gradient_flow", "probe": "agreement"}
-STAGES = {
-    "embed": "embedding",
-    "train_lm": "lm",
-    "train_translator": "translator",
-    "train_sequence": "sequence",
-    "evaluate_embedding": "embedding",
-    "evaluate_lm": "lm",
-    "evaluate_translator": "translator",
-    "evaluate_sequence": "sequence",
-    "experiment": "experiment",
-    "probe": "probe",
-}
+RUNGS = {name: family.default for name, family in families().items()} | {"embedding": "lexicon"}
+STAGES = {stage.name: stage.family for stage in plan.stages().values() if stage.family}
+DAG = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 
 
 class Opened(BaseException):
-    """Raised in place of the work, with the inputs that it was to be known by."""
+    """Raised in place of the work, with the job's settings and the inputs that it was to be known by."""
 
 
-def opened(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> dict[str, Path]:
-    """The inputs that a stage's job hashes."""
+def opened(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str
+) -> tuple[dict[str, Any], dict[str, Path]]:
+    """The settings of a stage's job, and the inputs that it hashes."""
 
-    def work(*arguments: Any) -> Any:
-        raise Opened(next(value for value in arguments[3:] if isinstance(value, dict)))
+    def known_by(_: str, settings: dict[str, Any], inputs: dict[str, Path]) -> str:
+        raise Opened(settings, inputs)
 
-    module = importlib.import_module(f"pipeline.{stage}")
-    if stage in ("experiment", "probe"):
-        monkeypatch.setattr(module, "measure", lambda *arguments: work(None, *arguments))
-        monkeypatch.setattr(module, "read_json", lambda _: {"settings": {"lm": {"title": "T"}}}, raising=False)
-    else:
-        monkeypatch.setattr(module, "tracked_job", work)
+    monkeypatch.setattr(job, "digest", Path)
+    monkeypatch.setattr(job, "fingerprint", known_by)
+    monkeypatch.setattr(artefacts, "read_json", lambda _: {"settings": {"lm": {"title": "T"}}}, raising=False)
+    monkeypatch.setattr(importlib.import_module("pipeline.probe"), "read_json", artefacts.read_json)
     with pytest.raises(Opened) as found:
         run_stage(stage, tmp_path, monkeypatch, f"{STAGES[stage]}={RUNGS[STAGES[stage]]}", *overrides)
-    inputs: dict[str, Path] = found.value.args[0]
-    return inputs
+    settings, inputs = found.value.args
+    return settings, inputs
 
 
-def dependencies(stage: str, paths: dict[str, str]) -> list[Path]:
-    """What dvc.yaml says that the stage reads, settings aside."""
-    said = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage].get("deps", [])
-    names = {"item.rung": RUNGS[STAGES[stage]]} | {f"paths.{key}": value for key, value in paths.items()}
+def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) -> list[Path]:
+    """What dvc.yaml says that the stage reads, settings aside; for the file of `watch`, what is noted in it."""
+    family = STAGES[stage]
+    said = DAG[stage].get("do", DAG[stage]).get("deps", [])
+    names = {"item.base": str(settings[family].get("base")), "item.rung": RUNGS[family], "item.claim": RUNGS[family]}
+    names |= {"key": RUNGS[family]} | {f"paths.{key}": value for key, value in paths.items()}
     for name, value in names.items():
         said = [dependency.replace(f"${{{name}}}", value) for dependency in said]
+    if noted := f"data/watched/{family}/{RUNGS[family]}.json" in said:
+        said.remove(f"data/watched/{family}/{RUNGS[family]}.json")
+        said += families()[family].inputs(settings[family]).values()
+    assert noted == (family in DAG["watch"]["foreach"] and not stage.startswith("evaluate"))
     return [Path(dependency) for dependency in said]
 
 
@@ -66,19 +66,33 @@ def test_what_dvc_watches_is_what_is_hashed(stage: str, tmp_path: Path, monkeypa
     overrides = [f"paths.{key}='{path}'" for key, path in own.items()]
     overrides += [f"+lm.input.vectors='{own['vectors']}'"] if stage == "train_lm" else []
     overrides += [f"embedding.model.lexicon='{own['lexicon']}'"] if stage == "embed" else []
-    hashed = list(opened(stage, tmp_path, monkeypatch, *overrides).values())
-    watched = dependencies(stage, params.load().paths.model_dump() | own)
+    settings, inputs = opened(stage, tmp_path, monkeypatch, *overrides)
+    hashed = list(inputs.values())
+    watched = dependencies(stage, settings, params.load().paths.model_dump() | own)
     for path in watched:
         assert any(other == path or path in other.parents for other in hashed), f"{path} is not hashed: {hashed}"
     for path in hashed:
         assert any(other == path or other in path.parents for other in watched), f"{path} is not watched: {watched}"
+    if stage in ("embed", "train_lm"):
+        assert set(map(Path, own.values())) & set(hashed)
+
+
+@pytest.mark.parametrize("family", [family for family in families() if family in DAG["watch"]["foreach"]])
+def test_what_a_rung_reads_of_its_own_is_what_watch_depends_on(family: str) -> None:
+    paths = {f"${{paths.{name}}}": path for name, path in params.load().paths.model_dump().items()}
+    watched = [Path(paths.get(path, path)) for path in DAG["watch"]["foreach"][family]]
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        compositions = Compositions(params.load())
+        for name in params.conf_names(family):
+            for path in families()[family].inputs(compositions.rung(family, name)).values():
+                assert any(other == Path(path) or other in Path(path).parents for other in watched), (name, path)
 
 
 @pytest.mark.parametrize("stage", ["embed", "train_lm"])
 def test_files_that_a_rung_does_not_use_are_not_hashed(
     stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not {"vectors", "lexicon"} & set(opened(stage, tmp_path, monkeypatch))
+    assert not {"vectors", "lexicon"} & set(opened(stage, tmp_path, monkeypatch)[1])
 
 
 def test_other_content_at_the_same_path_is_another_job(tmp_path: Path) -> None:
