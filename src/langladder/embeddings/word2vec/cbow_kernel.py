@@ -61,18 +61,20 @@ def _hide(chunk: Chunk, block: Block, blocks: Blocks, mean: bool, scratch: Conte
     """CBOW's hidden vectors of a block, and `weights` (L,): 0 where a word has no context."""
     before, after = chunk.before, chunk.after
     first, size, low, high = block
-    L, f32 = blocks.length, np.float32
+    L, _, negatives, S, _ = blocks
+    x, _, sums, _, h, _, _, _, _, scales = scratch
+    f32 = np.float32
     # h_i = Σ_j x_j / (number of context words), over the words that are there
-    running_sums(scratch.x, high - low, scratch.sums)
-    fill_zero(scratch.h, L)
+    running_sums(x, high - low, sums)
+    fill_zero(h, L)
     for i in range(L):
         weights[i] = f32(0)
         if i < size and before[first + i] + after[first + i] > 0:
             t, reach = first + i - low, before[first + i] + after[first + i]
-            scratch.scales[i] = f32(1) / f32(reach) if mean else f32(1)
-            weights[i] = f32(blocks.negatives) / f32(blocks.noise_words)
+            scales[i] = f32(1) / f32(reach) if mean else f32(1)
+            weights[i] = f32(negatives) / f32(S)
             begin, end = t - before[first + i], t + after[first + i] + 1
-            window_sum(scratch.sums, begin, end, scratch.x, t, scratch.scales[i], scratch.h, i)
+            window_sum(sums, begin, end, x, t, scales[i], h, i)
 
 
 @njit(nogil=True, fastmath=True)
@@ -122,31 +124,34 @@ def cbow_negative(
 
     Args and returns: as `skipgram_negative`; a pair is a word with its whole context.
     """
+    words, _, _, count = chunk
     V, U, shift, learn_shift = tables
     L, S, D, f32 = blocks.length, blocks.noise_words, V.shape[1], np.float32
     noise, scratch = noise_scratch(L, S, D), _context_scratch(L, blocks.window, D)
+    x, dx, _, edges, h, dh, u, du, P, _ = scratch
+    drawn, _, steps, _, shift_steps, _, _, weights = noise
     rate, total, pairs = f32(lr), 0.0, 0.0
     first, number = 0, 0
-    while first < chunk.size:
+    while first < count:
         block = next_block(chunk, first, blocks)
         size, low, width = block.size, block.low, block.high - block.low
         measure = number % MEASURED == 0
-        gather(V, chunk.words, low, width, scratch.x)
-        gather(U, chunk.words, first, size, scratch.u)
+        gather(V, words, low, width, x)
+        gather(U, words, first, size, u)
         draw_block_noise(blocks, state, tables, noise)
-        _hide(chunk, block, blocks, mean, scratch, noise.weights)
-        loss = learn_noise(scratch.h, scratch.dh, noise, measure)
-        loss_of_targets, terms = _learn_targets(chunk, block, scratch, noise.weights, shift, measure)
+        _hide(chunk, block, blocks, mean, scratch, weights)
+        loss = learn_noise(h, dh, noise, measure)
+        loss_of_targets, terms = _learn_targets(chunk, block, scratch, weights, shift, measure)
         total, pairs = total + (loss + loss_of_targets), pairs + terms
         if learn_shift:
             for s in range(S):
-                shift[noise.words[s]] += rate * noise.shift_steps[s]
+                shift[drawn[s]] += rate * shift_steps[s]
             for i in range(size):
-                if noise.weights[i] > 0:
-                    shift[chunk.words[first + i]] += rate * scratch.P[0, i]
-        add_running_sums(scratch.edges, width, scratch.dx)
-        scatter_add(scratch.dx, width, rate, V, chunk.words, low)
-        scatter_add(scratch.du, size, rate, U, chunk.words, first)
-        scatter_add(noise.steps, S, rate, U, noise.words, 0)
+                if weights[i] > 0:
+                    shift[words[first + i]] += rate * P[0, i]
+        add_running_sums(edges, width, dx)
+        scatter_add(dx, width, rate, V, words, low)
+        scatter_add(du, size, rate, U, words, first)
+        scatter_add(steps, S, rate, U, drawn, 0)
         first, number = first + size, number + 1
     return total, pairs

@@ -11,7 +11,8 @@ times would take as many steps at once and overshoot, so where the text repeats 
     J = −log σ(score(h, target)) − K/S Σ_s log σ(−score(h, n_s))
 
 Shape legend: V words, L centres a block at most, M window, S noise words, D dimensions, C = L + 2M positions that a
-block reaches. Scratch is made once a chunk, in tuples; sizes L and S are multiples of 8.
+block reaches. L and S are multiples of 8. Scratch is made once a chunk, in tuples, which kernels take apart before
+their loops: to name a tuple's array costs two atomic operations.
 """
 
 import math
@@ -107,9 +108,11 @@ def next_block(chunk: Chunk, first: int, blocks: Blocks) -> Block:
 def draw_block_noise(blocks: Blocks, state: np.ndarray, tables: Tables, noise: NoiseScratch) -> None:
     """The block's noise words, with their vectors and shifts."""
     draw_noise(blocks.noise, state, noise.words)
-    gather(tables.output, noise.words, 0, blocks.noise_words, noise.rows)
-    for s in range(blocks.noise_words):
-        noise.shifts[s] = tables.shift[noise.words[s]]
+    words, rows, _, shifts, _, _, _, _ = noise
+    shift = tables.shift
+    gather(tables.output, words, 0, len(words), rows)
+    for s in range(len(words)):
+        shifts[s] = shift[words[s]]
 
 
 @njit(nogil=True, fastmath=True)
@@ -119,12 +122,12 @@ def learn_noise(H: np.ndarray, dH: np.ndarray, noise: NoiseScratch, measure: boo
     Args:
         H: (L, D) hidden vectors; dH: (L, D).
     """
-    G, GT, weights = noise.G, noise.GT, noise.weights
+    _, rows, steps, shifts, shift_steps, G, GT, weights = noise
     L, S = G.shape
-    products(H, L, noise.rows, 0, S, G, 0)
+    products(H, L, rows, 0, S, G, 0)
     for i in range(L):
         for s in range(S):
-            G[i, s] += noise.shifts[s]
+            G[i, s] += shifts[s]
     logistic(G, L, S)
     loss = 0.0
     if measure:
@@ -137,12 +140,12 @@ def learn_noise(H: np.ndarray, dH: np.ndarray, noise: NoiseScratch, measure: boo
             G[i, s] *= -weights[i]
             GT[s, i] = G[i, s]
     fill_zero(dH, L)
-    add_combinations(G, L, 0, S, noise.rows, dH)
-    fill_zero(noise.steps, S)
-    add_combinations(GT, S, 0, L, H, noise.steps)
+    add_combinations(G, L, 0, S, rows, dH)
+    fill_zero(steps, S)
+    add_combinations(GT, S, 0, L, H, steps)
     for s in range(S):
         total = np.float32(0)
         for i in range(L):
             total += GT[s, i]
-        noise.shift_steps[s] = total
+        shift_steps[s] = total
     return loss

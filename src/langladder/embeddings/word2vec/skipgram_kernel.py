@@ -102,32 +102,36 @@ def skipgram_negative(
     Returns:
         Summed loss of the measured blocks, and their number of pairs.
     """
+    words, before, after, count = chunk
     V, U, shift, learn_shift = tables
-    L, S, D, f32 = blocks.length, blocks.noise_words, V.shape[1], np.float32
+    L, _, negatives, S, _ = blocks
+    D, f32 = V.shape[1], np.float32
     noise, scratch = noise_scratch(L, S, D), _pair_scratch(L, blocks.window, D)
+    v, dv, u, du, _, _, back, _, uses = scratch
+    drawn, _, steps, _, shift_steps, _, _, weights = noise
     rate, total, pairs = f32(lr), 0.0, 0.0
     first, number = 0, 0
-    while first < chunk.size:
+    while first < count:
         block = next_block(chunk, first, blocks)
         size, low, width = block.size, block.low, block.high - block.low
         measure = number % MEASURED == 0
-        gather(V, chunk.words, first, size, scratch.v)
-        gather(U, chunk.words, low, width, scratch.u)
+        gather(V, words, first, size, v)
+        gather(U, words, low, width, u)
         draw_block_noise(blocks, state, tables, noise)
         for i in range(L):
-            reach = chunk.before[first + i] + chunk.after[first + i] if i < size else 0
-            noise.weights[i] = f32(reach * blocks.negatives) / f32(S)
-        loss = learn_noise(scratch.v, scratch.dv, noise, measure)
+            reach = before[first + i] + after[first + i] if i < size else 0
+            weights[i] = f32(reach * negatives) / f32(S)
+        loss = learn_noise(v, dv, noise, measure)
         loss_of_contexts, terms = _learn_contexts(chunk, block, scratch, shift, measure)
         total, pairs = total + (loss + loss_of_contexts), pairs + terms
         if learn_shift:
             for s in range(S):
-                shift[noise.words[s]] += rate * noise.shift_steps[s]
+                shift[drawn[s]] += rate * shift_steps[s]
             for j in range(width):
-                for k in range(scratch.uses[j]):
-                    shift[chunk.words[low + j]] += rate * scratch.back[j, k]
-        scatter_add(scratch.dv, size, rate, V, chunk.words, first)
-        scatter_add(scratch.du, width, rate, U, chunk.words, low)
-        scatter_add(noise.steps, S, rate, U, noise.words, 0)
+                for k in range(uses[j]):
+                    shift[words[low + j]] += rate * back[j, k]
+        scatter_add(dv, size, rate, V, words, first)
+        scatter_add(du, width, rate, U, words, low)
+        scatter_add(steps, S, rate, U, drawn, 0)
         first, number = first + size, number + 1
     return total, pairs

@@ -68,12 +68,13 @@ def _learn_decisions(
         H: (rows, D) hidden vectors; dH: likewise.
     """
     y, dy, G, GT = path
-    begin, J = tree.offsets[word], tree.offsets[word + 1] - tree.offsets[word]
+    offsets, _, bits = tree
+    begin, J = offsets[word], offsets[word + 1] - offsets[word]
     f32, loss = np.float32, 0.0
     products(H, rows, y, 0, J, G, 0)
     logistic(G, rows, J)
     for j in range(J):
-        bit = tree.bits[begin + j]
+        bit = bits[begin + j]
         for i in range(rows):
             p = G[i, j]
             if measure:
@@ -104,8 +105,10 @@ def learn_tree(
         Summed loss of the measured words, and their number of pairs (CBOW: of words).
     """
     words, before, after, count = chunk
+    offsets, nodes, _ = tree
     D, f32, reach = V.shape[1], np.float32, 2 * window + 2
     path = _path_scratch(tree, window, D)
+    y, dy, _, _ = path
     x, dx, inputs = np.zeros((reach, D), f32), np.zeros((reach, D), f32), np.zeros(reach, np.int64)
     h, dh = np.zeros((2, D), f32), np.zeros((2, D), f32)
     rate, total, pairs = f32(lr), 0.0, 0.0
@@ -117,9 +120,9 @@ def learn_tree(
                 C += 1
         if C == 0:
             continue
-        begin, J = tree.offsets[words[t]], tree.offsets[words[t] + 1] - tree.offsets[words[t]]
+        begin, J = offsets[words[t]], offsets[words[t] + 1] - offsets[words[t]]
         gather(V, inputs, 0, C, x)
-        gather(U, tree.nodes, begin, J, path.y)
+        gather(U, nodes, begin, J, y)
         rows, scale = C, f32(1)
         if cbow:
             rows, scale = 1, f32(1) / f32(C) if mean else f32(1)
@@ -136,5 +139,5 @@ def learn_tree(
                 add_scaled(rate * scale, dh, 0, V, inputs[i])
         else:
             scatter_add(dx, C, rate, V, inputs, 0)
-        scatter_add(path.dy, J, rate, U, tree.nodes, begin)
+        scatter_add(dy, J, rate, U, nodes, begin)
     return total, pairs
