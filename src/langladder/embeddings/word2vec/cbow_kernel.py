@@ -46,7 +46,7 @@ class ContextScratch(NamedTuple):
     scales: np.ndarray  # (L,) what each context word weighs in h
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _context_scratch(L: int, window: int, D: int) -> ContextScratch:
     f32, room = np.float32, L + 2 * window + 1
     x, dx = np.zeros((room, D), f32), np.zeros((room, D), f32)
@@ -56,7 +56,7 @@ def _context_scratch(L: int, window: int, D: int) -> ContextScratch:
     return ContextScratch(x, dx, sums, edges, H, dH, u, du, np.zeros((1, L), f32), np.zeros(L, f32))
 
 
-@njit(nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True, inline="always")
 def _hide(chunk: Chunk, block: Block, blocks: Blocks, mean: bool, scratch: ContextScratch, weights: np.ndarray) -> None:
     """CBOW's hidden vectors of a block, and `weights` (L,): 0 where a word has no context."""
     before, after = chunk.before, chunk.after

@@ -34,7 +34,7 @@ class PairScratch(NamedTuple):
     uses: np.ndarray  # (C,) how many of a row of the last two are in use
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _pair_scratch(L: int, window: int, D: int) -> PairScratch:
     f32, room, span = np.float32, L + 2 * window + 8, 2 * window + 1
     span += -span % 8

@@ -48,7 +48,7 @@ class PathScratch(NamedTuple):
     GT: np.ndarray  # (J, R) … turned
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _path_scratch(tree: Tree, window: int, D: int) -> PathScratch:
     f32, longest, reach = np.float32, 0, 2 * window + 2
     for word in range(len(tree.offsets) - 1):
