@@ -9,7 +9,7 @@ words there is silence, of 2 to `longest_letter` frames as well. So a space soun
 
 Nobody tells a recogniser where a letter begins. `sounding` keeps it apart, for looking at.
 
-Shapes: T frames, D numbers a frame, U characters.
+Shape legend: T frames, D numbers a frame, U characters.
 """
 
 from random import Random

@@ -4,7 +4,7 @@ A batch costs as much as its longest pair, so pairs of like length go together: 
 of many batches, sorted by length inside each window, packed into batches, and the batches are shuffled again. All of
 it is drawn from (seed, epoch); which batch a step sees is a pure function of (seed, step).
 
-Shapes: B rows, S and T the longest source and target of the batch.
+Shape legend: B rows, S and T the longest source and target of the batch.
 """
 
 from collections.abc import Sequence

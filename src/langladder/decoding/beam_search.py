@@ -18,8 +18,8 @@ Diverse beam search (Vijayakumar et al. 2016, algorithm 1) divides the K into G 
 themselves, except that at each step a group ranks every token v λ · (how often the groups before it chose v in this
 step) lower (their Hamming diversity). The penalty only ranks: the sums remain the model's own.
 
-Shapes: N sentences still searched, K beam width, R = N·K rows (a sentence's hypotheses adjacent, group by group), B
-hypotheses of a group, C candidates of a hypothesis, S source, V vocabulary, t tokens so far.
+Shape legend: N sentences still searched, K beam width, R = N·K rows (a sentence's hypotheses adjacent, group by
+group), B hypotheses of a group, C candidates of a hypothesis, S source, V vocabulary, t tokens so far.
 """
 
 import math
@@ -134,7 +134,7 @@ class _Search:
     attention: torch.Tensor | None = None  # (N, K, t, S); None before the first step and without attention
 
     @classmethod
-    def begin(cls, model: Translator, source: torch.Tensor, config: BeamConfig) -> "_Search":
+    def begin(cls, model: Translator, source: torch.Tensor, config: BeamConfig) -> Self:
         mask = source != PAD
         N, K, device = len(source), config.width, source.device
         lengths = mask.sum(dim=1)

@@ -4,7 +4,7 @@ What is drawn for a sentence depends on the seed and the sentence alone: not on 
 batch. So the same sentence twice gives the same samples twice. What the temperature and the cuts mean is said in
 `sampling`; the log-probability of a sample is the model's own, without them.
 
-Shapes: N sentences, M samples of each, R = N·M rows, V vocabulary, t tokens so far.
+Shape legend: N sentences, M samples of each, R = N·M rows, V vocabulary, t tokens so far.
 """
 
 import numpy as np

@@ -14,7 +14,7 @@ drawn by count^¾ as in word2vec (the tool's exponent is ½; a setting), frequen
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -52,7 +52,7 @@ class SubwordConfig(Config):
     threads: int = Field(default=1, ge=1, le=256)  # more than 1: lock-free (Recht et al. 2011), not reproducible
 
     @model_validator(mode="after")
-    def _lengths_in_order(self) -> "SubwordConfig":
+    def _lengths_in_order(self) -> Self:
         if self.min_n > self.max_n:
             raise ValueError(f"min_n={self.min_n} exceeds max_n={self.max_n}: n-grams have min_n to max_n characters")
         return self
@@ -73,7 +73,7 @@ class Parts:
     buckets: np.ndarray
 
     @classmethod
-    def of(cls, words: list[str], cut: NgramBuckets) -> "Parts":
+    def of(cls, words: list[str], cut: NgramBuckets) -> Self:
         """Cut up a vocabulary."""
         found, ends = cut.of(words)
         used, first, place = np.unique(found, return_index=True, return_inverse=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -116,7 +116,7 @@ class SubwordVectors(WordVectors):
         return {"kind": "subword", "ngrams": cut}
 
     @classmethod
-    def complete(cls, vectors: WordVectors, folder: Path, description: dict[str, Any]) -> "SubwordVectors":
+    def complete(cls, vectors: WordVectors, folder: Path, description: dict[str, Any]) -> Self:
         """Add what `save` wrote besides the words' own vectors.
 
         Raises:

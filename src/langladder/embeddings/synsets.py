@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from langladder.errors import InputError
 
@@ -36,7 +36,7 @@ class Synsets:
     sets: Mapping[str, Synset]
 
     @classmethod
-    def read(cls, path: Path) -> "Synsets":
+    def read(cls, path: Path) -> Self:
         """Read a lexicon file.
 
         Raises:
@@ -56,7 +56,7 @@ class Synsets:
         return cls.parse(text.split("\n"), str(path))
 
     @classmethod
-    def parse(cls, lines: Iterable[str], name: str) -> "Synsets":
+    def parse(cls, lines: Iterable[str], name: str) -> Self:
         """The lines of a lexicon file; `name` stands for the file in messages. Raises InputError as `read` does."""
         sets: dict[str, Synset] = {}
         places: dict[str, int] = {}
@@ -81,7 +81,7 @@ class Synsets:
         return cls(sets)
 
     @classmethod
-    def of_wordnet(cls, words: Iterable[str], reader: Any = None) -> "Synsets":
+    def of_wordnet(cls, words: Iterable[str], reader: Any = None) -> Self:
         """The part of WordNet above these words, as NLTK reads it; endings are stripped as NLTK does (dogs → dog).
 
         A set's words are those of `words` that NLTK finds it for. Nothing is downloaded.

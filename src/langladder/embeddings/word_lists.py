@@ -6,7 +6,7 @@ stereotype score]. Text has one entry a line, its words apart by spaces or tabs;
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
@@ -92,7 +92,7 @@ class BiasLists:
     stereotypes: dict[str, float]
 
     @classmethod
-    def read(cls, folder: Path) -> "BiasLists":
+    def read(cls, folder: Path) -> Self:
         """The files of a folder, each `.json` or `.txt`: definitional_pairs, equalize_pairs, gender_specific_full
         (or `specific`), professions.
 

@@ -5,7 +5,7 @@ imports nothing heavy: what needs PyTorch or the report is imported inside the m
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -39,7 +39,7 @@ class Rung(Listed):
     model: Config
 
     @model_validator(mode="after")
-    def _window_fits_context(self) -> "Rung":
+    def _window_fits_context(self) -> Self:
         context = getattr(self.model, "context", None)
         length = getattr(getattr(self, "training", None), "sequence_length", None)
         if context is not None and length is not None and length > context:

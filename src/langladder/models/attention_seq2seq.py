@@ -15,7 +15,7 @@ What differs from the paper: the bridge reads both final encoder states (the pap
 2017); dropout on embeddings, between encoder layers and on the readout.
 The encoder is `torch.nn.GRU`, whose gate z is the paper's 1 − z and which applies the reset gate after the product.
 
-Shapes: B rows, S source positions, T target positions, E embedding, H width, V vocabulary.
+Shape legend: B rows, S source positions, T target positions, E embedding, H width, V vocabulary.
 """
 
 from typing import Literal, cast

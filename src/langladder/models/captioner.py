@@ -13,7 +13,8 @@ shown at each step it need not remember.
 A scene comes as the ids of its true facts, which are the vector's ones: any translator's door fits, and with it come
 training, beam search, scoring and saving. The order of the facts is lost in the sum, as it should be.
 
-Shapes: B rows, S facts of a row, F places of the vector, T target positions, E embedding, H width, L layers, V words.
+Shape legend: B rows, S facts of a row, F places of the vector, T target positions, E embedding, H width, L layers, V
+words.
 """
 
 from typing import ClassVar, Literal, Self, cast

@@ -16,7 +16,7 @@ inputs of each block.
 What differs from the paper: the encoder's gradient is not divided by the number of attentions; W may be the target
 embedding; dropout on embeddings, before each convolution and before the output.
 
-Shapes: B rows, S source positions, T target positions, E embedding, C channels, k filter width, V vocabulary.
+Shape legend: B rows, S source positions, T target positions, E embedding, C channels, k filter width, V vocabulary.
 """
 
 import math

@@ -8,7 +8,7 @@ The sum over all alignments π is torch's `ctc_loss`; `decoding.ctc` has it as e
 and the map B. Nothing in it asks how long a label lasts: a network may hold a letter while it sounds, or show it in one
 spike among blanks (Graves et al., figure 1). Only between equal letters a blank must stand.
 
-Shapes: B rows, T frames, D numbers a frame, H width (both directions together), A + 1 labels with the blank, U labels.
+Shape legend: B rows, T frames, D numbers a frame, H width (both directions), A + 1 labels with the blank, U labels.
 """
 
 from typing import ClassVar, Literal, Self

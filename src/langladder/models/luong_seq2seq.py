@@ -14,7 +14,7 @@ What differs from the paper: the encoder may read in both directions, with a bri
 readout may be maxout; W may be the target embedding; dropout on embeddings, between layers, on the annotations and
 before the output.
 
-Shapes: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
+Shape legend: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
 """
 
 from typing import ClassVar

@@ -2,7 +2,7 @@
 
 The order in which the parts are built is that of their first random numbers.
 
-Shapes: B rows, S source positions, E embedding, H width, L layers, V vocabulary.
+Shape legend: B rows, S source positions, E embedding, H width, L layers, V vocabulary.
 """
 
 from typing import Literal, Self, cast

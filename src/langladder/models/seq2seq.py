@@ -15,10 +15,10 @@ What differs from the papers: Cho's c = tanh(V h_S) and s_0 = tanh(V' c) are h_S
 them has a matrix of its own; the encoder may read in both directions, with a bridge; W may be the target embedding;
 dropout on embeddings, between layers and before the output.
 
-Shapes: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
+Shape legend: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -48,7 +48,7 @@ class Seq2SeqConfig(RecurrentTranslatorConfig):
     """none: the state goes to the softmax as it is (Sutskever); maxout: Cho's."""
 
     @model_validator(mode="after")
-    def _check(self) -> "Seq2SeqConfig":
+    def _check(self) -> Self:
         if self.context_each_step and self.readout == "none":
             raise ValueError("context_each_step=true: the output reads the context too; set readout to tanh or maxout")
         if self.tied and self.readout == "none" and self.width != self.embedding_dim:

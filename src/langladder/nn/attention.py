@@ -16,7 +16,7 @@ how much of each position to read:
 `LocalAttention` looks through any of them at a window only. All queries that are known may be asked at once (T of
 them); a decoder whose next query depends on this answer asks one by one (T = 1).
 
-Shapes: B rows, T queries, S source positions, Q query width, M memory width, A attention width.
+Shape legend: B rows, T queries, S source positions, Q query width, M memory width, A attention width.
 """
 
 import math

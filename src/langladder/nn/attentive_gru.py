@@ -9,7 +9,8 @@ Bahdanau, Cho & Bengio 2015, A.2.2, with the gate z that takes the new state whe
 What does not depend on s_{t−1} leaves the time loop: W x of all steps is one product, U_a h another, and because
 C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products per step.
 
-Shapes: B rows, T target steps, S source positions, D input width, M memory width, H state width, A attention width.
+Shape legend: B rows, T target steps, S source positions, D input width, M memory width, H state width, A attention
+width.
 """
 
 import torch

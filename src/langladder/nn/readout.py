@@ -5,7 +5,7 @@
 
 Which two units are paired is a matter of numbering; here unit i goes with unit i + E.
 
-Shapes: E width of the result.
+Shape legend: E width of the result.
 """
 
 from typing import Literal

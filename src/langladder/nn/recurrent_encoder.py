@@ -8,7 +8,7 @@ Each of two directions has half the width, so that annotations and states are as
 a decoder of that width can take over from either. The bridge turns what both ends remember into what a decoder
 starts from, every layer by itself. Rows are packed: no padding is ever read, in neither direction.
 
-Shapes: B rows, S positions, I input width, H width, L layers.
+Shape legend: B rows, S positions, I input width, H width, L layers.
 """
 
 from typing import Literal

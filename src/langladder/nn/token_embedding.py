@@ -6,7 +6,7 @@ With rows of E of about unit length, √D brings their entries to the size of si
 3.5), learned (Gehring et al. 2017, section 3.1; a sentence longer than the table goes on with its last row), or left
 out, for seeing what order is worth.
 
-Shapes: B rows, T positions, D width, P positions of the table.
+Shape legend: B rows, T positions, D width, P positions of the table.
 """
 
 import math

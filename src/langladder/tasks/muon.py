@@ -17,7 +17,7 @@ side is a small multiple of the other is taken as that many squares.
 `torch.optim.Muon` is the same rule, but iterates in bfloat16: where a processor only emulates that, a step of 40
 matrices of 256 × 256 took 6.9 s there, 0.2 s here. It leaves the squares together, and other parameters to others.
 
-Shapes: m × n a matrix, K squares of s × s.
+Shape legend: m × n a matrix, K squares of s × s.
 """
 
 from collections import defaultdict

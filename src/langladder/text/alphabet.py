@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from typing import Self
 
 from langladder.text.specials import SPELLINGS
 
@@ -30,7 +31,7 @@ class Alphabet:
     common: int
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> "Alphabet":
+    def of(cls, lines: Iterable[str]) -> Self:
         """Count the characters of the first lines."""
         counts: Counter[str] = Counter()
         for line in islice(lines, SAMPLE):

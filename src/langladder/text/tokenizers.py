@@ -154,7 +154,7 @@ class Tokenizer:
         write_text(path, text + "\n")
 
     @classmethod
-    def load(cls, path: Path) -> "Tokenizer":
+    def load(cls, path: Path) -> Self:
         """Read `tokenizer.json`.
 
         Raises:

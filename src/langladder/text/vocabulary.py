@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -55,9 +55,7 @@ class Vocabulary:
         return len(self.words)
 
     @classmethod
-    def build(
-        cls, lines: Iterable[str], config: VocabularyConfig | None = None, split: Split | None = None
-    ) -> "Vocabulary":
+    def build(cls, lines: Iterable[str], config: VocabularyConfig | None = None, split: Split | None = None) -> Self:
         """Count the words of training lines.
 
         Args:
@@ -93,7 +91,7 @@ class Vocabulary:
         write_json(path, {"words": self.words, "counts": self.counts.tolist()})
 
     @classmethod
-    def load(cls, path: Path) -> "Vocabulary":
+    def load(cls, path: Path) -> Self:
         """Read what `save` wrote.
 
         Raises:

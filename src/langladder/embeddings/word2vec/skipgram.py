@@ -13,7 +13,7 @@ of one dot product a pair. As in the paper's equation (not its code), a noise wo
 Shape legend: B blocks, L centres a block, M window, C = L + 2M contexts a block, S shared noise words, D dimensions.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -43,7 +43,7 @@ class SkipGramConfig(Config):
     )
 
     @model_validator(mode="after")
-    def _enough_noise(self) -> "SkipGramConfig":
+    def _enough_noise(self) -> Self:
         if self.shared_negatives < self.negatives:
             raise ValueError(
                 f"shared_negatives={self.shared_negatives} is less than negatives={self.negatives}: a block must draw "

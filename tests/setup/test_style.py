@@ -1,0 +1,58 @@
+"""How every module writes what can be written in several ways: one form of each, so that the eye learns it once."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline import ROOT
+
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+NETWORK_ROOMS = ("nn", "models", "data", "decoding", "tasks", "export", "cli")
+# not the field's word → the field's word
+WORDS = {
+    r"hangs? on": "depends on",
+    r"thin(s|ned|ning)? out": "subsample",
+    r"keeps? company": "co-occur",
+    r"(perplexity|nats) a (word|token)": "per word, per token",
+    r"bits a byte": "bits per byte",
+    r"tokens a second": "tokens per second",
+}
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT / "src" / "langladder").as_posix()
+
+
+def _methods(tree: ast.Module) -> Iterator[tuple[ast.ClassDef, ast.FunctionDef]]:
+    for owner in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        yield from ((owner, part) for part in owner.body if isinstance(part, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=_name)
+def test_a_class_that_returns_itself_says_self(path: Path) -> None:
+    """Class methods and validators; a method may well return another object of its very class (a slice, a sum)."""
+    for owner, method in _methods(ast.parse(path.read_text(encoding="utf-8"))):
+        decorated = {ast.unparse(decorator).partition("(")[0] for decorator in method.decorator_list}
+        said = ast.unparse(method.returns).strip("'\"") if method.returns else ""
+        if decorated & {"classmethod", "model_validator"}:
+            assert said != owner.name, f"{_name(path)}:{method.lineno}: returns {said}; write Self"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=_name)
+def test_letters_of_shapes_are_explained_in_one_form(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    said = ast.get_docstring(ast.parse(text)) or ""
+    assert not re.search(r"^Shapes?:", said, re.MULTILINE), f"{_name(path)}: the line begins with 'Shape legend:'"
+    if path.is_relative_to(ROOT / "src/langladder/nn") and re.search(r"# \(B,", text):
+        assert re.search(r"^Shape legend: ", said, re.MULTILINE), f"{_name(path)}: which letter is which?"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if _name(path).startswith(NETWORK_ROOMS)], ids=_name)
+def test_the_words_are_the_fields(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for word, better in WORDS.items():
+        found = re.search(rf"\b{word}\b", text)
+        assert not found, f"{_name(path)}: {found[0]!r}; write {better!r}"  # type: ignore[index]
