@@ -9,23 +9,34 @@ from sklearn.decomposition import PCA
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.maps import MapMethod, points, word_map
+from langladder.evaluation.maps import MapMethod, word_map
+
+
+def points(matrix: np.ndarray, method: MapMethod = "pca") -> np.ndarray:
+    words = [f"w{row}" for row in range(len(matrix))]
+    return word_map(WordVectors(words, np.asarray(matrix, dtype=np.float32)), words, method).points
 
 
 def blobs() -> tuple[np.ndarray, np.ndarray]:
+    """Three bundles of twenty vectors of length 1, and the number of each one's bundle."""
     rng = np.random.default_rng(0)
-    centres = 5 * rng.normal(size=(3, 10))
-    return np.repeat(centres, 20, axis=0) + rng.normal(0, 0.3, (60, 10)), np.repeat(np.arange(3), 20)
+    matrix = np.repeat(5 * rng.normal(size=(3, 10)), 20, axis=0) + rng.normal(0, 0.3, (60, 10))
+    return matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.repeat(np.arange(3), 20)
 
 
 def test_principal_components_golden() -> None:
-    found = points(np.array([[3, 0, 1], [-3, 0, 1], [0, 1, 1], [0, -1, 1]]))
-    assert np.abs(found) == pytest.approx(np.array([[3, 0], [3, 0], [0, 1], [0, 1]]), abs=1e-9)
+    """Vectors of length 1 around their mean (0, 0, ½): two of them wider apart than the other two."""
+    matrix = np.array([[0.8, 0, 0.6], [-0.8, 0, 0.6], [0, 0.6, 0.8], [0, -0.6, 0.8]])
+    words = list("abcd")
+    found = word_map(WordVectors(words, matrix.astype(np.float32)), [*words, "a"])
+    assert found.words == words
+    assert np.abs(found.points) == pytest.approx(np.array([[0.8, 0], [0.8, 0], [0, 0.6], [0, 0.6]]), abs=1e-6)
+    assert found.explained == pytest.approx(2 / 2.04, abs=1e-6)  # what is left: 0.1² in each of the four
 
 
 def test_principal_components_parity_with_scikit_learn() -> None:
     matrix, _ = blobs()
-    assert points(matrix) == pytest.approx(PCA(2, svd_solver="full").fit_transform(matrix))
+    assert points(matrix) == pytest.approx(PCA(2, svd_solver="full").fit_transform(matrix), abs=1e-6)
 
 
 def test_tsne_keeps_clusters_together_and_has_no_chance() -> None:
@@ -41,24 +52,23 @@ def test_tsne_keeps_clusters_together_and_has_no_chance() -> None:
 def test_word_map(sparse: bool) -> None:
     matrix = np.array([[2, 0], [0, 5], [3, 0.1], [0.1, 1]], dtype=np.float32)
     vectors = WordVectors(["a", "b", "c", "d"], csr_matrix(matrix) if sparse else matrix)
-    found = word_map(vectors, {"a": "across", "c": "across", "b": "up"})
-    assert [entry["word"] for entry in found] == ["a", "c", "b"]
-    assert [entry["group"] for entry in found] == ["across", "across", "up"]
-    near, far = abs(found[0]["x"] - found[1]["x"]), abs(found[0]["x"] - found[2]["x"])
+    found = word_map(vectors, ["a", "c", "b"])
+    assert found.words == ["a", "c", "b"] and found.points.shape == (3, 2)
+    near, far = abs(found.points[0, 0] - found.points[1, 0]), abs(found.points[0, 0] - found.points[2, 0])
     assert near < 0.1 < 1 < far  # of length 1, a and c are nearly the same
-    assert {entry["group"] for entry in word_map(vectors, ["d", "a"])} == {""}
     with pytest.raises(InputError, match="'e' is not among"):
         word_map(vectors, ["a", "e"])
+    with pytest.raises(InputError, match="perplexity 5 for 4 words"):
+        word_map(vectors, vectors.words, "tsne", perplexity=5)
 
 
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 def test_few_words(method: MapMethod) -> None:
     vectors = WordVectors(["a", "b", "c"], np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32))
-    assert word_map(vectors, [], method) == []
-    assert word_map(vectors, ["a"], method) == [{"word": "a", "x": 0.0, "y": 0.0, "group": ""}]
+    assert word_map(vectors, [], method).words == []
+    assert word_map(vectors, ["a"], method).points.tolist() == [[0.0, 0.0]]
     for words in (["a", "c"], ["a", "b"], ["a", "b", "c"]):
-        found = word_map(vectors, words, method)
-        assert np.isfinite([[entry["x"], entry["y"]] for entry in found]).all()
+        assert np.isfinite(word_map(vectors, words, method).points).all()
 
 
 @pytest.mark.skipif(find_spec("umap") is not None, reason="umap-learn is installed")

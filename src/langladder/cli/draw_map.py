@@ -12,7 +12,7 @@ from langladder.cli.words import find
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
-    from langladder.evaluation.flat_map import FlatMap, Method
+    from langladder.evaluation.maps import MapMethod, WordMap
 
 SHOWN = 100  # words, where none are named
 
@@ -23,11 +23,11 @@ SHOWN = 100  # words, where none are named
 @click.argument("words", nargs=-1)
 @click.option("--words", "file", type=click.Path(path_type=Path), help="A word a line; after a tab, its group's name.")
 @click.option("--top", type=click.IntRange(min=3), help=f"The most frequent so many words [default: {SHOWN}].")
-@click.option("--method", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True)
+@click.option("--method", type=click.Choice(["pca", "tsne", "umap"]), default="pca", show_default=True)
 @click.option(
     "--perplexity", type=Number(0, 10_000, min_open=True), help="Of t-SNE [default: 30, or less for few words]."
 )
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of t-SNE.")
+@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of t-SNE, UMAP.")
 @overwrite_option
 @json_option
 def draw_map(
@@ -36,7 +36,7 @@ def draw_map(
     words: tuple[str, ...],
     file: Path | None,
     top: int | None,
-    method: "Method",
+    method: "MapMethod",
     perplexity: float | None,
     seed: int,
     overwrite: bool,
@@ -45,7 +45,8 @@ def draw_map(
     """Draw words on a plane.
 
     WORDS, or those of a file, or the most frequent ones, go into OUT: an .svg file or an .html page (self-contained).
-    PCA shows directions (pairs that differ in one way lie in parallel), t-SNE clusters. Where labels would overlap, the
+    PCA shows directions (pairs that differ in one way lie in parallel), t-SNE and UMAP clusters (UMAP where the
+    package umap-learn is installed). Where labels would overlap, the
     mouse over a point tells its word; --json prints all places as well.
 
     \b
@@ -57,7 +58,7 @@ def draw_map(
         wanted = "a map is written as .svg or .html, and its name stands between VECTORS and the words"
         raise InputError(f"{out}: {wanted}")
     place = claim(out, overwrite, [vectors, file])
-    from langladder.evaluation.flat_map import flat_map
+    from langladder.evaluation.maps import word_map
     from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)
@@ -66,7 +67,9 @@ def draw_map(
         find(known, word)
     if top is not None or not groups:
         groups = dict.fromkeys(known.words[: top or SHOWN], "") | groups
-    found = flat_map(known, list(groups), method, perplexity=perplexity, seed=seed)
+    if len(groups) < 3:
+        raise InputError(f"a map needs at least three different words, not {len(groups)}")
+    found = word_map(known, list(groups), method, perplexity=perplexity, seed=seed)
     caption = _draw(place, found, groups, vectors, method)
     if as_json:
         points = zip(found.words, found.points.tolist(), strict=True)
@@ -76,11 +79,11 @@ def draw_map(
         click.echo(f"{caption} → {out}")
 
 
-def _draw(out: Path, found: "FlatMap", groups: dict[str, str], vectors: str, method: "Method") -> str:
+def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, method: "MapMethod") -> str:
     from langladder.artefacts import write_text
     from langladder.reporting.word_map import word_map_html, word_map_svg
 
-    how = "t-SNE" if method == "tsne" else "PCA"
+    how = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}[method]
     if found.explained is not None:
         how += f", which shows {found.explained:.0%} of the variance"
     caption = f"{len(found.words)} words by {how}"

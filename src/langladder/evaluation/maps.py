@@ -1,87 +1,99 @@
-"""Word vectors drawn in two dimensions.
+"""Word vectors on a plane, to be looked at; all of vectors scaled to length 1, and without chance between two runs.
 
-    pca     principal components (Pearson 1901): linear, so that pairs which differ in one way lie in parallel
-    tsne    t-SNE (van der Maaten & Hinton 2008): keeps who is next to whom; distances between clusters say nothing
-    umap    UMAP (McInnes, Healy & Melville 2018), where the package umap-learn is installed; the same aim
+    pca     principal components (Pearson 1901): the two directions in which the words differ most. Linear, so that
+            pairs which differ in one way lie in parallel; distances mean something, as far as the two explain.
+    tsne    t-SNE (van der Maaten & Hinton 2008): keeps who is near whom; distances between clusters say nothing.
+    umap    UMAP (McInnes, Healy & Melville 2018), where the package umap-learn is installed; the same aim.
 
-All of vectors scaled to length 1, and without chance between two runs.
+Shape legend: W words, D dimensions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from sklearn.decomposition import PCA
-from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 
 MapMethod = Literal["pca", "tsne", "umap"]
-SEED = 0
-PERPLEXITY = 30.0  # of t-SNE; less where there are few words
+PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have
 NEIGHBOURS = 15  # of UMAP; less where there are few words
 
 
+@dataclass(frozen=True)
+class WordMap:
+    """W words on a plane.
+
+    Attributes:
+        points: (W, 2) float64.
+        explained: share of the variance that the plane holds (PCA), else None.
+    """
+
+    words: list[str]
+    points: np.ndarray
+    explained: float | None = None
+
+
 def word_map(
-    vectors: WordVectors, words: Mapping[str, str] | Sequence[str], method: MapMethod = "pca"
-) -> list[dict[str, Any]]:
-    """Where words lie on the map.
+    vectors: WordVectors,
+    words: Sequence[str],
+    method: MapMethod = "pca",
+    *,
+    perplexity: float | None = None,
+    seed: int = 0,
+) -> WordMap:
+    """Place words on a plane, each once.
 
     Args:
-        words: words, or words and the groups that colour them.
-
-    Returns:
-        [{"word", "x", "y", "group"}], coordinates rounded to 4 decimals.
+        perplexity: of t-SNE; None: 30, or less where the words are few.
+        seed: of t-SNE and UMAP.
 
     Raises:
-        InputError: a word has no vector; UMAP is asked for but not installed, or there are too few words for it.
+        InputError: a word has no vector; a perplexity that is too large; UMAP is not installed, or has too few words.
     """
-    grouped = words if isinstance(words, Mapping) else dict.fromkeys(words, "")
-    matrix = vectors.dense([vectors.row(word) for word in grouped]) if grouped else np.zeros((0, 2))
-    return [
-        {"word": word, "x": round(float(x), 4) + 0.0, "y": round(float(y), 4) + 0.0, "group": group}
-        for (word, group), (x, y) in zip(grouped.items(), points(matrix, method), strict=True)
-    ]
-
-
-def points(matrix: np.ndarray, method: MapMethod = "pca") -> np.ndarray:
-    """(W, D) → (W, 2) float64.
-
-    Raises:
-        InputError: see `word_map`.
-    """
-    matrix = np.asarray(matrix, dtype=np.float64)
-    if (matrix == matrix[:1]).all():  # no words, or all in one place
-        return np.zeros((len(matrix), 2))
+    words = list(dict.fromkeys(words))
+    if not words:
+        return WordMap([], np.zeros((0, 2)))
+    matrix = vectors.dense([vectors.row(word) for word in words]).astype(np.float64)  # (W, D)
+    if (matrix == matrix[:1]).all():  # one word, or all in one place
+        return WordMap(words, np.zeros((len(words), 2)))
     with threadpool_limits(1):  # sums in one order, whatever the machine
         if method == "pca":
-            return _pca(matrix)
-        return _tsne(matrix) if method == "tsne" else _umap(matrix)
+            return WordMap(words, *_pca(matrix))
+        return WordMap(words, _tsne(matrix, perplexity, seed) if method == "tsne" else _umap(matrix, seed))
 
 
-def _pca(matrix: np.ndarray) -> np.ndarray:
-    found = PCA(n_components=min(2, *matrix.shape), svd_solver="full").fit_transform(matrix)  # (W, ≤ 2)
-    return np.pad(found, ((0, 0), (0, 2 - found.shape[1])))
+def _pca(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    from sklearn.decomposition import PCA  # scikit-learn takes a second to import
+
+    pca = PCA(n_components=min(2, *matrix.shape), svd_solver="full")
+    points = pca.fit_transform(matrix)  # (W, ≤ 2)
+    total = float(np.var(matrix, axis=0, ddof=1).sum())
+    return np.pad(points, ((0, 0), (0, 2 - points.shape[1]))), float(pca.explained_variance_.sum()) / total
 
 
-def _tsne(matrix: np.ndarray) -> np.ndarray:
-    perplexity = min(PERPLEXITY, (len(matrix) - 1) / 3)
-    start = _pca(matrix)  # van der Maaten's advice: keeps the large-scale order; small, as the gradient wants it
-    start *= 1e-4 / start[:, 0].std()
-    tsne = TSNE(2, perplexity=perplexity, init=start, random_state=SEED)
+def _tsne(matrix: np.ndarray, perplexity: float | None, seed: int) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    chosen = min(PERPLEXITY, (len(matrix) - 1) / 3) if perplexity is None else perplexity
+    if not 0 < chosen < len(matrix):
+        raise InputError(f"perplexity {chosen:g} for {len(matrix)} words; allowed: above 0, below the number of words")
+    start = "pca" if min(matrix.shape) >= 2 else "random"  # van der Maaten's advice: keeps the large-scale order
+    tsne = TSNE(perplexity=chosen, init=start, random_state=seed, metric="cosine")
     found: np.ndarray = tsne.fit_transform(matrix)
     return found.astype(np.float64)
 
 
-def _umap(matrix: np.ndarray) -> np.ndarray:
+def _umap(matrix: np.ndarray, seed: int) -> np.ndarray:
     if find_spec("umap") is None:
         raise InputError("map: method umap needs the package umap-learn, which is not installed; allowed: pca, tsne")
     if len(matrix) < 4:
         raise InputError(f"map: method umap needs 4 words or more, not {len(matrix)}; allowed: pca, tsne")
-    reducer = import_module("umap").UMAP(n_neighbors=min(NEIGHBOURS, len(matrix) - 1), random_state=SEED, n_jobs=1)
+    reducer = import_module("umap").UMAP(n_neighbors=min(NEIGHBOURS, len(matrix) - 1), random_state=seed, n_jobs=1)
     found: np.ndarray = reducer.fit_transform(matrix)
     return found.astype(np.float64)

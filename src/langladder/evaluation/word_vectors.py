@@ -93,7 +93,11 @@ def _spread(vectors: WordVectors, count: int) -> list[str]:
 
 def _map(vectors: WordVectors, analogies: Path | None) -> list[MapPoint]:
     chosen = _questioned(vectors, analogies) or dict.fromkeys(vectors.words[: 2 * GROUPS * PAIRS], "frequent words")
-    return [MapPoint.model_validate(point) for point in word_map(vectors, chosen)]
+    found = word_map(vectors, list(chosen))
+    places = zip(found.words, found.points.tolist(), strict=True)
+    return [
+        MapPoint(word=word, x=round(x, 4) + 0.0, y=round(y, 4) + 0.0, group=chosen[word]) for word, (x, y) in places
+    ]
 
 
 def _questioned(vectors: WordVectors, analogies: Path | None) -> dict[str, str]:

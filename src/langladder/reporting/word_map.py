@@ -6,7 +6,7 @@ from html import escape
 from itertools import cycle
 from string import Template
 
-from langladder.evaluation.flat_map import FlatMap
+from langladder.evaluation.maps import WordMap
 from langladder.reporting.plots import place_labels
 from langladder.reporting.svg import MARKERS, drawing, hues, new_figure, to_file, visible
 
@@ -21,7 +21,7 @@ svg { width: 100%; height: auto }</style></head>
 """)
 
 
-def word_map_svg(found: FlatMap, groups: Mapping[str, str], label: str) -> str:
+def word_map_svg(found: WordMap, groups: Mapping[str, str], label: str) -> str:
     """The map as an SVG file.
 
     Args:
