@@ -111,7 +111,7 @@ def configuration(work: Path, vocab_size: int, steps: int, cells: int) -> dict[s
 
 
 def run_joeynmt(work: Path, threads: int) -> tuple[float, float]:
-    """(target tokens a second, over all updates but the first three; held-out loss a token)."""
+    """(target tokens per second, over all updates but the first three; held-out loss a token)."""
     command = [sys.executable, "-m", "joeynmt", "train", str(work / "config.yaml"), "--skip-test"]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

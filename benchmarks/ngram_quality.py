@@ -46,7 +46,7 @@ METHODS: dict[str, tuple[type[NgramModel], dict[str, Any]]] = {
 
 
 def perplexity(model: NgramModel, ids: np.ndarray) -> str:
-    """Perplexity a word with line ends, or how many tokens the model rules out."""
+    """Perplexity per word with line ends, or how many tokens the model rules out."""
     words = int((ids != BOS).sum())
     figures = score(model, stream(ids), words=words, bytes=1)
     impossible = figures.impossible_tokens
@@ -63,7 +63,7 @@ def main(data: Path, order: tuple[int, ...], method: tuple[str, ...]) -> None:
     valid, known = word_ids(split_text(data, "valid"), known)
     test, known = word_ids(split_text(data, "test"), known)
     vocab_size = len(NAMES) + len(known)
-    table = Table("method", "order", "valid", "test", "n-grams", "fit, s", title="WikiText-2, perplexity a word")
+    table = Table("method", "order", "valid", "test", "n-grams", "fit, s", title="WikiText-2, perplexity per word")
     for n in order:
         for name in method:
             cls, settings = METHODS[name]

@@ -1,4 +1,4 @@
-"""word2vec beside gensim, both in one run on the same text: words a second, and what the vectors are worth.
+"""word2vec beside gensim, both in one run on the same text: words per second, and what the vectors are worth.
 
     python benchmarks/word2vec_speed.py speed                 # interleaved, medians of 3
     python benchmarks/word2vec_speed.py quality --seeds 3     # 5 epochs: analogies, WordSim-353, SimLex-999
@@ -113,7 +113,7 @@ def shared_options(command: Any) -> Any:
 @shared_options
 @click.option("--repeats", default=3, show_default=True)
 def speed(data: Path, words: int | None, methods: str, threads: int, json_path: Path | None, repeats: int) -> None:
-    """One epoch each, in turn; medians of words a second and their ratio."""
+    """One epoch each, in turn; medians of words per second and their ratio."""
     corpus = read_corpus(data, words)
     lines, total = as_lists(corpus), len(corpus.stream.ids)
     for method in methods.split(","):  # compile, or load what was compiled before
@@ -145,7 +145,7 @@ def speed(data: Path, words: int | None, methods: str, threads: int, json_path: 
         for clock in ("seconds", "processor"):
             row[f"ratio_{clock}"] = min(medians[side][clock] for side in peers) / medians["langladder"][clock]
         rows.append(row)
-    table = Table(title=f"{total:,} words, {threads} threads, medians of {repeats}: million words a second")
+    table = Table(title=f"{total:,} words, {threads} threads, medians of {repeats}: million words per second")
     for column in ("method", "gensim, lists", "gensim, file", "langladder", "ratio", "ratio of processor time"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for row in rows:

@@ -1,6 +1,6 @@
 """Stage `report`: one table (reports/ladder.json, tracked) and one self-contained page (reports/index.html).
 
-The page shows seconds and tokens a second, which differ from run to run, so DVC tracks the table only.
+The page shows seconds and tokens per second, which differ from run to run, so DVC tracks the table only.
 """
 
 from pathlib import Path

@@ -110,7 +110,7 @@ def _counts(total: int, unit: int) -> dict[str, int]:
 
 
 def floor(log_probs: Iterable[float], words: int) -> float:
-    """The entropy floor of a text: perplexity a word, exp(−Σ log P(sentence) / words), that no model can beat.
+    """The entropy floor of a text: perplexity per word, exp(−Σ log P(sentence) / words), that no model can beat.
 
     Args:
         log_probs: natural-log probabilities of the sentences, their ends included.

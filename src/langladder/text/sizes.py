@@ -1,4 +1,4 @@
-"""How much text there is, in units that no tokenizer changes: what perplexity a word and bits a byte divide by."""
+"""How much text there is, in units that no tokenizer changes: what perplexity per word and bits per byte divide by."""
 
 from pathlib import Path
 from typing import Any

@@ -19,8 +19,8 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
     """Measure a tokenizer on some text (the held-out text says more than the text it was trained on).
 
     Returns:
-        fertility (tokens a word), compression (bytes a token), unknown_rate (unknown tokens a token), vocabulary use,
-        the longest tokens, and some lines cut into their tokens.
+        fertility (tokens per word), compression (bytes per token), unknown_rate (unknown tokens per token), vocabulary
+        use, the longest tokens, and some lines cut into their tokens.
     """
     uses = np.zeros(tokenizer.vocab_size, dtype=np.int64)
     words = size = total_lines = 0
