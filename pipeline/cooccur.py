@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
-from langladder.counts.stored import store_counts
+from langladder.counts.kinds import store_counts
 from langladder.text.word_corpus import WordCorpus
 from pipeline.settings.stage import stage
 

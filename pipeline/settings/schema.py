@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, create_model, field_validator
 
 from langladder.corpora.microworld import MicroworldConfig
-from langladder.counts.cooccurrence import CooccurrenceConfig
-from langladder.counts.term_document import DocumentCounting
+from langladder.counts.kinds import AnyCounting
 from langladder.decoding.scores import LengthForm
 from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
@@ -75,7 +74,7 @@ FIELDS: dict[str, Any] = {
     "tokenizer": TokenizerConfig,
     "shared_tokenizer": bool,
     "words": VocabularyConfig,
-    "countings": list[CooccurrenceConfig | DocumentCounting],
+    "countings": list[AnyCounting],
     "evaluation": Evaluation,
     "paths": EvaluationSets,
     "lms": list[str],

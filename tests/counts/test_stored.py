@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from langladder.counts.cooccurrence import CooccurrenceConfig
-from langladder.counts.stored import Counting, counts_of, file_name, store_counts
+from langladder.counts.kinds import AnyCounting, store_counts
+from langladder.counts.stored import counts_of, file_name
 from langladder.counts.term_document import DocumentCounting
 from langladder.embeddings.glove import GloVe
 from langladder.embeddings.method import EmbeddingMethod, counting_of, reads
@@ -20,7 +21,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 from langladder.text.word_corpus import WordCorpus
 
-COUNTINGS: list[Counting] = [
+COUNTINGS: list[AnyCounting] = [
     CooccurrenceConfig(),
     CooccurrenceConfig(window=10, weighting="inverse_distance"),
     CooccurrenceConfig(window=2, sides="left"),

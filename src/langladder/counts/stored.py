@@ -6,12 +6,10 @@ What is read back is what counting anew would give, to the bit and in the same o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from scipy.sparse import csr_matrix
 
-from langladder.counts.sparse_files import read_sparse, write_sparse
+from langladder.counts.sparse_files import read_sparse
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.word_corpus import WordCorpus
@@ -51,11 +49,3 @@ def counts_of(corpus: WordCorpus, counting: Counting) -> csr_matrix:
             "again (stage `cooccur`)"
         )
     return counts
-
-
-def store_counts(folder: Path, corpus: WordCorpus, countings: Iterable[Counting]) -> Iterator[tuple[str, csr_matrix]]:
-    """Count, and write a file for each counting; the counts with their key as they come."""
-    for counting in countings:
-        counts = counting.count(corpus)
-        write_sparse(folder / file_name(counting), counts)
-        yield counting.key, counts

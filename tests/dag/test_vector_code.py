@@ -1,0 +1,60 @@
+"""Which jobs an edit of the word vectors' code re-runs: those that run it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from langladder.schema import locate
+from pipeline import ROOT
+from pipeline.provenance import code_version
+
+RUNGS = {
+    file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in (ROOT / "conf/embedding").glob("*.yaml")
+}
+LMS = {"kneser_ney": "langladder.models.counted.make", "lstm": "langladder.tasks.language_modelling.make"}
+WORD2VEC = {f"{kind}{output}" for kind in ("skipgram", "cbow") for output in ("", "_hs", "_nce", "_softmax")}
+COUNTED = {"glove", "lsa", "ppmi", "ppmi_window10", "svd", "term_document", "term_term", "tfidf"}
+
+
+def versions() -> dict[str, str]:
+    """Job → version of its code."""
+    found = {"cooccur": code_version.code_version("cooccur", {})}
+    for name, rung in RUNGS.items():
+        made = {"_target_": rung["_target_"], "_maker_": locate(rung["_target_"]).maker}
+        found[f"embed/{name}"] = code_version.code_version("embed", made)
+    for name, maker in LMS.items():
+        target = yaml.safe_load((ROOT / f"conf/lm/{name}.yaml").read_text(encoding="utf-8"))["_target_"]
+        found[f"train_lm/{name}"] = code_version.code_version("train_lm", {"_target_": target, "_maker_": maker})
+    return found
+
+
+def embed(names: set[str]) -> set[str]:
+    return {f"embed/{name}" for name in names}
+
+
+@pytest.mark.parametrize(
+    ("file", "jobs"),
+    [
+        ("export/glove_format.py", set()),
+        ("export/vector_files.py", set()),
+        ("tasks/muon.py", {"embed/skipgram_torch", "train_lm/lstm"}),
+        ("counts/pair_kernels.py", {"cooccur", *embed(COUNTED)}),
+        ("embeddings/glove_kernels.py", embed({"glove"})),
+        ("embeddings/word2vec/skipgram.py", embed({"skipgram_torch"})),
+        (
+            "embeddings/word2vec/rows.py",
+            embed({name for name in RUNGS if "gram" in name or "cbow" in name}) - embed({"skipgram_torch"}),
+        ),
+    ],
+)
+def test_an_edit_re_runs_what_runs_it(file: str, jobs: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    before, hashed = versions(), code_version._hash
+    edited = ROOT / "src" / "langladder" / file
+    assert edited.is_file()
+
+    def changed(path: Path) -> str:
+        return "edited" if path == edited else hashed(path)
+
+    monkeypatch.setattr(code_version, "_hash", changed)
+    assert {job for job, version in versions().items() if version != before[job]} == jobs
