@@ -84,7 +84,7 @@ class Choices(Config):
         listed = getattr(self, families()[family].listed)
         return {name: growth.base for name, growth in listed.items()} if isinstance(listed, dict) else {}
 
-    def with_rungs(self, kept: dict[str, list[str]]) -> "Choices":
+    def with_rungs(self, kept: dict[str, list[str]]) -> Self:
         """The same with these rungs of each family only; those that grow keep their bases."""
         values: dict[str, Any] = {}
         for family, names in kept.items():

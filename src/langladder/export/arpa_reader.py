@@ -40,6 +40,7 @@ class Reader:
             yield line
 
     def wrong(self, what: str) -> InputError:
+        """An error in the line that was read last."""
         return InputError(f"{self.path}:{self.number}: {what}")
 
     def filled(self) -> str:

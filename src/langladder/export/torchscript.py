@@ -33,6 +33,7 @@ class RecurrentStep(nn.Module):
         self.model = model
 
     def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """See the class."""
         hidden, last = self.model(tokens, state.unbind(0))  # (B, T, D)
         return torch.log_softmax(self.model.head(hidden), dim=-1), torch.stack(last)
 
