@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from langladder.counts.stored import Counting, file_name
+from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.schema import Config
@@ -40,12 +40,6 @@ class Made:
 def counting_of(settings: Any) -> Counting | None:
     """What is counted in the text for a rung with these settings; None: nothing."""
     return settings.counting() if hasattr(settings, "counting") else None
-
-
-def reads(settings: Any) -> list[str]:
-    """What a rung with these settings is made of: files and folders below data/."""
-    counting = counting_of(settings)
-    return ["words"] + ([f"cooccurrence/{file_name(counting)}"] if counting else [])
 
 
 class EmbeddingMethod(ABC):

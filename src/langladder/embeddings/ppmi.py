@@ -11,8 +11,7 @@ from scipy.sparse import csr_matrix
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
 from langladder.counts.weighting import pmi, ppmi
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.term_term import sparse_vectors
+from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config
 from langladder.text.word_corpus import WordCorpus
 
@@ -31,10 +30,9 @@ class PPMIConfig(Config):
         return self.cooccurrence
 
 
-class PPMI(EmbeddingMethod):
+class PPMI(CountedVectors):
     """Rows of the PPMI matrix, (V, V) sparse."""
 
-    approach = "counts"
     Config = PPMIConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
@@ -44,7 +42,3 @@ class PPMI(EmbeddingMethod):
         if not config.positive:
             return pmi(counts, smoothing=config.smoothing)
         return ppmi(counts, shift=config.shift, smoothing=config.smoothing)
-
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
-        """Count and weigh; nothing is drawn at random."""
-        return sparse_vectors(self, corpus, seed, progress)

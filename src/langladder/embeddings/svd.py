@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
+from langladder.embeddings.counted import CountedVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.ppmi import PPMI, PPMIConfig
 from langladder.embeddings.term_document import TermDocument, TermDocumentConfig
@@ -25,11 +26,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.word_corpus import WordCorpus
 
-SOURCES: dict[str, type[TermTerm] | type[TermDocument] | type[PPMI]] = {
-    "term_term": TermTerm,
-    "term_document": TermDocument,
-    "ppmi": PPMI,
-}
+SOURCES: dict[str, type[CountedVectors]] = {"term_term": TermTerm, "term_document": TermDocument, "ppmi": PPMI}
 
 
 class SVDConfig(Config):

@@ -11,8 +11,7 @@ from scipy.sparse import csr_matrix
 from langladder.counts.stored import counts_of
 from langladder.counts.term_document import DocumentCounting
 from langladder.counts.weighting import tfidf
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.term_term import sparse_vectors
+from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config
 from langladder.text.word_corpus import WordCorpus
 
@@ -31,10 +30,9 @@ class TermDocumentConfig(Config):
         return DocumentCounting(documents=self.documents)
 
 
-class TermDocument(EmbeddingMethod):
+class TermDocument(CountedVectors):
     """Rows of the term–document matrix, (V, D) sparse."""
 
-    approach = "counts"
     Config = TermDocumentConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
@@ -44,7 +42,3 @@ class TermDocument(EmbeddingMethod):
         if config.weighting == "counts":
             return counts
         return tfidf(counts, sublinear=config.sublinear, unit_documents=config.unit_documents)
-
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
-        """Count; nothing is drawn at random."""
-        return sparse_vectors(self, corpus, seed, progress)

@@ -5,15 +5,14 @@ stands within the window around w (`langladder.counts.cooccurrence`). Raw counts
 logarithm damps that.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
-from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config
 from langladder.text.word_corpus import WordCorpus
 
@@ -30,10 +29,9 @@ class TermTermConfig(Config):
         return self.cooccurrence
 
 
-class TermTerm(EmbeddingMethod):
+class TermTerm(CountedVectors):
     """Rows of the term–term matrix, (V, V) sparse."""
 
-    approach = "counts"
     Config = TermTermConfig
 
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
@@ -42,16 +40,3 @@ class TermTerm(EmbeddingMethod):
         if self.config.log:
             counts.data = np.log1p(counts.data)
         return counts
-
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
-        """Count; nothing is drawn at random."""
-        return sparse_vectors(self, corpus, seed, progress)
-
-
-def sparse_vectors(method: Any, corpus: WordCorpus, seed: int, progress: Progress) -> Made:
-    """The rows of a method's matrix as word vectors."""
-    matrix = method.matrix(corpus).astype(np.float32)
-    progress(f"{matrix.shape[0]:,} words × {matrix.shape[1]:,}: {matrix.nnz:,} entries")
-    vocabulary = corpus.vocabulary
-    vectors = WordVectors(vocabulary.words, matrix, vocabulary.counts, method.about(seed))
-    return Made(vectors)
