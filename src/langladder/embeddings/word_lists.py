@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
+from langladder.text.lines import filled_lines
 
 
 def read_words(path: Path) -> list[str]:
@@ -58,13 +59,7 @@ def _entries(path: Path) -> list[list[Any]]:
             raise InputError(f"{path}: not a list, but {type(value).__name__}")
         entries = [entry if isinstance(entry, list) else [entry] for entry in value]
     else:
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except OSError as error:
-            raise InputError(f"{path}: {'no such file' if not path.exists() else error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from error
-        entries = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        entries = [line.split() for _, line in filled_lines(path) if not line.startswith("#")]
     for number, entry in enumerate(entries, start=1):
         if not entry or not isinstance(entry[0], str) or not entry[0]:
             raise InputError(f"{path}: entry {number} {entry!r} is not a word or a list of words")
