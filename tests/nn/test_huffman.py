@@ -15,7 +15,7 @@ def test_tree_of_seven_words_golden() -> None:
     """我3 爱3 吃3 苹果3 香蕉1 喜欢1 他1."""
     counts = np.array([3, 3, 3, 3, 1, 1, 1])
     tree = HuffmanTree.from_counts(counts)
-    assert tree.inner_nodes == 6
+    assert len(tree) - 1 == 6
     assert set(tree.nodes.tolist()) == set(range(6))
     assert int(counts @ tree.lengths) == 41
     assert (2.0**-tree.lengths).sum() == 1
@@ -41,7 +41,7 @@ def test_invariants_of_any_tree(counts: list[int]) -> None:
     assert sum(2.0 ** -len(code) for code in codes) == pytest.approx(1)  # Kraft: the tree is full
     assert not any(a != b and codes[b].startswith(codes[a]) for a in range(len(codes)) for b in range(len(codes)))
     assert int(np.array(counts) @ tree.lengths) == least_weighted_length(counts)
-    assert len(np.unique(tree.nodes)) == tree.inner_nodes == len(counts) - 1
+    assert len(np.unique(tree.nodes)) == len(tree) - 1 == len(counts) - 1
     # A node is reached by one prefix only, and that prefix determines it.
     prefixes: dict[str, int] = {}
     for word, code in enumerate(codes):
@@ -54,7 +54,7 @@ def test_probabilities_sum_to_one() -> None:
     rng = np.random.default_rng(0)
     counts = rng.zipf(1.3, 300).clip(max=10_000)
     tree = HuffmanTree.from_counts(counts)
-    scores = rng.normal(size=tree.inner_nodes)
+    scores = rng.normal(size=len(tree) - 1)
     nodes, bits, mask = tree.padded
     chances = 1 / (1 + np.exp(-np.where(bits == 0, 1, -1) * scores[nodes]))
     assert np.where(mask, chances, 1).prod(axis=1).sum() == pytest.approx(1, abs=1e-12)
@@ -69,7 +69,7 @@ def test_padded_equals_flat() -> None:
         assert nodes[word, :length].tolist() == tree.path(word)[0].tolist()
         assert bits[word, :length].tolist() == tree.path(word)[1].tolist()
         assert not nodes[word, length:].any() and not bits[word, length:].any()
-    assert tree.path(0)[0][0] == tree.inner_nodes - 1  # every path begins at the root
+    assert tree.path(0)[0][0] == len(tree) - 2  # every path begins at the root
     assert tree.lengths[0] == 1 and tree.lengths.tolist() == sorted(tree.lengths.tolist())
 
 

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from langladder.errors import InputError
 from langladder.text.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig, assemble, from_merges
+from langladder.text.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble
 
 LINES = [
     "the cat looks at the looking glass and keeps looking",
@@ -283,6 +284,14 @@ def test_parity_of_learned_merges_with_subword_nmt(corpus: list[str]) -> None:
     assert merges[:14] == reference[:14]  # until the first two pairs of equal count, which the two order differently
     assert is_greedy(merges, corpus, 30) and is_greedy(reference, corpus, 30)
     assert len(set(merges[:1000]) & set(reference)) > 860
+
+
+def from_merges(
+    kind: Literal["bpe_bytes", "bpe_words"], vocabulary: dict[str, int], merges: list[tuple[str, str]]
+) -> hf.Tokenizer:
+    """A byte-pair encoder with merges learned elsewhere (GPT-2's, subword-nmt's), cut and joined as ours are."""
+    suffix = {"end_of_word_suffix": END_OF_WORD} if kind == "bpe_words" else {}
+    return assemble(kind, models.BPE(vocab=vocabulary, merges=merges, **suffix))
 
 
 @pytest.mark.real

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langladder.models.translator import Translator
     from langladder.text.tokenizers import Tokenizer
 
-Format = Literal["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]
+ExportFormat = Literal["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]
 MARK = "Exported by langladder as "  # the last line of an export's README.md
 LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
 
@@ -48,7 +48,13 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 @overwrite_option
 @json_option
 def export(
-    model: Path, out: Path, format: Format | None, scores: Path | None, words: bool, overwrite: bool, as_json: bool
+    model: Path,
+    out: Path,
+    format: ExportFormat | None,
+    scores: Path | None,
+    words: bool,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Write MODEL into the folder OUT for other tools, with a model card (README.md).
 
@@ -97,7 +103,7 @@ def export(
         click.echo(f"{model.name} → {out} ({chosen}: {', '.join(files)})")
 
 
-def _check_words(tokenizer: "Tokenizer", model: Path, format: Format) -> None:
+def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> None:
     if format != "arpa":
         raise InputError(f"--words goes with --to arpa, not with {format}")
     if tokenizer.kind != "word":
@@ -111,15 +117,15 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: Format) -> None:
 def _read(folder: Path) -> "tuple[LanguageModel | Translator, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
     if (folder / "source.json").is_file():
-        from langladder.cli.translators import Loaded
+        from langladder.cli.translators import LoadedTranslator
 
-        translator = Loaded.load(folder)
+        translator = LoadedTranslator.load(folder)
         return translator.model, [translator.source, translator.target]
     rung = read_model(folder)
     return rung.model, [rung.tokenizer]
 
 
-def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | None) -> Format:
+def _choose(model: "LanguageModel | Translator", folder: Path, format: ExportFormat | None) -> ExportFormat:
     """The format asked for, or the first that fits.
 
     Raises:
@@ -130,7 +136,7 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | 
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
-    kinds: dict[type, list[Format]] = {
+    kinds: dict[type, list[ExportFormat]] = {
         GPT: ["gpt2"],
         RecurrentLM: ["torchscript", "onnx"],
         BackoffLanguageModel: ["arpa"],
@@ -147,7 +153,7 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: Format | 
     return format or fitting[0]
 
 
-def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
+def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat) -> None:
     """Write all but the card into the folder `out`, which is empty."""
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
@@ -178,7 +184,7 @@ def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", o
         write_arpa(out / "model.arpa", model, [tokenizers[0].name(token) for token in range(model.vocab_size)])
 
 
-def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out: Path, format: Format) -> None:
+def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat) -> None:
     source, target = tokenizers
     if format == "marian":
         from langladder.export.marian import export_marian

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from langladder.cli.language_models import Loaded, read_model
+from langladder.cli.language_models import LoadedModel, read_model
 from langladder.cli.output import json_option, print_json, print_table
 
 
@@ -56,7 +56,7 @@ def generate(
         print_table(["model", "text"], rows, title=f"“{prompt}” …" if prompt else "from the beginning of a line")
 
 
-def _rungs(models: tuple[Path, ...]) -> list[Loaded]:
+def _rungs(models: tuple[Path, ...]) -> list[LoadedModel]:
     """All models; two of the same name go by their paths."""
     rungs = [read_model(folder) for folder in models]
     names = [rung.name for rung in rungs]
@@ -66,7 +66,7 @@ def _rungs(models: tuple[Path, ...]) -> list[Loaded]:
     ]
 
 
-def _continue(rung: Loaded, prompts: list[str], config: Any) -> list[str]:
+def _continue(rung: LoadedModel, prompts: list[str], config: Any) -> list[str]:
     """Every prompt with what the model says after it."""
     from langladder.decoding.sampling import generate_batch
     from langladder.text.specials import BOS

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from langladder.text.tokenizers import Tokenizer
 
 
-class Loaded(NamedTuple):
+class LoadedModel(NamedTuple):
     """A saved language model, what it reads and what the user calls it."""
 
     name: str
@@ -18,7 +18,7 @@ class Loaded(NamedTuple):
     tokenizer: "Tokenizer"
 
 
-def read_model(folder: Path) -> Loaded:
+def read_model(folder: Path) -> LoadedModel:
     """The model and the tokenizer of a folder that the pipeline wrote.
 
     Raises:
@@ -35,4 +35,4 @@ def read_model(folder: Path) -> Loaded:
         raise InputError(
             f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {tokenizer.vocab_size}"
         )
-    return Loaded(folder.name, model, tokenizer)
+    return LoadedModel(folder.name, model, tokenizer)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from langladder.cli.language_models import Loaded, read_model
+from langladder.cli.language_models import LoadedModel, read_model
 from langladder.cli.output import json_option, print_json, print_table
 from langladder.cli.reading import is_folder, standard_input
 from langladder.errors import InputError
@@ -51,17 +51,17 @@ def score(asked: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
         print_table(columns, rows, title=model)
 
 
-def score_sentences(rung: Loaded, sentences: list[str]) -> list[dict[str, Any]]:
+def score_sentences(loaded: LoadedModel, sentences: list[str]) -> list[dict[str, Any]]:
     """[{"rank", "sentence", "bits", "tokens": [{"token", "bits"}]}], likeliest first; bits of the impossible: None."""
     import torch
 
     from langladder.text.specials import BOS, EOS
 
-    rows = [[BOS, *ids.tolist(), EOS] for ids in rung.tokenizer.encode_lines(sentences)]
+    rows = [[BOS, *ids.tolist(), EOS] for ids in loaded.tokenizer.encode_lines(sentences)]
     scored = []
     for sentence, row in zip(sentences, rows, strict=True):
-        bits = (-rung.model.log_probs(torch.tensor([row]))[0, 1:].double() / math.log(2)).tolist()  # (T − 1,)
-        names = [rung.tokenizer.piece(token) for token in row]
+        bits = (-loaded.model.log_probs(torch.tensor([row]))[0, 1:].double() / math.log(2)).tolist()  # (T − 1,)
+        names = [loaded.tokenizer.piece(token) for token in row]
         tokens = [{"token": name, "bits": _finite(b)} for name, b in zip(names[1:], bits, strict=True)]
         scored.append((sum(bits), {"sentence": sentence, "bits": _finite(sum(bits)), "tokens": tokens}))
     ranked = sorted(scored, key=lambda pair: pair[0])  # stable: equals stay as given

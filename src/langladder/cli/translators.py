@@ -63,7 +63,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedTranslator:
     """A translator with its tokenizers."""
 
     name: str
@@ -115,7 +115,7 @@ class Loaded:
 class Request:
     """The models and how they decode."""
 
-    models: list[Loaded]
+    models: list[LoadedTranslator]
     config: BeamConfig | SampleConfig
     attention: bool
     shown: int  # translations of each sentence
@@ -148,7 +148,7 @@ class Request:
                 config = BeamConfig(width=search["beam"], **{name: search[name] for name in others})
         except ValidationError as error:
             raise InputError("; ".join(str(part["msg"]) for part in error.errors())) from error
-        models = [Loaded.load(folder) for folder in folders]
+        models = [LoadedTranslator.load(folder) for folder in folders]
         if len({loaded.name for loaded in models}) < len(models):  # the same name in two places
             models = [replace(loaded, name=str(folder)) for loaded, folder in zip(models, folders, strict=True)]
         return cls(models, config, attention, shown)

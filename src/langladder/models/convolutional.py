@@ -27,7 +27,7 @@ from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output_choice import OutputConfig, make_output
 
 
-class ConvolutionalConfig(OutputConfig):
+class ConvolutionalLMConfig(OutputConfig):
     """Settings of `ConvolutionalLM`."""
 
     width: int = Field(default=256, ge=1, le=8192)  # C
@@ -42,7 +42,7 @@ class ConvolutionalConfig(OutputConfig):
 class GatedBlock(GatedConvolution):
     """One causal gated convolution with its residual connection."""
 
-    def __init__(self, config: ConvolutionalConfig) -> None:
+    def __init__(self, config: ConvolutionalLMConfig) -> None:
         k, C = config.kernel, config.width
         super().__init__(
             width=C, kernel=k, dropout=config.dropout, std=1 / math.sqrt(k * C), normalised=config.weight_norm
@@ -58,10 +58,10 @@ class ConvolutionalLM(NeuralLanguageModel):
     """Embedding → gated convolutions → softmax, or another output layer."""
 
     approach = "convolutional"
-    Config: ClassVar[type[schema.Config]] = ConvolutionalConfig
-    config: ConvolutionalConfig
+    Config: ClassVar[type[schema.Config]] = ConvolutionalLMConfig
+    config: ConvolutionalLMConfig
 
-    def __init__(self, config: ConvolutionalConfig, vocab_size: int) -> None:
+    def __init__(self, config: ConvolutionalLMConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
         same = config.width == config.embedding_dim

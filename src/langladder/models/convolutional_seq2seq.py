@@ -39,7 +39,7 @@ from langladder.text.specials import PAD
 HALF = math.sqrt(0.5)
 
 
-class ConvolutionalConfig(schema.Config):
+class ConvolutionalSeq2SeqConfig(schema.Config):
     """Settings of `ConvolutionalSeq2Seq`."""
 
     width: int = Field(default=256, ge=1, le=8192)
@@ -68,7 +68,7 @@ class ConvolutionalConfig(schema.Config):
         return self
 
 
-def _gated(config: ConvolutionalConfig) -> GatedConvolution:
+def _gated(config: ConvolutionalSeq2SeqConfig) -> GatedConvolution:
     C, k = config.width, config.kernel
     std = math.sqrt(4 * (1 - config.dropout) / (k * C))  # section 3.5
     return GatedConvolution(width=C, kernel=k, dropout=config.dropout, std=std, normalised=True)
@@ -77,7 +77,7 @@ def _gated(config: ConvolutionalConfig) -> GatedConvolution:
 class DecoderBlock(nn.Module):
     """A causal gated convolution that looks at the source."""
 
-    def __init__(self, config: ConvolutionalConfig) -> None:
+    def __init__(self, config: ConvolutionalSeq2SeqConfig) -> None:
         super().__init__()
         C, E = config.width, config.embedding_dim
         self.gated = _gated(config)
@@ -104,10 +104,10 @@ class ConvolutionalSeq2Seq(Translator):
     """Gated convolutions on both sides, attention in every decoder block."""
 
     approach = "convolutional"
-    Config: ClassVar[type[schema.Config]] = ConvolutionalConfig
-    config: ConvolutionalConfig
+    Config: ClassVar[type[schema.Config]] = ConvolutionalSeq2SeqConfig
+    config: ConvolutionalSeq2SeqConfig
 
-    def __init__(self, config: ConvolutionalConfig, source_vocab_size: int, target_vocab_size: int) -> None:
+    def __init__(self, config: ConvolutionalSeq2SeqConfig, source_vocab_size: int, target_vocab_size: int) -> None:
         super().__init__(config, source_vocab_size, target_vocab_size)
         C, E = config.width, config.embedding_dim
         self.source_embedding, self.target_embedding = (

@@ -79,7 +79,7 @@ class Cache(NamedTuple):
     layers: list[Past]
 
 
-class Block(nn.Module):
+class GPTBlock(nn.Module):
     """One layer: attention, then a feed-forward network of four times the width, each added to its input."""
 
     def __init__(self, config: GPTConfig, window: int | None) -> None:
@@ -129,7 +129,7 @@ class GPT(NeuralLanguageModel):
             table = sinusoidal(config.context, config.width) if config.positions == "sinusoidal" else None
             self.register_buffer("position", table, persistent=False)
         windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
-        self.blocks = nn.ModuleList(Block(config, window) for window in windows)
+        self.blocks = nn.ModuleList(GPTBlock(config, window) for window in windows)
         self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
         self.dropout = Dropout(config.dropout)
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
@@ -172,7 +172,7 @@ class GPT(NeuralLanguageModel):
                     nn.init.zeros_(module.bias)
         if config.norm == "pre" and config.residual:
             for module in self.modules():
-                if isinstance(module, Block):
+                if isinstance(module, GPTBlock):
                     for writer in (module.attention.output, module.contract):
                         nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)
         # Sines and cosines are as large as they are: √D · E w begins no smaller, or positions would drown the tokens.

@@ -24,7 +24,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import Initialisation, initialise
 from langladder.nn.output_choice import OutputConfig, make_output
-from langladder.nn.recurrent import Cell, RecurrentStack, State
+from langladder.nn.recurrent import Cell, RecurrentStack, RecurrentState
 
 
 class RecurrentConfig(OutputConfig):
@@ -89,7 +89,7 @@ class RecurrentLM(NeuralLanguageModel):
         self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)
         self._initialise(config)
 
-    def forward(self, tokens: torch.Tensor, state: State | None = None) -> tuple[torch.Tensor, State]:
+    def forward(self, tokens: torch.Tensor, state: RecurrentState | None = None) -> tuple[torch.Tensor, RecurrentState]:
         """See `NeuralLanguageModel.forward`."""
         x = self.input_dropout(embed_with_word_dropout(self.embedding, tokens, self.word_dropout))  # (B, T, D)
         hidden, last = self.cell(x, state)  # (B, T, H)

@@ -13,11 +13,10 @@ from torch import nn
 
 from langladder import schema
 from langladder.models.translator import Translator
-from langladder.nn import recurrent
 from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering, word_embedding
 from langladder.nn.output import SoftmaxOutput
-from langladder.nn.recurrent import RecurrentStack
+from langladder.nn.recurrent import RecurrentStack, RecurrentState
 from langladder.nn.recurrent_encoder import RecurrentEncoder
 
 
@@ -77,11 +76,11 @@ class RecurrentTranslator(Translator):
         begin_by_remembering(self.encoder, self.decoder)
 
 
-def rows_first(parts: recurrent.State) -> dict[str, torch.Tensor]:
+def rows_first(parts: RecurrentState) -> dict[str, torch.Tensor]:
     """A recurrent state of (L, B, H) tensors as decoding carries it, rows first: (B, L, H), float32."""
     return {name: part.transpose(0, 1).float() for name, part in zip(("h", "c"), parts, strict=False)}
 
 
-def layers_first(state: dict[str, torch.Tensor]) -> recurrent.State:
+def layers_first(state: dict[str, torch.Tensor]) -> RecurrentState:
     """Back from `rows_first`."""
     return tuple(state[name].transpose(0, 1).contiguous() for name in ("h", "c") if name in state)

@@ -59,11 +59,6 @@ class HuffmanTree:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
-    def inner_nodes(self) -> int:
-        """N = V − 1."""
-        return len(self) - 1
-
     @cached_property
     def lengths(self) -> np.ndarray:
         """(V,) int64: decisions that each word takes."""

@@ -26,7 +26,7 @@ from langladder.nn.dropout import Dropout, LockedDropout
 from langladder.nn.initialisation import initialise
 
 Cell = Literal["rnn", "gru", "lstm", "peephole"]
-State = tuple[torch.Tensor, ...]  # (h,), or (h, c) for LSTMs
+RecurrentState = tuple[torch.Tensor, ...]  # (h,), or (h, c) for LSTMs
 GATES: dict[str, int] = {"rnn": 1, "gru": 3, "lstm": 4, "peephole": 4}
 _FUSED: dict[str, tuple[Any, Any]] = {
     "rnn": (nn.RNN, torch.rnn_tanh),
@@ -44,7 +44,7 @@ class FusedLayer(nn.Module):
         self.weight_drop = weight_drop
         self.rnn = kind(input_width, width, batch_first=True)
 
-    def forward(self, x: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+    def forward(self, x: torch.Tensor, state: RecurrentState) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (B, H) → (B, T, H), state."""
         pair = len(state) == 2
         first: Any = tuple(part[None] for part in state) if pair else state[0][None]
@@ -87,7 +87,7 @@ class LoopLayer(nn.Module):
             if GATES[cell] == 4:
                 self.norms.extend((torch.ones(width), torch.zeros(width)))
 
-    def forward(self, x: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+    def forward(self, x: torch.Tensor, state: RecurrentState) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (B, H) → (B, T, H), state."""
         weights = self._weights()
         outputs = []
@@ -96,7 +96,7 @@ class LoopLayer(nn.Module):
             outputs.append(state[0])
         return torch.stack(outputs, dim=1), state
 
-    def _step(self, driven: torch.Tensor, state: State, weights: CellWeights) -> State:
+    def _step(self, driven: torch.Tensor, state: RecurrentState, weights: CellWeights) -> RecurrentState:
         if self.cell == "rnn":
             return (rnn_step(driven, state[0], weights),)
         if self.cell == "gru":
@@ -162,7 +162,7 @@ class RecurrentStack(nn.Module):
             self.layers.append(layer)
         self.dropout = LockedDropout(dropout) if locked else Dropout(dropout)
 
-    def forward(self, x: torch.Tensor, state: State | None = None) -> tuple[torch.Tensor, State]:
+    def forward(self, x: torch.Tensor, state: RecurrentState | None = None) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (L, B, H) → top layer's states (B, T, H), state; None begins with zeros."""
         if state is None:
             state = tuple(x.new_zeros(len(self.layers), len(x), self.width) for _ in range(self.states))

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from langladder.nn.recurrent import State
+from langladder.nn.recurrent import RecurrentState
 
 
 class RecurrentEncoder(nn.Module):
@@ -55,7 +55,7 @@ class RecurrentEncoder(nn.Module):
             nn.ModuleList(nn.Linear(width, width) for _ in range(layers)) for _ in range(parts * (self.directions - 1))
         )
 
-    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, State]:
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, S, I), mask (B, S) → annotations (B, S, H), 0 at padding; final (h,) or (h, c), (L, B, H) each."""
         memory, parts = read_rows(self.rnn, x, mask.sum(dim=1))  # (B, S, H)
         if self.directions == 1:
@@ -68,7 +68,7 @@ class RecurrentEncoder(nn.Module):
         return memory, (torch.tanh(h), *c)
 
 
-def read_rows(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, State]:
+def read_rows(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, RecurrentState]:
     """Run fused layers over packed rows, so that no padding is read, in neither direction.
 
     x (B, S, I), lengths (B,) → states (B, S, H), 0 at padding; final (h,) or (h, c), (L · directions, B, H) each.

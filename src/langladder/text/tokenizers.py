@@ -249,14 +249,6 @@ def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
     return Tokenizer(assemble("word", models.WordLevel(vocab=vocabulary, unk_token=SPELLINGS[UNK])), "word")
 
 
-def from_merges(
-    kind: Literal["bpe_bytes", "bpe_words"], vocabulary: dict[str, int], merges: list[tuple[str, str]]
-) -> hf.Tokenizer:
-    """A byte-pair encoder with merges learned elsewhere (GPT-2's, subword-nmt's), cut and joined as ours are."""
-    suffix = {"end_of_word_suffix": END_OF_WORD} if kind == "bpe_words" else {}
-    return assemble(kind, models.BPE(vocab=vocabulary, merges=merges, **suffix))
-
-
 def _kind_of(settings: dict[str, Any]) -> Kind:
     model = settings["model"]
     kinds: dict[str, Kind] = {"WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
