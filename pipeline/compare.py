@@ -12,6 +12,7 @@ A commit tells its figures if its dvc.lock is committed: `git add dvc.lock` and 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +29,19 @@ from pipeline.summary import WIDTH
 LADDER = Path("reports/ladder.json")
 
 
-def load(place: str) -> ReportInputs:
-    """What a folder or a revision of this repository says of its ladder.
+def load(place: str, names: Sequence[str] = ()) -> ReportInputs:
+    """What a folder or a revision of this repository says of its ladder, of the families named, or of all.
 
     Raises:
         InputError: neither has one (names what to do).
     """
+    chosen = [family for name, family in families().items() if not names or name in names]
     folder = ROOT / place
     if (folder / LADDER).is_file():
-        return _read(read_json(folder / LADDER), f"{place}/{LADDER}")
+        return read_summary(read_json(folder / LADDER), f"{place}/{LADDER}", chosen)
     if folder.is_dir():
         raise InputError(f"{place}/{LADDER}: no such file; run `dvc repro` there first")
-    return _read(json.loads(_of_revision(place)), f"{place}: {LADDER}")
-
-
-def _read(value: Any, where: str) -> ReportInputs:
-    return read_summary(value, where, list(families().values()))
+    return read_summary(json.loads(_of_revision(place)), f"{place}: {LADDER}", chosen)
 
 
 def _of_revision(revision: str) -> str:
@@ -71,8 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     columns = [title.strip() for title in chosen.columns.split(",") if title.strip()]
     try:
-        a, b = load(chosen.a), load(chosen.b)
-        tables = compare(a, b, chosen.ladder or (), columns)
+        a, b = load(chosen.a, chosen.ladder or ()), load(chosen.b, chosen.ladder or ())
+        tables = compare(a, b, columns)
     except InputError as error:
         print(f"compare: {error}", file=sys.stderr)
         sys.exit(2)

@@ -4,11 +4,11 @@ A run is what its `reports/ladder.json` says (`tables.ladder_summary`), so it ma
 folder or of another corpus. Rungs stand in the order of the ladder; one that only one of the runs has keeps its row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -16,11 +16,13 @@ from langladder.errors import InputError
 from langladder.reporting import numbers
 from langladder.reporting.columns import Column
 from langladder.reporting.entries import Entry, Meta, Timing, Told
-from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.inputs import ReportInputs, checked_page
 from langladder.reporting.tables import fits, narrow_table
 
 if TYPE_CHECKING:
     from langladder.families.family import Family
+
+NOT_OURS = "not a reports/ladder.json as this version's stage report writes it"
 
 
 @dataclass(frozen=True)
@@ -45,44 +47,46 @@ class Comparison:
 def read_summary(value: Any, where: str, families: Sequence["Family"]) -> ReportInputs:
     """The rungs that a `reports/ladder.json` holds.
 
+    Args:
+        families: those that are read; a file may have others.
+
     Raises:
         InputError: it is none (names `where` and the key).
     """
+    if not isinstance(value, Mapping) or not isinstance(value.get("chosen"), Mapping):
+        raise InputError(f"{where}: {NOT_OURS} (there is nothing under `chosen`)")
     try:
         rungs = {
             family.name: [
-                Entry(TypeAdapter(family.page()).validate_python(rung), Told(title=rung.get("title", "")))
+                Entry(checked_page(family, rung, family.name), Told(title=rung.get("title", "")))
                 for rung in value.get(family.name, ())
             ]
             for family in families
             if family.trained
         }
         return ReportInputs(Meta.model_validate(value["chosen"]), families, rungs)
-    except (ValidationError, AttributeError, KeyError, TypeError) as error:
-        raise InputError(f"{where}: not a reports/ladder.json as the stage report writes it ({error})") from error
+    except (InputError, ValidationError, AttributeError, TypeError) as error:
+        told = " ".join(str(error).split())
+        raise InputError(f"{where}: {NOT_OURS} ({told[:200]}{'…' * (len(told) > 200)})") from error
 
 
-def compare(
-    a: ReportInputs, b: ReportInputs, families: Sequence[str] = (), columns: Sequence[str] = ()
-) -> list[Comparison]:
+def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> list[Comparison]:
     """The ladders of two runs side by side.
 
     Args:
-        families: names of those to compare; none: all.
         columns: titles of the measures, or beginnings of them; none: those that are `compared`.
 
     Raises:
         InputError: no such measure (names those there are).
     """
-    chosen = [family for family in b.families if not families or family.name in families]
-    measures = {family.name: _measures(family, [*a.of(family.name), *b.of(family.name)]) for family in chosen}
+    measures = {family.name: _measures(family, [*a.of(family.name), *b.of(family.name)]) for family in b.families}
     wanted = {name: _wanted(found, columns) for name, found in measures.items()}
     if columns and not any(wanted.values()):
         known = dict.fromkeys(column.title for found in measures.values() for column in found)
         raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(known)}")
     return [
         _compare(family.title, a.of(family.name), b.of(family.name), wanted[family.name])
-        for family in chosen
+        for family in b.families
         if wanted[family.name]
     ]
 

@@ -64,7 +64,7 @@ def load_report(
         InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
     """
     pages = {
-        (family.name, name): _check(family.page(), _read(root / path, stage_of(family, name)), path)
+        (family.name, name): checked_page(family, _read(root / path, stage_of(family, name)), path)
         for family in families
         for name in told.get(family.name, ())
         for path in [f"reports/rungs/{family.name}/{name}.json"]
@@ -143,6 +143,15 @@ def _read(path: Path, stage: str) -> Any:
     if not path.is_file():
         raise InputError(f"{path}: no such file; it is made by the stage {stage} (run `dvc repro {stage}`)")
     return read_json(path)
+
+
+def checked_page(family: "Family", value: Any, where: str) -> Any:
+    """A page of the family.
+
+    Raises:
+        InputError: it is none (names `where` and the keys).
+    """
+    return _check(family.page(), value, where)
 
 
 def _check(model: Any, value: Any, where: str) -> Any:
