@@ -2,7 +2,7 @@
 
     python benchmarks/vocabulary_scaling.py --svg docs/results/vocabulary_scaling.svg
 
-The text is drawn from Zipf's law over V words, in lines of 20, nothing thinned out; every output layer learns from the
+The text is drawn from Zipf's law over V words, in lines of 20, nothing subsampled; every output layer learns from the
 same text, skip-gram, 100 dimensions, one thread. The softmax sees less of it, as it takes so much longer.
 """
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from langladder.data import skipgram_pairs
-from langladder.data.skipgram_pairs import SkipGramBatches, pairs
-from langladder.embeddings.word2vec.skipgram import SkipGramConfig
+from langladder.data.skipgram_pairs import SkipGramBatches
+from langladder.embeddings.word2vec.skipgram import SkipGramBatch, SkipGramConfig
 from langladder.errors import InputError
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
@@ -21,6 +21,18 @@ def make(lines: list[list[int]], vocab_size: int, seed: int = 0, **settings: obj
     offsets = np.concatenate([[0], np.cumsum([len(line) for line in lines])])
     vocabulary = Vocabulary([str(word) for word in range(vocab_size)], np.bincount(ids, minlength=vocab_size) + 1)
     return SkipGramBatches(TokenStream(ids, offsets), vocabulary, SkipGramConfig(**settings), seed=seed)  # type: ignore[arg-type]
+
+
+def pairs(batch: SkipGramBatch, window: int) -> list[tuple[int, int]]:
+    """The (centre, context) pairs of a batch written out, in the order of the text."""
+    found = []
+    for centres, contexts, before, after in zip(
+        *(batch[name].tolist() for name in ("centres", "contexts", "before", "after")), strict=True
+    ):
+        for i, centre in enumerate(centres):
+            reach = range(i + window - before[i], i + window + after[i] + 1)
+            found += [(centre, contexts[j]) for j in reach if j != i + window]
+    return found
 
 
 def epoch_pairs(batches: SkipGramBatches, window: int, epoch: int = 0) -> list[tuple[int, int]]:
@@ -76,7 +88,7 @@ def test_dynamic_window_golden() -> None:
     assert shares == pytest.approx([1, 0.8, 0.6, 0.4, 0.2], abs=0.01)
 
 
-def test_frequent_words_are_thinned_and_noise_follows_its_distribution() -> None:
+def test_frequent_words_are_subsampled_and_noise_follows_its_distribution() -> None:
     lines = [[0] * 9 + [1]] * 4000
     batches = make(lines, 2, seed=1, window=1, subsample=0.1, batch_words=50_000)
     kept = Counter(batches.train(0)["centres"][batches.train(0)["before"] > 0].tolist())

@@ -152,7 +152,7 @@ def test_order_has_each_pair_once_and_follows_the_seed() -> None:
 
 
 def clusters(seed: int = 0) -> WordCorpus:
-    """Two topics: words 0 … 9 keep company with each other, and so do words 10 … 19."""
+    """Two topics: words 0 … 9 co-occur, and so do words 10 … 19."""
     rng = np.random.default_rng(seed)
     lines = [rng.integers(0, 10, 15) + 10 * rng.integers(0, 2) for _ in range(400)]
     ids = np.concatenate(lines).astype(np.int32)

@@ -120,15 +120,3 @@ def in_blocks(
         row[: len(values)] = values
         filled[name] = row.reshape(blocks, length)
     return filled
-
-
-def pairs(batch: SkipGramBatch, window: int) -> list[tuple[int, int]]:
-    """The (centre, context) pairs of a batch written out, in the order of the text: to look at, and to test."""
-    found = []
-    for centres, contexts, before, after in zip(
-        *(batch[name].tolist() for name in ("centres", "contexts", "before", "after")), strict=True
-    ):
-        for i, centre in enumerate(centres):
-            reach = range(i + window - before[i], i + window + after[i] + 1)
-            found += [(centre, contexts[j]) for j in reach if j != i + window]
-    return found

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def keep_probabilities(counts: np.ndarray, threshold: float) -> np.ndarray:
-    """How likely each word stays in the text when frequent words are thinned out.
+    """How likely each word stays in the text when frequent words are subsampled.
 
         P(keep w) = min(1, √(t / f(w)))        (eq. 5 gives 1 − P), f the relative frequency
 
