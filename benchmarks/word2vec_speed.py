@@ -3,9 +3,10 @@
     python benchmarks/word2vec_speed.py speed                 # interleaved, medians of 3
     python benchmarks/word2vec_speed.py quality --seeds 3     # 5 epochs: analogies, WordSim-353, SimLex-999
 
-Dimension 100, window 5, 5 negatives, minimum count 5, subsampling at 1e-3, the same number of threads. Words are counted
-before subsampling, as gensim counts them. gensim's time is that of `train` (its vocabulary is built before) from lists in
-memory or from a file, whichever is faster; ours is that of the whole `fit`. Compiling the kernels is not counted.
+Dimension 100, window 5, 5 negatives, minimum count 5, subsampling at 1e-3, the same number of threads. Words are
+counted before subsampling, as gensim counts them. gensim's time is that of `train` (its vocabulary is built before)
+from lists in memory or from a file, whichever is faster; ours is that of the whole `make`. Compiling the kernels is not
+counted.
 """
 
 import json

@@ -22,7 +22,7 @@ CONFIG = SkipGramConfig(dim=12, epochs=3, batch_words=400, shared_negatives=16, 
 
 
 def world(lines: int = 600, seed: int = 0) -> WordCorpus:
-    """`PLACE` and `FOOD` words in frames of their own: within a kind all co-occur with the same words, between them not."""
+    """`PLACE` and `FOOD` words in frames of their own: within a kind all co-occur with the same ones."""
     rng = np.random.default_rng(seed)
     frames = {"place": "they travel to {} by night", "food": "we eat fresh {} with salt"}
     texts = [
