@@ -28,6 +28,7 @@ from langladder.text.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import resolve
+from pipeline.settings.jobs import with_aside
 
 def compiled():
     kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, Dispatcher)]
@@ -46,7 +47,7 @@ corpus = WordCorpus(TokenStream(words, bounds * 20), vocabulary)
 
 changes = {"size": "tiny", "debug": "fast", "sequences": [], "translators": [], "experiments": [], "probes": []}
 changes |= {"embeddings": EMBEDDINGS, "lms": LMS}
-chosen = params.Choices.model_validate(params.load().model_dump() | changes)
+chosen = params.schema().model_validate(params.load().model_dump() | changes)
 with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
     jobs = resolve(chosen)
 for name, values in jobs.items():
@@ -54,6 +55,7 @@ for name, values in jobs.items():
     ladder = {"embed": "embedding", "train_lm": "lm"}.get(stage)
     if ladder is None:
         continue
+    values = with_aside(values)
     job = getattr(schema.schema(stage, values).model_validate(values), ladder)
     kind = locate(job.target)
     if issubclass(kind, CountedLanguageModel):
