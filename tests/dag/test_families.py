@@ -1,0 +1,160 @@
+"""Rungs that grow from rungs, edits that run only what they touch, sweeps that skip what is done, and a new family.
+
+The tests of this module run in order and share one copy of the project: each begins where the one before left off.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import toy_family
+from project_copy import copy_project, edit, ran, run, smallest, with_git
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+CHAIN = {"first": {"base": "lm/lstm"}, "second": {"base": "tune/first"}}
+REPORT = {"resolve", "report"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A counted rung, a trained one, and a chain of two that grows from it."""
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    smallest(folder, embeddings=["svd", "skipgram"], tunes=CHAIN, translators=[], experiments=["gradient_flow"])
+    for name in CHAIN:
+        text = (folder / "conf" / "tune" / "gpt_longer.yaml").read_text()
+        text = text.replace("gpt_longer", name).replace("base: lm/gpt", f"base: {CHAIN[name]['base']}")
+        (folder / "conf" / "tune" / f"{name}.yaml").write_text(text)
+    (folder / "input" / "vectors").mkdir(parents=True, exist_ok=True)
+    return with_git(folder)
+
+
+def stale(project: Path) -> set[str]:
+    """The jobs that are out of date now that the settings are resolved anew; those that wait for them not counted."""
+    run(project, "dvc", "repro", "-q", "-s", "resolve")
+    run(project, "git", "checkout", "-q", "--", "dvc.yaml")
+    return set(json.loads(run(project, "dvc", "status", "--json"))) - REPORT
+
+
+def provenance(project: Path, rung: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((project / "models" / rung / "provenance.json").read_text())
+    return found
+
+
+def test_a_chain_is_made_in_order(project: Path) -> None:
+    output = run(project, "dvc", "repro")
+    assert {"fine_tune@first", "fine_tune@second", "evaluate_tune@second"} <= ran(output)
+    order = [
+        output.index(f"Running stage '{name}'") for name in ("train_lm@lstm", "fine_tune@first", "fine_tune@second")
+    ]
+    assert order == sorted(order)
+    lineage = provenance(project, "tune/second")["lineage"]
+    assert [base["rung"] for base in lineage] == ["tune/first", "lm/lstm"]  # type: ignore[attr-defined]
+    assert "It grew from tune/first" in (project / "models" / "tune" / "second" / "README.md").read_text()
+
+
+def test_the_chain_is_told_down_to_the_corpus(project: Path) -> None:
+    output = run(project, sys.executable, "-m", "pipeline.runs", "lineage", "models/tune/second")
+    told = ["tune/second", "grew from tune/first", "grew from lm/lstm", "tokenize@text", "clean@text", "corpus@text"]
+    places = [output.index(part) for part in told]
+    assert places == sorted(places)
+
+
+def test_runs_carry_their_base_and_evaluations_lead_to_the_artefact(project: Path) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("language models")
+    found = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    grown, judged = found["fine_tune second"], found["evaluate_tune second"]
+    assert grown.data.tags["base"] == "tune/first"
+    assert grown.data.tags["base_fingerprint"] == provenance(project, "tune/first")["fingerprint"]
+    for one in (grown, judged):
+        output = run(project, sys.executable, "-m", "pipeline.runs", "artefact", one.info.run_id)
+        assert output.strip().endswith("models/tune/second")
+
+
+def test_the_report_draws_the_tree(project: Path) -> None:
+    page = (project / "reports" / "index.html").read_text()
+    assert "Family tree" in page and "Language models that grew from others" in page
+
+
+def test_the_report_comes_back_without_running(project: Path) -> None:
+    page = (project / "reports" / "index.html").read_bytes()
+    (project / "reports" / "index.html").unlink()
+    assert ran(run(project, "dvc", "repro")) == set()
+    assert (project / "reports" / "index.html").read_bytes() == page
+
+
+def test_a_title_or_a_progress_setting_retrains_nothing(project: Path) -> None:
+    edit(project / "conf" / "lm" / "lstm.yaml", "title: LSTM", "title: Long short-term memory")
+    edit(project / "conf" / "training" / "default.yaml", "checkpoint_every: 200", "checkpoint_every: 100")
+    assert ran(run(project, "dvc", "repro")) == REPORT
+    assert "Long short-term memory" in (project / "reports" / "index.html").read_text()
+
+
+def test_code_runs_again_only_what_it_is_part_of(project: Path) -> None:
+    glove_format = next((project / "src").rglob("glove_format.py"))
+    before = glove_format.read_text()
+    glove_format.write_text(before + "\nNEW = 1\n")
+    assert not {job for job in stale(project) if job.startswith(("train_lm", "fine_tune", "embed"))}
+    glove_format.write_text(before)
+    edit(project / "src" / "langladder" / "tasks" / "muon.py", "import torch\n", "import torch\n\nNEW = 1\n")
+    changed = stale(project)
+    assert "train_lm@lstm" in changed and not {"embed@svd", "embed@skipgram", "train_lm@kneser_ney"} & changed
+    edit(project / "src" / "langladder" / "tasks" / "muon.py", "\nNEW = 1\n", "")
+    assert stale(project) == set()
+
+
+def test_a_new_file_of_vectors_runs_only_what_begins_with_it(project: Path) -> None:
+    """The job that notes inputs runs; what it notes of other rungs is what it was."""
+    (project / "input" / "vectors" / "mine.vec").write_text("cat 1 2\n")
+    assert stale(project) == {"watch@lm"}
+    assert ran(run(project, "dvc", "repro")) == {"watch@lm"}
+    lexicon = project / "input" / "lexicon"
+    (lexicon / "mine.tsv" if lexicon.is_dir() else lexicon).write_text("big large\n")
+    assert ran(run(project, "dvc", "repro")) == {"watch@embedding"}
+
+
+def test_an_edited_base_runs_what_grows_from_it(project: Path) -> None:
+    edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
+    output = ran(run(project, "dvc", "repro"))
+    assert {"train_lm@lstm", "fine_tune@first", "fine_tune@second", "evaluate_tune@second"} <= output
+    assert not {job for job in output if "kneser_ney" in job or job.startswith("embed")}
+
+
+def test_a_sweep_skips_what_is_done(project: Path) -> None:
+    sweep = [sys.executable, "-m", "pipeline.train_lm", "-m", "lm=add_k,kneser_ney", "seed=1"]
+    first = run(project, *sweep)
+    assert "kneser_ney" in first and "done before" in first and "models/lm/kneser_ney" in first
+    assert "train_lm add_k: " in first
+    second = run(project, *sweep)
+    assert (
+        second.count("done before") == 2 and "again=true runs it again" in second and "train_lm add_k: " not in second
+    )
+    again = run(project, *sweep, "again=true")
+    assert "done before" not in again and again.count("validation perplexity") == 2
+
+
+def test_a_family_of_ones_own(project: Path) -> None:
+    """A module, a folder in conf/ and two stages: no other file is touched, but for the line that chooses the rung."""
+    touched = toy_family.add(project)
+    assert touched == {"dvc.yaml", "params.yaml"}
+    output = run(project, "dvc", "repro")
+    assert ran(output) >= {"train_opening@first_word", "evaluate_opening@first_word", "report"}
+    assert not {job for job in ran(output) if job.startswith(("train_lm", "embed", "fine_tune"))}
+    page = (project / "reports" / "index.html").read_text()
+    assert "Opening words" in page and "begins as guessed" in page and "The first word" in page
+    summary = run(project, sys.executable, "-m", "pipeline.summary")
+    assert "Opening words" in summary
+    card = (project / "models" / "opening" / "first_word" / "README.md").read_text()
+    assert "The first word" in card and "Opening.load" in card
+    from mlflow import MlflowClient
+
+    assert MlflowClient(f"sqlite:///{project / 'mlflow.db'}").get_experiment_by_name("openings") is not None
+    make = "from pipeline.settings import ladder_copy, params; ladder_copy.make(params.load())"
+    run(project, sys.executable, "-c", make)
+    assert "first_word" in (project / "ladders" / "full" / "params.yaml").read_text()
+    broken = run(project, sys.executable, "-m", "pipeline.train_opening", "opening.model.words=0", check=False)
+    assert "opening.model.words: 0 is not allowed" in broken and "conf/opening/first_word.yaml" in broken

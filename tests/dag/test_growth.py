@@ -1,0 +1,88 @@
+"""Which rung grows from which: what cannot be is refused before anything runs, all at once."""
+
+import pytest
+from hydra import initialize_config_dir
+
+from langladder.errors import InputError
+from langladder.families import families
+from pipeline import ROOT
+from pipeline.settings import growth, params, rungs
+from pipeline.settings.compose import resolve
+
+FEW = {"embeddings": ["skipgram"], "lms": ["kneser_ney", "gpt"], "translators": ["attention"], "probes": []}
+
+
+def resolved(**changes: object) -> dict[str, dict[str, object]]:
+    chosen = params.schema().model_validate(params.load().model_dump() | FEW | {"experiments": []} | changes)
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return resolve(chosen)
+
+
+def refused(**changes: object) -> str:
+    with pytest.raises(InputError) as error:
+        resolved(**changes)
+    return str(error.value)
+
+
+def test_a_chain_is_allowed() -> None:
+    """The file says what it is meant to grow from; params.yaml, which DVC reads, decides."""
+    found = resolved(tunes={"gpt_longer": {"base": "lm/gpt"}, "lstm_skipgram": {"base": "embedding/skipgram"}})
+    tuned, vectors = found["fine_tune/gpt_longer"]["tune"], found["fine_tune/lstm_skipgram"]["tune"]
+    assert tuned["base"] == "lm/gpt" and tuned["_maker_"] == "langladder.tasks.tuning.make"  # type: ignore[index]
+    assert vectors["_maker_"] == "langladder.tasks.tuning_vectors.make"  # type: ignore[index]
+    assert found["report/report"]["rungs"]["tune"]["gpt_longer"]["base"] == "lm/gpt"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        ("lm/gpd", ["tunes.gpt_longer.base: 'lm/gpd' is not listed in lms: kneser_ney, gpt", "params.yaml"]),
+        ("lm/lstm", ["'lm/lstm' is not listed in lms"]),
+        ("novel/x", ["'novel/x'", "grows from one of lm, tune, embedding"]),
+        ("translator/attention", ["'translator/attention'", "grows from one of lm, tune, embedding"]),
+        ("lm/kneser_ney", ["'lm/kneser_ney': a KneserNey is counted", "conf/tune/gpt_longer.yaml"]),
+        ("embedding/skipgram", ["word vectors are no network", "_target_"]),
+        ("tune/gpt_longer", ["in a circle", "tune/gpt_longer → tune/gpt_longer"]),
+        ("gpt", ["tunes.gpt_longer.base", "'gpt'"]),
+    ],
+)
+def test_a_base_that_cannot_be_is_refused(base: str, said: list[str]) -> None:
+    if "/" not in base:  # params.yaml itself is not as it should be
+        with pytest.raises(ValueError) as error:
+            resolved(tunes={"gpt_longer": {"base": base}})
+        message = str(error.value)
+    else:
+        message = refused(tunes={"gpt_longer": {"base": base}})
+    for part in said:
+        assert part in message
+
+
+def test_a_base_of_another_architecture_is_refused() -> None:
+    message = refused(tunes={"lstm_skipgram": {"base": "lm/gpt"}})
+    assert "it is a GPT, the rung a RecurrentLM" in message and "conf/tune/lstm_skipgram.yaml" in message
+
+
+def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(families()["tune"]), "bases", ("lm", "translator"))
+    message = refused(tunes={"gpt_longer": {"base": "translator/attention"}})
+    assert "has another tokenizer (data/tokens/parallel, not data/tokens/text)" in message
+
+
+def test_all_at_once() -> None:
+    message = refused(
+        tunes={"gpt_longer": {"base": "tune/lstm_skipgram"}, "lstm_skipgram": {"base": "tune/gpt_longer"}},
+        lms=["gpt", "gtp"],
+        tune={"gpt_longer": {"training": {"lr": -1.0}}},
+    )
+    for part in ("in a circle", "'gtp' is not a choice", "tune.training.lr: -1.0"):
+        assert part in message
+    assert message.startswith("3 problems")
+
+
+def test_every_rung_that_grows_names_its_base() -> None:
+    """The full ladder takes what the files say, and so does a reader."""
+    for name, family in families().items():
+        for rung in params.conf_names(name) if family.bases else ():
+            base, _, wanted = rungs.own_base(name, rung).partition("/")
+            assert base in family.bases and wanted in params.conf_names(base)
+    assert growth.bases(params.load()) == {}

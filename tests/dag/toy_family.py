@@ -1,0 +1,214 @@
+"""A family of one's own, as somebody would add it: what the first word of a line will be, guessed by counting.
+
+Its files are its own (a declaration with a model and a page, a template, conf/opening/, two stages); of the house's,
+dvc.yaml gets the two stages, and params.yaml the line that chooses the rung.
+"""
+
+import subprocess
+from pathlib import Path
+
+DECLARATION = '''"""Opening words: which words lines begin with, by counting."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from langladder import schema
+from langladder.artefacts import read_json, write_json
+from langladder.evaluation.page import Page
+from langladder.families.family import Family
+
+
+class Opening:
+    """The words with which most lines of the training text begin."""
+
+    class Config(schema.Config):
+        """Settings."""
+
+        words: int = Field(default=1, ge=1)  # how many are guessed
+
+    approach = "counted"
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    @classmethod
+    def count(cls, lines: list[str], config: Any) -> "Opening":
+        """The most frequent first words."""
+        found = Counter(line.split()[0] for line in lines if line.split())
+        return cls([word for word, _ in found.most_common(config.words)])
+
+    def save(self, folder: Path) -> None:
+        """Write it."""
+        write_json(folder / "opening.json", {"words": self.words})
+
+    @classmethod
+    def load(cls, folder: Path) -> "Opening":
+        """Read it."""
+        return cls(read_json(Path(folder) / "opening.json")["words"])
+
+
+class OpeningPage(Page):
+    """How often a line of the test text begins so."""
+
+    words: list[str]
+    right: float
+
+    def figures(self) -> dict[str, Any]:
+        """The share."""
+        return {"right": self.right}
+
+
+class OpeningFamily(Family):
+    """See `Family`."""
+
+    name = "opening"
+    listed = "openings"
+    title = "Opening words"
+    experiment = "openings"
+    place = 90
+    default = "first_word"
+    reads = ("data/clean/text",)
+    loading = """from langladder.families.opening import Opening
+
+model = Opening.load("{folder}")"""
+
+    def page(self) -> Any:
+        """`OpeningPage`."""
+        return OpeningPage
+
+    def columns(self, pages: Any) -> Any:
+        """One share."""
+        from langladder.reporting import numbers
+        from langladder.reporting.columns import Column
+
+        told = "share of the lines that begin with a word that was guessed"
+        return [Column("begins as guessed", told, lambda page, _: page.right, numbers.share, "higher", brief=True)]
+
+    def sections(self, inputs: Any) -> Any:
+        """The words."""
+        from langladder.reporting.section import Section
+
+        return [Section("openings", "How lines begin", "opening.html.j2", {"rungs": inputs.of(self.name)})]
+
+
+FAMILY = OpeningFamily()
+'''
+
+TEMPLATE = """{% for rung in rungs %}
+<p>{{ rung.title }}: {{ rung.page.words | join(", ") }}</p>
+{% endfor %}
+"""
+
+RUNG = """# The word that most lines begin with.
+name: first_word
+title: The first word
+year: 1913
+_target_: langladder.families.opening.Opening
+model:
+  words: 1
+"""
+
+TRAIN = '''"""Stage `train_opening`: count how lines begin; models/opening/<rung>/."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.schema import locate
+from langladder.text.tables import read_table
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
+
+TEXT = Path("data/clean/text")
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    rung = job.opening
+    with tracked_job("opening", "train_opening", job, {"text": TEXT}) as work:
+        lines = read_table(TEXT / "train.parquet")["text"].to_pylist()
+        model = locate(rung.target).count(lines, rung.model)
+        with work.artefact(out / "models" / "opening" / rung.name) as folder:
+            model.save(folder)
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+JUDGE = '''"""Stage `evaluate_opening`: how often a line of the test text begins as guessed."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json
+from langladder.families.opening import Opening, OpeningPage
+from langladder.text.tables import read_table
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
+
+TEXT = Path("data/clean/text/test.parquet")
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    name = job.opening.name
+    folder = Path("models/opening") / name
+    with tracked_job("opening", "evaluate_opening", job, {"model": folder, "text": TEXT}) as work:
+        model = Opening.load(folder)
+        lines = [line for line in read_table(TEXT)["text"].to_pylist() if line.split()]
+        right = sum(line.split()[0] in model.words for line in lines) / len(lines)
+        page = OpeningPage(name=name, approach=model.approach, words=model.words, right=right)
+        write_json(out / "reports" / "rungs" / "opening" / f"{name}.json", page.model_dump(mode="json"))
+        write_json(out / "metrics" / "opening" / f"{name}.json", page.figures())
+        work.run.test_scores(folder, page.figures())
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+STAGES = """
+  train_opening:
+    desc: count how lines begin
+    matrix: {rung: "${openings}"}
+    cmd: python -m pipeline.train_opening -cd resolved/train_opening -cn ${item.rung}
+    params: [{"resolved/train_opening/${item.rung}.yaml": [seed, opening, code]}]
+    deps: [data/clean/text]
+    outs: ["models/opening/${item.rung}"]
+
+  evaluate_opening:
+    desc: how often a line of the test text begins as guessed
+    matrix: {rung: "${openings}"}
+    cmd: python -m pipeline.evaluate_opening -cd resolved/evaluate_opening -cn ${item.rung}
+    params: [{"resolved/evaluate_opening/${item.rung}.yaml": [opening, code]}]
+    deps: ["models/opening/${item.rung}", data/clean/text/test.parquet]
+    outs: ["reports/rungs/opening/${item.rung}.json"]
+    metrics:
+      - metrics/opening/${item.rung}.json
+"""
+
+FILES = {
+    "src/langladder/families/opening.py": DECLARATION,
+    "src/langladder/reporting/templates/opening.html.j2": TEMPLATE,
+    "conf/opening/first_word.yaml": RUNG,
+    "pipeline/train_opening.py": TRAIN,
+    "pipeline/evaluate_opening.py": JUDGE,
+}
+
+
+def add(project: Path) -> set[str]:
+    """Add the family to a copy of the project; returns the files of the house that it changed."""
+    subprocess.run(["git", "add", "-A"], cwd=project, check=True)
+    subprocess.run(["git", "commit", "-qm", "before"], cwd=project, check=True)
+    for name, text in FILES.items():
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(text)
+    with (project / "dvc.yaml").open("a") as file:
+        file.write(STAGES)
+    with (project / "params.yaml").open("a") as file:
+        file.write("openings: [first_word]\n")
+    changed = subprocess.run(["git", "diff", "--name-only"], cwd=project, capture_output=True, text=True, check=True)
+    return set(changed.stdout.split())
