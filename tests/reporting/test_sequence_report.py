@@ -5,13 +5,12 @@ from typing import Any
 
 from small_run_files import entry, report_of, with_rungs
 
-from langladder.reporting.captions import sections as captioner_sections
 from langladder.reporting.entries import Entry, Timing
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page
+from langladder.reporting.sequences import sections
 from langladder.reporting.spikes_plot import spikes_plot
 from langladder.reporting.tables import ladder_summary
-from langladder.reporting.transcripts import sections as recogniser_sections
 
 HOSTILE = "<script>alert(1)</script>"
 CAPTIONS: dict[str, Any] = {
@@ -58,8 +57,7 @@ def rungs() -> list[Entry[Any]]:
 
 
 def test_golden_rows() -> None:
-    captioner, recogniser = rungs()
-    (captions,), (transcripts,) = captioner_sections([captioner]), recogniser_sections([recogniser])
+    captions, transcripts = sections(report_of(sequence=rungs()), "sequence")
     (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
     assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
     assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"

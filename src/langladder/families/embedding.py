@@ -16,6 +16,7 @@ class WordVectorFamily(Family):
     listed = "embeddings"
     title = "Word vectors"
     experiment = "word vectors"
+    shown_by = "langladder.reporting.word_vectors"
     place = 30
     default = "skipgram"
     reads = ("data/words",)
@@ -58,24 +59,6 @@ vectors.nearest(vectors.words[0])"""
         from langladder.evaluation.word_vectors_page import WordVectorsPage
 
         return WordVectorsPage
-
-    def columns(self, pages: Any) -> Any:
-        """Analogies, similarity, groups, size, cost."""
-        from langladder.reporting.word_vectors import columns
-
-        return columns(pages)
-
-    def loss(self, page: Any) -> float | None:
-        """Wrong analogies; where there are none, what similarity lacks."""
-        from langladder.reporting.word_vectors import loss
-
-        return loss(page)
-
-    def sections(self, inputs: Any) -> Any:
-        """Neighbours, analogies by section, maps."""
-        from langladder.reporting.word_vectors import sections
-
-        return sections(inputs.of(self.name))
 
     def load(self, folder: Any) -> Any:
         """`WordVectors`."""

@@ -23,6 +23,7 @@ class ExperimentFamily(Family):
     listed = "experiments"
     title = "Claims, measured"
     experiment = "experiments"
+    shown_by = "langladder.reporting.claims"
     place = 60
     default = "gradient_flow"
     trained = False
@@ -41,12 +42,6 @@ class ExperimentFamily(Family):
         from langladder.experiments.page import ClaimPage
 
         return ClaimPage
-
-    def sections(self, inputs: Any) -> Any:
-        """Every claim with what was found."""
-        from langladder.reporting.claims import sections
-
-        return sections(inputs, self.name)
 
 
 FAMILY = ExperimentFamily()

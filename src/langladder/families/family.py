@@ -5,6 +5,7 @@ imports nothing heavy: what needs PyTorch or the report is imported inside the m
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
@@ -55,6 +56,8 @@ class Family:
         listed: `lms`: the key of params.yaml that lists which rungs to train, and what dvc.yaml's stages go through.
         title: `Language models`, over its table.
         experiment: MLflow's experiment of its runs.
+        shown_by: the module with its functions `columns`, `loss`, `headline`, `picture`, `sections` (see the methods
+            of these names), as far as it has any.
         place: its place in the report, the smaller the earlier.
         default: the rung of a single run or sweep that names none.
         reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
@@ -74,6 +77,7 @@ class Family:
     listed: ClassVar[str]
     title: ClassVar[str]
     experiment: ClassVar[str]
+    shown_by: ClassVar[str] = ""
     place: ClassVar[int]
     default: ClassVar[str]
     reads: ClassVar[tuple[str, ...]] = ()
@@ -139,35 +143,38 @@ class Family:
         """What its evaluation writes to reports/rungs/<name>/<rung>.json: a class of `evaluation.page.Page`."""
         raise NotImplementedError
 
-    def columns(self, pages: "Sequence[Any]") -> "Sequence[Column[Any]]":
-        """The columns of its table, for these rungs; none: it has no table."""
-        del pages
-        return ()
-
-    def loss(self, page: Any) -> float | None:
-        """By which a rung is better the lower it is; None where nothing was measured."""
-        del page
-        return None
-
     def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
         """What its pages hold of other families: family → the page, and what it is called after the rung's title."""
         del page
         return {}
 
+    def columns(self, pages: "Sequence[Any]") -> "Sequence[Column[Any]]":
+        """The columns of its table, for these rungs; none: it has no table."""
+        return self._shown("columns", pages) or ()
+
+    def loss(self, page: Any) -> float | None:
+        """By which a rung is better the lower it is; None where nothing was measured."""
+        found: float | None = self._shown("loss", page)
+        return found
+
     def headline(self, rungs: "Sequence[Entry[Any]]") -> tuple[str, str] | None:
         """A sentence at the head of the report: what is best, and which rung it is."""
-        del rungs
-        return None
+        found: tuple[str, str] | None = self._shown("headline", rungs)
+        return found
 
     def picture(self, rungs: "Sequence[Entry[Any]]", meta: "Meta") -> "Figure | None":
         """A drawing above the tables."""
-        del rungs, meta
-        return None
+        found: Figure | None = self._shown("picture", rungs, meta)
+        return found
 
     def sections(self, inputs: "ReportInputs") -> "Iterable[Section]":
         """Its part of the report beside the table: sections that have something to show."""
-        del inputs
-        return ()
+        return self._shown("sections", inputs, self.name) or ()
+
+    def _shown(self, name: str, *given: Any) -> Any:
+        """What the function of that name in the module `shown_by` gives; None where there is none."""
+        function = getattr(import_module(self.shown_by), name, None) if self.shown_by else None
+        return None if function is None else function(*given)
 
     # ---- taking it away ------------------------------------------------------------------------------------------
 

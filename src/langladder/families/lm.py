@@ -14,6 +14,7 @@ class LanguageModelFamily(Family):
     listed = "lms"
     title = "Language models"
     experiment = "language models"
+    shown_by = "langladder.reporting.language_models"
     place = 10
     default = "lstm"
     reads = ("data/tokens/text",)
@@ -55,36 +56,6 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
     def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
         """The input embedding, among the word vectors."""
         return {} if page.vectors is None else {"embedding": (page.vectors, "input embedding")}
-
-    def columns(self, pages: Any) -> Any:
-        """Perplexity, bits per byte, size, cost."""
-        from langladder.reporting.language_models import COLUMNS
-
-        del pages
-        return COLUMNS
-
-    def loss(self, page: Any) -> float | None:
-        """Perplexity per word."""
-        found: float = page.scores.perplexity_per_word
-        return found
-
-    def headline(self, rungs: Any) -> tuple[str, str] | None:
-        """Which rung stands highest, and how high."""
-        from langladder.reporting.language_models import headline
-
-        return headline(rungs)
-
-    def picture(self, rungs: Any, meta: Any) -> Any:
-        """The ladder over the entropy floor."""
-        from langladder.reporting.language_models import picture
-
-        return picture(rungs, meta)
-
-    def sections(self, inputs: Any) -> Any:
-        """What the models write."""
-        from langladder.reporting.language_models import sections
-
-        return sections(inputs.of(self.name))
 
     def load(self, folder: Any) -> Any:
         """`LanguageModel`."""

@@ -16,6 +16,7 @@ class SequenceFamily(Family):
     listed = "sequences"
     title = "Captions and speech"
     experiment = "sequences"
+    shown_by = "langladder.reporting.sequences"
     place = 50
     default = "captioner"
     judged_in = 20.0  # it searches with a beam
@@ -36,16 +37,6 @@ class SequenceFamily(Family):
         from langladder.evaluation.transcript_page import TranscriptPage
 
         return CaptionPage | TranscriptPage
-
-    def sections(self, inputs: Any) -> Any:
-        """Captions, then speech."""
-        from langladder.evaluation.caption_page import CaptionPage
-        from langladder.reporting import captions, transcripts
-
-        rungs = inputs.of(self.name)
-        captioners = [rung for rung in rungs if isinstance(rung.page, CaptionPage)]
-        yield from captions.sections(captioners)
-        yield from transcripts.sections([rung for rung in rungs if rung not in captioners])
 
 
 FAMILY = SequenceFamily()

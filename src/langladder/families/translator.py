@@ -13,6 +13,7 @@ class TranslatorFamily(Family):
     listed = "translators"
     title = "Translators"
     experiment = "translation"
+    shown_by = "langladder.reporting.translators"
     place = 40
     default = "attention"
     judged_in = 20.0  # it searches with a beam
@@ -37,24 +38,6 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         from langladder.evaluation.translator_page import TranslatorPage
 
         return TranslatorPage
-
-    def columns(self, pages: Any) -> Any:
-        """BLEU and its kin, search errors, size, cost."""
-        from langladder.reporting.translators import columns
-
-        return columns(pages)
-
-    def loss(self, page: Any) -> float | None:
-        """What BLEU, or chrF, lacks."""
-        from langladder.reporting.translators import loss
-
-        return loss(page)
-
-    def sections(self, inputs: Any) -> Any:
-        """Translations, errors, attention."""
-        from langladder.reporting.translators import sections
-
-        return sections(inputs.of(self.name))
 
     def load(self, folder: Any) -> Any:
         """`Translator`."""

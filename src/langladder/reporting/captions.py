@@ -1,10 +1,10 @@
 """What the report tells of captioners: how often their captions are right, which facts they say, examples."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from langladder.evaluation.caption_page import CaptionPage
 from langladder.reporting import numbers
-from langladder.reporting.entries import Entry
+from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.searches import Measures, searched
 from langladder.reporting.section import Section
 
@@ -15,7 +15,7 @@ MEASURES: Measures = {
 }
 
 
-def sections(rungs: Sequence[Entry[CaptionPage]]) -> Iterable[Section]:
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Every captioner: its scores by each search, then what it says of some scenes."""
     views = [
         {
@@ -26,7 +26,8 @@ def sections(rungs: Sequence[Entry[CaptionPage]]) -> Iterable[Section]:
                 for question, found in rung.page.by_question.items()
             ],
         }
-        for rung in rungs
+        for rung in inputs.of(family)
+        if isinstance(rung.page, CaptionPage)
     ]
     if views:
         yield Section("captions", "Captions", "captions.html.j2", {"captioners": views})

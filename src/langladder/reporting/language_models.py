@@ -12,6 +12,7 @@ from langladder.reporting import numbers
 from langladder.reporting.choosing import BESIDE, choice
 from langladder.reporting.columns import Column, cost_columns
 from langladder.reporting.entries import Entry, Meta
+from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.ladder_plot import ladder_plot
 from langladder.reporting.section import Figure, Section
 from langladder.reporting.views import Aligned, aligned
@@ -67,6 +68,12 @@ COLUMNS: tuple[Column[LanguageModelPage], ...] = (
 )
 
 
+def columns(pages: Sequence[LanguageModelPage]) -> tuple[Column[LanguageModelPage], ...]:
+    """The same for all."""
+    del pages
+    return COLUMNS
+
+
 def loss(page: LanguageModelPage) -> float:
     """Perplexity per word."""
     return page.scores.perplexity_per_word
@@ -93,9 +100,9 @@ def picture(rungs: LanguageModels, meta: Meta) -> Figure | None:
     return None if svg is None else Figure(Markup(svg), caption)
 
 
-def sections(rungs: LanguageModels) -> Iterable[Section]:
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """What each rung makes of the same prompts."""
-    writers = [rung for rung in rungs if rung.page.samples]
+    writers = [rung for rung in inputs.of(family) if rung.page.samples]
     if writers:
         context: dict[str, Any] = {"generations": generations(writers)}
         context["writers"] = choice(writers, loss, BESIDE)

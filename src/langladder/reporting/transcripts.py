@@ -1,12 +1,12 @@
 """What the report tells of speech recognisers: error rates, transcripts, what the network is sure of at each frame."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from markupsafe import Markup
 
 from langladder.evaluation.transcript_page import TranscriptPage
 from langladder.reporting import numbers
-from langladder.reporting.entries import Entry
+from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.searches import Measures, searched
 from langladder.reporting.section import Figure, Section
 from langladder.reporting.spikes_plot import spikes_plot
@@ -25,7 +25,7 @@ MEASURES: Measures = {
 }
 
 
-def sections(rungs: Sequence[Entry[TranscriptPage]]) -> Iterable[Section]:
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Every recogniser: its scores by each search, transcripts, pictures of the first of them."""
     views = [
         {
@@ -39,7 +39,8 @@ def sections(rungs: Sequence[Entry[TranscriptPage]]) -> Iterable[Section]:
                 for i, one in enumerate(rung.page.examples[:DRAWN])
             ],
         }
-        for rung in rungs
+        for rung in inputs.of(family)
+        if isinstance(rung.page, TranscriptPage)
     ]
     if views:
         yield Section("transcripts", "Speech", "transcripts.html.j2", {"recognisers": views})

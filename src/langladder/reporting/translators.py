@@ -10,6 +10,7 @@ from langladder.reporting import numbers, plots
 from langladder.reporting.choosing import BESIDE, choice
 from langladder.reporting.columns import Column, cost_columns
 from langladder.reporting.entries import Entry
+from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.section import Figure, RungFigures, Section, drawn_lines
 from langladder.reporting.translator_plots import length_plot, search_errors_plot
 from langladder.reporting.views import aligned
@@ -27,8 +28,9 @@ def loss(page: TranslatorPage) -> float:
     return 100 - (page.scores.chrf if page.scores.main == "chrf" else page.scores.bleu)
 
 
-def sections(rungs: TranslatorRungs) -> Iterable[Section]:
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Translations side by side, BLEU by length and how it comes about, search errors, n-best lists, attention."""
+    rungs = inputs.of(family)
     if not rungs:
         return
     lengths, widths = length_plot(rungs, loss), search_errors_plot(rungs, loss)

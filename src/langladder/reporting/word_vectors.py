@@ -9,6 +9,7 @@ from langladder.reporting import numbers, plots
 from langladder.reporting.choosing import BESIDE, COLOURED, choice
 from langladder.reporting.columns import Column, cost_columns
 from langladder.reporting.entries import Entry, Timing
+from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.section import Figure, RungFigures, Section
 from langladder.reporting.views import Aligned, aligned
 
@@ -25,8 +26,9 @@ def loss(page: WordVectorsPage) -> float | None:
     return next((1 - found.spearman for found in page.scores.similarity if found.spearman is not None), None)
 
 
-def sections(rungs: WordVectorRungs) -> Iterable[Section]:
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Neighbours, with the analogies by section; maps."""
+    rungs = inputs.of(family)
     near = [rung for rung in rungs if rung.page.neighbours]
     asked = [rung for rung in rungs if rung.page.scores.analogy and rung.page.scores.analogy.sections]
     if near or asked:
