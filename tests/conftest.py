@@ -10,10 +10,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may need a network
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: more threads only get in each other's way
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _families_in_hydra() -> None:
-    """conf/config.yaml takes a rung of each family, which Hydra knows from the code."""
-    prepare()
+prepare()  # conf/config.yaml takes a rung of each family, which Hydra knows from the code; some tests compose on import
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 import io
 import re
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,7 +27,7 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 @pytest.fixture
-def shown(stream: io.StringIO) -> io.StringIO:
+def shown(stream: io.StringIO) -> Iterator[io.StringIO]:
     progress.show()
     yield stream
     progress.show(False)

@@ -89,7 +89,7 @@ def test_a_command_of_the_page_works(run: Run, project: Path, command: str) -> N
     for name in ("onnx", "onnxscript") if "--to onnx" in command else ():
         pytest.importorskip(name, reason=f"the library {name} is not installed")
     words = (
-        [str(name) for word in shlex.split(command) for name in sorted(Path().glob(word)) or [word]]
+        [name for word in shlex.split(command) for name in sorted(map(str, Path().glob(word))) or [word]]
         if "*" in command
         else shlex.split(command)
     )

@@ -69,7 +69,7 @@ def test_derivation_log_prob_is_the_product_of_its_rules(ambiguous: Grammar) -> 
 
     def product(node: object) -> float:
         probability = next(p for p, rule in ambiguous.rules(node.symbol) if rule == node.rule)  # type: ignore[attr-defined]
-        return probability * math.prod(product(child) for child in node.children)  # type: ignore[attr-defined]
+        return probability * math.prod(product(child) for child in node.children)  # type: ignore[attr-defined, misc]
 
     assert math.exp(log_prob) == pytest.approx(product(tree))
 

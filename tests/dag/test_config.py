@@ -1,6 +1,7 @@
 """Every choice in conf/ composes, checks and can be built; every bad value is refused with a message that helps."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -31,7 +32,7 @@ def _hydra():
         yield
 
 
-def chosen(**changes: object) -> params.Choices:
+def chosen(**changes: Any) -> params.Choices:
     """The choices of params.yaml with changes; of the ladders only the rungs that are changed, to be quick."""
     ladders = {family.listed: list(changes.get(name, {})) for name, family in families().items() if not family.bases}
     return params.schema().model_validate(BASE.model_dump() | ladders | changes)

@@ -114,9 +114,9 @@ def test_wrong_settings_stop_it_before_it_begins(make: Make) -> None:
 def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JOBS", raising=False)
     monkeypatch.setattr(parallel, "processors", lambda: 8)
-    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**20)  # 1 TiB: pages times their size
+    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**20)  # type: ignore[attr-defined]  # 1 TiB: pages times their size
     assert [parallel.jobs_at_once(threads) for threads in (1, 2, 3, 16)] == [8, 4, 2, 1]
-    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**16)  # 4 GiB
+    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**16)  # type: ignore[attr-defined]  # 4 GiB
     assert parallel.jobs_at_once(1) == 4
     monkeypatch.setenv("JOBS", "3")
     assert parallel.jobs_at_once(16) == 3

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search, normalised
+from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
+from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq

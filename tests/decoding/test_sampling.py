@@ -184,7 +184,7 @@ def network(kind: str) -> LanguageModel:
     else:
         model = RecurrentLM(RecurrentLM.Config(width=12, embedding_dim=12), 20)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in model.parameters():  # type: ignore[attr-defined]
             parameter.mul_(4)
     return model
 

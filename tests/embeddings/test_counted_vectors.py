@@ -76,7 +76,7 @@ def test_documents_or_lines_are_columns() -> None:
 def test_counted_vectors_stay_sparse_and_are_reproducible(kind: type[EmbeddingMethod]) -> None:
     corpus = random_corpus()
     one, two = (rung(kind).make(corpus, seed=seed, progress=str) for seed in (1, 2))
-    assert issparse(one.vectors.matrix) and one.vectors.matrix.dtype == np.float32
+    assert all(issparse(part.vectors.matrix) for part in (one, two)) and one.vectors.matrix.dtype == np.float32
     assert one.vectors.matrix.data.tobytes() == two.vectors.matrix.data.tobytes()
 
 
@@ -115,7 +115,7 @@ def test_svd_parity_with_a_dense_decomposition(matrix: dict[str, Any], power: fl
     method = rung(SVD, matrix=matrix, dim=20, eigenvalue_weighting=power, iterations=20)
     fitted = method.make(corpus, seed=1, progress=str)
     kind = {"term_term": TermTerm, "ppmi": PPMI, "term_document": TermDocument}[matrix["kind"]]
-    U, S, _ = np.linalg.svd(kind(kind.Config(**matrix)).matrix(corpus).toarray(), full_matrices=False)  # type: ignore[attr-defined]
+    U, S, _ = np.linalg.svd(kind(kind.Config(**matrix)).matrix(corpus).toarray(), full_matrices=False)  # type: ignore[attr-defined, abstract]
     # Signs are free: compare inner products of the vectors.
     expected = U[:, :20] * S[:20] ** power
     np.testing.assert_allclose(

@@ -28,7 +28,7 @@ def worked_counts() -> csr_matrix:
 
 
 def random_counts(size: int = 40, seed: int = 0) -> csr_matrix:
-    table = random_array((size, size), density=0.3, rng=np.random.default_rng(seed), format="csr")
+    table: Any = random_array((size, size), density=0.3, rng=np.random.default_rng(seed), format="csr")
     table.data = np.ceil(table.data**-1.0)  # 1 … large
     return csr_matrix(table)
 

@@ -30,7 +30,7 @@ def test_spearman_interval_parity_with_scipy(ties: bool) -> None:
     second = first + rng.normal(size=60)
     if ties:
         second = np.round(second)
-    peer = bootstrap(
+    peer = bootstrap(  # type: ignore[call-overload]
         (first, second),
         lambda one, two: spearmanr(one, two).statistic,
         paired=True,

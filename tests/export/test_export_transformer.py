@@ -177,6 +177,6 @@ def test_parity_of_onnx(tmp_path: Path, tokenizers, settings, capsys) -> None:
             np.testing.assert_allclose(log_probs, expected.detach().numpy(), atol=1e-4)
             np.testing.assert_allclose(attention, weights.detach().numpy(), atol=1e-5)
     # the example of the card, as it stands there but for the sentence
-    source = [*used[0].encode(SENTENCE).tolist(), EOS]
-    exec(LOADING["onnx_transformer"].replace("{folder}", str(tmp_path)).replace("[[5, 6, 3]]", f"[{source}]"), {})
+    ids = [*used[0].encode(SENTENCE).tolist(), EOS]
+    exec(LOADING["onnx_transformer"].replace("{folder}", str(tmp_path)).replace("[[5, 6, 3]]", f"[{ids}]"), {})
     assert [int(number) for number in re.findall(r"\d+", capsys.readouterr().out)] == ours(model, used)

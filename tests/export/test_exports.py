@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,7 +180,7 @@ def test_foreign_gpt2_folders_are_refused(tmp_path: Path, tokenizer: Tokenizer, 
         import_gpt2(tmp_path / "hf")
 
 
-RECURRENT = [
+RECURRENT: list[dict[str, Any]] = [
     {"cell": "rnn"},
     {"cell": "gru"},
     {"cell": "lstm", "layers": 2},

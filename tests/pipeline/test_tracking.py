@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from train_once import train_once
 
 from pipeline import ROOT
-from pipeline.provenance import found_runs, processes, store, tracking
+from pipeline.provenance import found_runs, processes, run_facts, store
 from pipeline.provenance.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
 from pipeline.provenance.job import TrackedJob, tracked_job
 from pipeline.runs import main
@@ -245,11 +245,11 @@ def test_scores_are_added_once(checkout: Path, job: Any) -> None:
 
 
 def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    composed = dict.fromkeys(tracking.tags.__globals__["CHOSEN"], "x") | {"size": "tiny"}
+    composed = dict.fromkeys(run_facts.CHOSEN, "x") | {"size": "tiny"}
     hydra = SimpleNamespace(
         initialized=lambda: True, get=lambda: SimpleNamespace(runtime=SimpleNamespace(choices=composed))
     )
-    monkeypatch.setitem(tracking.tags.__globals__, "HydraConfig", hydra)
+    monkeypatch.setattr(run_facts, "HydraConfig", hydra)
     with tracked_job("lm", "train_lm", job(), {}):
         pass
     assert runs()[0].data.tags["size"] == "tiny"

@@ -41,7 +41,7 @@ if __name__ == "__main__":
     from langladder.tasks.language_modelling import LanguageModelling
     from pipeline.provenance import fingerprint, tracking
 
-    fingerprint.ROOT = Path(sys.argv[1])
+    fingerprint.ROOT = Path(sys.argv[1])  # type: ignore[attr-defined]
     tracking.EVERY = 0.0
     loss = LanguageModelling.loss
 

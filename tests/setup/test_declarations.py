@@ -12,9 +12,7 @@ from packaging.utils import canonicalize_name
 
 from pipeline import ROOT
 
-DISTRIBUTIONS = {
-    "umap": ["umap-learn"]
-} | importlib.metadata.packages_distributions()  # one that may be absent, by its name
+DISTRIBUTIONS = {"umap": ["umap-learn"], **importlib.metadata.packages_distributions()}  # umap may be absent
 OWN = {"langladder", "pipeline", "tests"}
 
 

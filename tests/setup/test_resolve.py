@@ -18,7 +18,10 @@ from pipeline import ROOT
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
-SOURCES = {"antlr4-python3-runtime": [], "kenlm": []}  # on the index as source; they depend on nothing
+SOURCES: dict[str, list[str]] = {
+    "antlr4-python3-runtime": [],
+    "kenlm": [],
+}  # on the index as source
 MANYLINUX = [f"manylinux_2_{minor}" for minor in range(5, 35)] + ["manylinux2014", "manylinux2010", "manylinux1"]
 TAGS = {
     "Linux x86_64": [f"{tag}_x86_64" for tag in MANYLINUX],
@@ -66,7 +69,7 @@ def test_what_is_locked_closes(python: str, platform: str, environment: dict[str
     wanted = tmp_path / "wanted.txt"
     wanted.write_text("\n".join(f"{name}=={version}" for name, version in locked.items() if name not in SOURCES))
     found = resolve(environment, tmp_path / "report.json", python, platform, "--no-deps", "-r", str(wanted))
-    metadata = {canonicalize_name(one["name"]): one.get("requires_dist", []) for one in found}
+    metadata: dict[str, list[str]] = {canonicalize_name(one["name"]): one.get("requires_dist", []) for one in found}
     metadata |= {name: none for name, none in SOURCES.items() if name in locked}
     assert metadata.keys() == locked.keys()
     for extras, locks in ((), LOCKS[:1]), (("dev", "bench"), LOCKS[:2]), (LOCKED_EXTRAS, LOCKS):

@@ -89,7 +89,7 @@ def test_train_and_judge(what: str, tmp_path: Path) -> None:
         train, judge = captioner, caption_page
     else:
         write_speech(SpeechConfig(size="tiny", utterances=60, longest=16), data)
-        train, judge = recogniser, transcript_page
+        train, judge = recogniser, transcript_page  # type: ignore[assignment]
     pages, files = [], []
     for run in ("one", "two"):  # the same seed, the same bytes
         made = train(data, tmp_path / run, tmp_path / f"{run} checkpoints")
