@@ -28,13 +28,7 @@ def main() -> None:
     print("ladder: how many of them are to be made, and about how long that takes, follows", flush=True)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     python = [sys.executable, "-m"]
-    for command in (
-        [*python, "pipeline.parallel"],
-        ["dvc", "repro", "-q", "-f", "-s", "report"],
-        [*python, "pipeline.summary"],
-    ):
-        if command[0] == "dvc" and (folder / "reports" / "index.html").is_file():
-            continue  # DVC keeps ladder.json; the page that stands beside it may have been removed
+    for command in ([*python, "pipeline.parallel"], [*python, "pipeline.summary"]):
         if code := subprocess.run(command, cwd=folder, env=environment, check=False).returncode:
             sys.exit(code)
 

@@ -147,12 +147,15 @@ def jobs_at_once(threads: int) -> int:
 
 def main() -> None:
     from pipeline.provenance.estimate import estimate
-    from pipeline.settings import params
+    from pipeline.settings import growth, params
+    from pipeline.settings.errors import together
 
     os.chdir(ROOT)
     progress.show()
-    needs, todo = plan()
     try:
+        if wrong := growth.problems(params.load()):  # of a circle DVC would say less
+            raise together(wrong)
+        needs, todo = plan()
         todo &= wanted(needs, sys.argv[1:]) if sys.argv[1:] else set(needs)
         if not todo:
             print("everything is up to date")

@@ -1,6 +1,6 @@
-"""Stage `report`: one table (reports/ladder.json, tracked) and one self-contained page (reports/index.html).
+"""Stage `report`: one table (reports/ladder.json) and one self-contained page (reports/index.html).
 
-The page shows seconds and tokens per second, which differ from run to run, so DVC tracks the table only.
+The page shows seconds and tokens per second: of all that DVC keeps, it alone differs from one fresh checkout to another.
 """
 
 from pathlib import Path
