@@ -181,10 +181,10 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
     assert ">∞<" in (ladder_plot(with_it.of("lm"), None) or "")
     html = build_page(with_it)
     assert 'data-value="Infinity">∞<' in html
-    assert headline(with_it.of("lm")) == headline(inputs.of("lm"))
-    alone = with_it.of("lm")[:1]
-    assert headline(alone) is None
-    assert ">∞<" in (ladder_plot(alone, None) or "")
+    assert headline(with_it, "lm") == headline(inputs, "lm")
+    alone = report_of(lm=list(with_it.of("lm")[:1]))
+    assert headline(alone, "lm") is None
+    assert ">∞<" in (ladder_plot(alone.of("lm"), None) or "")
 
 
 @pytest.mark.parametrize(

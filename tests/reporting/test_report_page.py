@@ -6,12 +6,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from small_run_files import report_of, with_rungs
+from small_run_files import entry, language_model, report_of, with_rungs
 
-from langladder.reporting.entries import Meta
+from langladder.reporting.entries import CurvePoint, Meta
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page, write_page
 
+CURVE = (CurvePoint(10, 2.0, 2.5), CurvePoint(20, 1.0, 1.5))
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
 SECTIONS = [
     "ladder",
@@ -156,6 +157,16 @@ def test_page_of_an_empty_ladder() -> None:
     assert ids == ["ladder", "next"]  # a section with nothing to show is left out, of the contents too
     assert page.count('<li><a href="#') == 2
     assert "No rung was trained." in page
+
+
+def test_families_that_are_judged_alike_share_their_sections(inputs: ReportInputs) -> None:
+    grown = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000), curve=CURVE)
+    page = build_page(with_rungs(inputs, "tune", [grown]))
+    ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert "Language models that grew from others" in page  # has a table, and curves, of its own
+    assert "<strong>GPT, trained longer, with perplexity per word 30.00" in page
+    assert page.count("What the language models write</h2>") == 1 and page.count("Perplexity per word of every") == 1
 
 
 def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from langladder.reporting.columns import Column
-    from langladder.reporting.entries import Entry, Meta
     from langladder.reporting.inputs import ReportInputs
     from langladder.reporting.section import Figure, Section
 
@@ -157,14 +156,14 @@ class Family:
         found: float | None = self._shown("loss", page)
         return found
 
-    def headline(self, rungs: "Sequence[Entry[Any]]") -> tuple[str, str] | None:
+    def headline(self, inputs: "ReportInputs") -> tuple[str, str] | None:
         """A sentence at the head of the report: what is best, and which rung it is."""
-        found: tuple[str, str] | None = self._shown("headline", rungs)
+        found: tuple[str, str] | None = self._shown("headline", inputs, self.name)
         return found
 
-    def picture(self, rungs: "Sequence[Entry[Any]]", meta: "Meta") -> "Figure | None":
+    def picture(self, inputs: "ReportInputs") -> "Figure | None":
         """A drawing above the tables."""
-        found: Figure | None = self._shown("picture", rungs, meta)
+        found: Figure | None = self._shown("picture", inputs, self.name)
         return found
 
     def sections(self, inputs: "ReportInputs") -> "Iterable[Section]":

@@ -26,8 +26,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
                 for question, found in rung.page.by_question.items()
             ],
         }
-        for rung in inputs.of(family)
-        if isinstance(rung.page, CaptionPage)
+        for rung in inputs.judged_alike(family, CaptionPage)
     ]
     if views:
         yield Section("captions", "Captions", "captions.html.j2", {"captioners": views})

@@ -37,13 +37,9 @@ class ClaimView:
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
-    """All claims together, in the section of the first family that has any."""
-    having = [
-        one.name for one in inputs.families if any(isinstance(rung.page, ClaimPage) for rung in inputs.of(one.name))
-    ]
-    if having[:1] == [family]:
-        claims = claim_views([rung for name in having for rung in inputs.of(name)])
-        yield Section("claims", "Claims, measured", "claims.html.j2", {"claims": claims})
+    """All claims, of experiments and of probes."""
+    if claims := inputs.judged_alike(family, ClaimPage):
+        yield Section("claims", "Claims, measured", "claims.html.j2", {"claims": claim_views(claims)})
 
 
 def claim_views(claims: Claims) -> list[ClaimView]:

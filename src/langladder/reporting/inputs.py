@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, Stage, Timing, Told
+from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, P, Stage, Timing, Told
 
 if TYPE_CHECKING:
     from langladder.families.family import Family
@@ -42,6 +42,15 @@ class ReportInputs:
     def of(self, family: str) -> Sequence[Entry[Any]]:
         """The rungs of a family."""
         return self.rungs.get(family, ())
+
+    def judged_alike(self, family: str, page: type[P]) -> list[Entry[P]]:
+        """The rungs of all families whose pages are of a kind, for the first family that has any; none for the others.
+
+        So families that are judged alike (claims; language models, and those that grew from them) share a section.
+        """
+        found = {one.name: [rung for rung in self.of(one.name) if isinstance(rung.page, page)] for one in self.families}
+        having = [name for name, rungs in found.items() if rungs]
+        return [rung for name in having for rung in found[name]] if having[:1] == [family] else []
 
 
 def load_report(

@@ -11,7 +11,7 @@ from langladder.evaluation.language_model_page import LanguageModelPage, Sample
 from langladder.reporting import numbers
 from langladder.reporting.choosing import BESIDE, choice
 from langladder.reporting.columns import Column, cost_columns
-from langladder.reporting.entries import Entry, Meta
+from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.ladder_plot import ladder_plot
 from langladder.reporting.section import Figure, Section
@@ -79,8 +79,9 @@ def loss(page: LanguageModelPage) -> float:
     return page.scores.perplexity_per_word
 
 
-def headline(rungs: LanguageModels) -> tuple[str, str] | None:
+def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     """The first sentence of the report: what is best, and which rung it is with how much."""
+    rungs = inputs.judged_alike(family, LanguageModelPage)
     measured = [rung for rung in rungs if isfinite(loss(rung.page))]
     if not measured:
         return None
@@ -91,9 +92,10 @@ def headline(rungs: LanguageModels) -> tuple[str, str] | None:
     return "Best language model on this text", text
 
 
-def picture(rungs: LanguageModels, meta: Meta) -> Figure | None:
+def picture(inputs: ReportInputs, family: str) -> Figure | None:
     """The ladder, with its caption."""
-    svg = ladder_plot(rungs, meta.text)
+    rungs = inputs.judged_alike(family, LanguageModelPage)
+    svg = ladder_plot(rungs, inputs.meta.text)
     caption = "Perplexity per word on the test text, from the oldest rung at the foot to the newest at the top."
     if any(rung.page.scores.floor_perplexity_per_word for rung in rungs):
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
@@ -102,7 +104,7 @@ def picture(rungs: LanguageModels, meta: Meta) -> Figure | None:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """What each rung makes of the same prompts."""
-    writers = [rung for rung in inputs.of(family) if rung.page.samples]
+    writers = [rung for rung in inputs.judged_alike(family, LanguageModelPage) if rung.page.samples]
     if writers:
         context: dict[str, Any] = {"generations": generations(writers)}
         context["writers"] = choice(writers, loss, BESIDE)

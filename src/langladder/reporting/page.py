@@ -40,7 +40,7 @@ def build_page(inputs: ReportInputs) -> str:
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
     shared: dict[str, Any] = {"numbers": numbers, "zip": partial(zip, strict=True)}
-    headlines = [family.headline(inputs.of(family.name)) for family in inputs.families]
+    headlines = [family.headline(inputs) for family in inputs.families]
     context: dict[str, Any] = {
         "style": Markup(style),
         "script": Markup(script),
@@ -63,7 +63,7 @@ def write_page(inputs: ReportInputs, path: Path) -> None:
 
 def sections(inputs: ReportInputs) -> Iterator[Section]:
     """All sections with something to show, in order: the ladder, each family's own, where it all comes from."""
-    pictures = [family.picture(inputs.of(family.name), inputs.meta) for family in inputs.families]
+    pictures = [family.picture(inputs) for family in inputs.families]
     ladder = {"pictures": [picture for picture in pictures if picture], "tables": ladder_rows(inputs)}
     yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
     if curves := list(_curves(inputs)):

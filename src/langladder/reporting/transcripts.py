@@ -39,8 +39,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
                 for i, one in enumerate(rung.page.examples[:DRAWN])
             ],
         }
-        for rung in inputs.of(family)
-        if isinstance(rung.page, TranscriptPage)
+        for rung in inputs.judged_alike(family, TranscriptPage)
     ]
     if views:
         yield Section("transcripts", "Speech", "transcripts.html.j2", {"recognisers": views})

@@ -30,7 +30,7 @@ def loss(page: TranslatorPage) -> float:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Translations side by side, BLEU by length and how it comes about, search errors, n-best lists, attention."""
-    rungs = inputs.of(family)
+    rungs = inputs.judged_alike(family, TranslatorPage)
     if not rungs:
         return
     lengths, widths = length_plot(rungs, loss), search_errors_plot(rungs, loss)

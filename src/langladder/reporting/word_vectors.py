@@ -28,7 +28,7 @@ def loss(page: WordVectorsPage) -> float | None:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Neighbours, with the analogies by section; maps."""
-    rungs = inputs.of(family)
+    rungs = inputs.judged_alike(family, WordVectorsPage)
     near = [rung for rung in rungs if rung.page.neighbours]
     asked = [rung for rung in rungs if rung.page.scores.analogy and rung.page.scores.analogy.sections]
     if near or asked:
