@@ -1,6 +1,6 @@
 """Stage `report`: one table (reports/ladder.json) and one self-contained page (reports/index.html).
 
-The page shows seconds and tokens per second: of all that DVC keeps, it alone differs from one fresh checkout to another.
+The page shows seconds and tokens per second: it alone, of all that DVC keeps, differs between two fresh checkouts.
 """
 
 from pathlib import Path
