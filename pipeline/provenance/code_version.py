@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from langladder.families import families
 from pipeline import ROOT
 
 # Settings decide which job runs with what, and stand in its resolved file themselves; tracking tells of it in MLflow.
@@ -23,6 +24,15 @@ FAMILIES = "langladder.families"  # its modules are found by looking, not by nam
 
 def code_version(stage: str, settings: dict[str, Any]) -> str:
     """Hash (16 hex digits) of the code behind `pipeline.<stage>` and the `_target_` classes in its settings."""
+    digest = hashlib.sha256()
+    files = {file for module in modules_of(stage, settings) if (file := _file(module))}
+    for file in sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)}):
+        digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
+    """Our modules (and names in them) that a job imports, directly or through others."""
     pending = [f"pipeline.{stage}", *_targets(settings)]
     seen: set[str] = set()
     while pending:
@@ -32,11 +42,8 @@ def code_version(stage: str, settings: dict[str, Any]) -> str:
             pending += _imports(file)
             if module == FAMILIES:
                 pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
-    digest = hashlib.sha256()
-    files = {file for module in seen if (file := _file(module))}
-    for file in sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)}):
-        digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
-    return digest.hexdigest()[:16]
+                pending += [family.shown_by for family in families().values() if family.shown_by]
+    return seen
 
 
 def _targets(settings: Any) -> list[str]:

@@ -13,12 +13,15 @@ from langladder import artefacts
 from langladder.families import families
 from pipeline import ROOT
 from pipeline.provenance import job
+from pipeline.provenance.code_version import modules_of
 from pipeline.provenance.fingerprint import digest, fingerprint
 from pipeline.settings import params, plan
 from pipeline.settings.compose import Compositions
+from pipeline.settings.ladder_copy import every_rung
 
 RUNGS = {name: family.default for name, family in families().items()} | {"embedding": "lexicon"}
 STAGES = {stage.name: stage.family for stage in plan.stages().values() if stage.family}
+SETTINGS = {"langladder.tasks.settings", "langladder.tasks.optimisation"}
 DAG = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 
 
@@ -82,7 +85,7 @@ def test_what_a_rung_reads_of_its_own_is_what_watch_depends_on(family: str) -> N
     paths = {f"${{paths.{name}}}": path for name, path in params.load().paths.model_dump().items()}
     watched = [Path(paths.get(path, path)) for path in DAG["watch"]["foreach"][family]]
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        compositions = Compositions(params.load())
+        compositions = Compositions(every_rung(params.load()))
         for name in params.conf_names(family):
             for path in families()[family].inputs(compositions.rung(family, name)).values():
                 assert any(other == Path(path) or other in Path(path).parents for other in watched), (name, path)
@@ -101,3 +104,24 @@ def test_other_content_at_the_same_path_is_another_job(tmp_path: Path) -> None:
         (tmp_path / "mine.vec").write_text(content)
         names.append(fingerprint("train_lm", {}, {"vectors": digest(tmp_path / "mine.vec")}))
     assert names[0] == names[2] != names[1]
+
+
+def test_the_report_depends_on_all_that_shows_a_family() -> None:
+    """Whose modules are named, not imported; what makes rungs does not."""
+    shown = {family.shown_by for family in families().values() if family.shown_by}
+    assert shown <= modules_of("report", {}) and "langladder.families.lm" in modules_of("report", {})
+    assert not {module for module in modules_of("train_lm", {}) if module.startswith("langladder.families")}
+
+
+def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_training() -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        compositions = Compositions(every_rung(params.load()))
+        for family, stage in (("lm", "train_lm"), ("embedding", "embed")):
+            for name in params.conf_names(family):
+                value = compositions.rung(family, name)
+                value["_maker_"] = families()[family].maker(value)
+                modules = modules_of(stage, {family: value})
+                if family == "lm":
+                    assert not {module for module in modules if module.endswith(("glove_format", "word2vec_format"))}
+                if "training" not in value:
+                    assert not {module for module in modules if module.startswith("langladder.tasks.")} - SETTINGS, name
