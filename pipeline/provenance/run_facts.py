@@ -25,6 +25,11 @@ from pipeline.settings import params
 WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
 WATCHED += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
+OTHERS = (
+    "parallel",
+    "scenes",
+    "speech",
+)  # corpora beside the text; one that nothing chooses is called by its name
 CHOSEN = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")
 PARTS = ("model", "training", "settings", "data")
 JUDGING = ("evaluate", "experiment", "probe")  # stages that train no rung
@@ -108,7 +113,7 @@ def datasets(job: Job) -> list[Any]:
     for name, (path, digest) in job.inputs.items():
         if name.startswith(("model", "base")):
             continue
-        corpus = chosen.get("parallel" if "parallel" in path.parts else "corpus", "")
+        corpus = next((chosen.get(side, side) for side in OTHERS if side in path.parts), chosen.get("corpus", ""))
         profile = json.dumps({"corpus": corpus, "size": chosen.get("size", ""), "input": name})
         source = json.dumps({"uri": path.as_posix()})
         data = Dataset(f"{corpus}: {path.as_posix()}", digest, "local", source, profile=profile)
@@ -132,7 +137,7 @@ def _description(job: Job, chosen: Mapping[str, str]) -> str:
     lines = [f"**{job.rung['title']}**: {job.rung.get('claim') or job.experiment}; stage `{job.stage}`."]
     side = families()[job.family].side
     if chosen:
-        lines.append(f"Corpus {chosen[side]}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
+        lines.append(f"Corpus {chosen.get(side, side)}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
     lines.append(f"Settings: `conf/{job.family}/{job.rung['name']}.yaml`, whole in the artifact `resolved.yaml`.")
     return " ".join(lines)
 

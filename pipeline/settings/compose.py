@@ -40,7 +40,8 @@ class Compositions:
     @cached_property
     def _together(self) -> dict[str, DictConfig]:
         """Selection → a composition that holds it. What cannot be composed is left out: alone, it says why."""
-        columns = [["side=text", "side=parallel"]]
+        sides = [job.selection for job in plan.jobs(self.chosen) if "side" in job.stage.keys]
+        columns = [list(dict.fromkeys(sides))]
         columns += [[f"{family}={rung}" for rung in self.chosen.rungs(family)] for family in families()]
         composed: dict[str, DictConfig] = {}
         for row in zip_longest(*columns):

@@ -94,8 +94,9 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
     """A setting that is no rung's: of the composition, or found from it."""
     side = everything["side"]
     match key:
-        case "corpus" if side == "parallel":
-            return everything["parallel"]
+        case "corpus":
+            corpus: Values = everything[params.group_of(side)]
+            return corpus | {"_maker_": schema.source_of(side, corpus)[1]}
         case "clean":
             return everything["clean"][side]
         case "paths":

@@ -137,6 +137,11 @@ def _quote(value: Any) -> str:
     return str(value)
 
 
+def group_of(side: str) -> str:
+    """The folder of conf/ that offers the corpora of a side: of the text simply `corpus`."""
+    return "corpus" if side == "text" else side
+
+
 def conf_file(group: str, name: str) -> Path:
     """The file of a choice."""
     return ROOT / "conf" / group / f"{name}.yaml"

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, create_model, field_validator
 
 from langladder.corpora.microworld import MicroworldConfig
+from langladder.corpora.scenes import SceneConfig
+from langladder.corpora.speech import SpeechConfig
 from langladder.counts.kinds import AnyCounting
 from langladder.decoding.scores import LengthForm
 from langladder.errors import InputError
@@ -18,16 +20,19 @@ from langladder.text.hub import HubParallelSource, HubSource
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
-from pipeline.settings.params import EvaluationSets
+from pipeline.settings import params
 
-SOURCES: dict[tuple[str, str], type[Config]] = {
-    ("text", "microworld"): MicroworldConfig,
-    ("text", "files"): TextSource,
-    ("text", "hub"): HubSource,
-    ("parallel", "microworld"): MicroworldConfig,
-    ("parallel", "files"): ParallelSource,
-    ("parallel", "hub"): HubParallelSource,
+SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
+    ("text", "microworld"): (MicroworldConfig, "langladder.corpora.microworld.write_text"),
+    ("text", "files"): (TextSource, "langladder.text.readers.read_text"),
+    ("text", "hub"): (HubSource, "langladder.text.hub.read_hub"),
+    ("parallel", "microworld"): (MicroworldConfig, "langladder.corpora.microworld.write_parallel"),
+    ("parallel", "files"): (ParallelSource, "langladder.text.readers.read_parallel"),
+    ("parallel", "hub"): (HubParallelSource, "langladder.text.hub.read_hub_parallel"),
+    ("scenes", "microworld"): (SceneConfig, "langladder.corpora.scene_files.write_scenes"),
+    ("speech", "microworld"): (SpeechConfig, "langladder.corpora.speech_files.write_speech"),
 }
+"""Corpus (side, kind) → its settings, and the function that makes or reads it: (settings, folder) → what it has."""
 
 
 class Evaluation(Config):
@@ -68,7 +73,7 @@ class Shown(Config):
 
 
 FIELDS: dict[str, Any] = {
-    "side": Literal["text", "parallel"],
+    "side": Literal["text", "parallel", "scenes", "speech"],
     "seed": int,
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,
@@ -76,7 +81,7 @@ FIELDS: dict[str, Any] = {
     "words": VocabularyConfig,
     "countings": list[AnyCounting],
     "evaluation": Evaluation,
-    "paths": EvaluationSets,
+    "paths": params.EvaluationSets,
     "lms": list[str],
     "agreement": str,
     "beam": Annotated[int, Field(ge=1)],
@@ -104,8 +109,18 @@ def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
 
 
 def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
-    kinds = [kind for where, kind in SOURCES if where == side]
-    if value.get("kind") not in kinds:
-        raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {', '.join(kinds)}; see conf/{side}/")
-    source = SOURCES[side, value["kind"]]
-    return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, ...), source=(source, ...))
+    source, _ = source_of(side, value)
+    maker = (str, Field(alias="_maker_"))
+    return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, True), source=(source, ...), maker=maker)
+
+
+def source_of(side: str, value: Mapping[str, Any]) -> tuple[type[Config], str]:
+    """What `SOURCES` has for a corpus.
+
+    Raises:
+        InputError: it is of no kind that its side has.
+    """
+    if (side, value.get("kind")) not in SOURCES:
+        kinds, group = ", ".join(kind for where, kind in SOURCES if where == side), params.group_of(side)
+        raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {kinds}; see conf/{group}/")
+    return SOURCES[side, value["kind"]]

@@ -10,11 +10,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from langladder.errors import InputError
 
 ROOMS = ("embeddings", "experiments", "families", "models", "tasks")
-"""The packages whose classes and functions a file may name."""
+"""The packages whose classes and functions a file may name; and of `CORPORA`, functions."""
+CORPORA = ("corpora", "text")
 
 _TARGET = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
 
-_FUNCTION = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+")
+_FUNCTION = re.compile(rf"langladder\.(?:{'|'.join(ROOMS + CORPORA)})(?:\.[a-z][a-z0-9_]*)+")
 
 
 class Config(BaseModel):

@@ -24,7 +24,7 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    smallest(folder, lms=["maximum_likelihood", "kneser_ney", "lstm"], sequences=["captioner"])
+    smallest(folder, lms=["maximum_likelihood", "kneser_ney", "lstm"], captioners=["lstm"])
     return with_git(folder)
 
 
@@ -36,7 +36,8 @@ def test_repro_makes_everything(project: Path) -> None:
         "embed@skipgram",
         "train_lm@lstm",
         "evaluate_translator@attention",
-        "evaluate_sequence@captioner",
+        "corpus@scenes",
+        "evaluate_captioner@lstm",
         "experiment@gradient_flow",
         "probe@agreement",
         "report",
@@ -45,7 +46,7 @@ def test_repro_makes_everything(project: Path) -> None:
     assert "LSTM" in page and "BLEU" in page
     assert "Gradient by distance" in page and "claim-agreement" in page
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
-    assert [rung["name"] for rung in ladder["sequence"]] == ["captioner"]
+    assert [rung["name"] for rung in ladder["captioner"]] == ["lstm"]
     scores = json.loads((project / "metrics" / "lm" / "lstm.json").read_text())
     assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
     assert "lm/lstm.json" in run(project, "dvc", "metrics", "show")

@@ -105,7 +105,7 @@ def test_every_rung_reaches_the_report(tmp_path: Path) -> None:
     for group, names in EVERY.items():
         assert sorted(file.stem for file in (copy / "reports" / "rungs" / group).glob("*.json")) == names
     ladder = json.loads((copy / "reports" / "ladder.json").read_text())
-    for group in ("lm", "translator", "sequence"):
+    for group in ("lm", "translator", "captioner", "transcriber"):
         assert sorted(rung["name"] for rung in ladder[group]) == EVERY[group]
     assert ladder["lm"][0]["name"] == "maximum_likelihood"  # the oldest
     page = (copy / "reports" / "index.html").read_text()

@@ -22,7 +22,7 @@ def sentences(number: int, seed: int = 0) -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("own"))
-    smallest(folder, corpus="text", parallel="text", tokenizer="word", lms=["kneser_ney", "gpt"], sequences=["ctc"])
+    smallest(folder, corpus="text", parallel="text", tokenizer="word", lms=["kneser_ney", "gpt"], transcribers=["ctc"])
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
     lines = sentences(400)
     (folder / "input" / "text" / "mine.txt").write_text("\n".join(lines) + "\n")
@@ -34,7 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_own_text_and_pairs(project: Path) -> None:
     output = run(project, "dvc", "repro")
     assert {"corpus@text", "corpus@parallel", "evaluate_lm@gpt", "evaluate_translator@attention"} <= ran(output)
-    assert "evaluate_sequence@ctc" in ran(output)
+    assert "evaluate_transcriber@ctc" in ran(output)
     scores = json.loads((project / "metrics" / "lm" / "kneser_ney.json").read_text())
     assert scores["perplexity_per_word"] > 1 and scores.get("floor_perplexity_per_word") is None
     assert "person" in (project / "data" / "words" / "vocabulary.json").read_text()

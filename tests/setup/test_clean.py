@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("Makefile", "dvc.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
     outs = re.findall(
         r"(?:data|models|reports|metrics|curves)/[a-z/]+", (ROOT / "dvc.yaml").read_text(encoding="utf-8")
     )
@@ -28,7 +29,7 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     (tmp_path / "ladders" / "full" / "conf").symlink_to("../../conf")
     subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
     left = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "full/conf" not in str(path))
-    assert len(made) > 30 and left == sorted([tmp_path / "Makefile", *mine])
+    assert len(made) > 30 and left == sorted([tmp_path / "Makefile", tmp_path / "dvc.yaml", *mine])
     full = tmp_path / "ladders" / "full"
     assert not (full / "metrics").exists() and (full / "conf").is_dir()
     subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)

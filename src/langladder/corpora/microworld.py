@@ -9,26 +9,22 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.corpora import rules, truth
+from langladder.corpora import rules, truth  # noqa: F401 - rules: registers the productions of the grammar
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
 from langladder.progress import tracked
 from langladder.schema import Config
-
-__all__ = ["MicroworldConfig", "floor", "generate_parallel", "generate_text", "rules", "write_truth"]
+from langladder.text.tables import PAIRS, TEXT, write_table
 
 LINES_PER_DOCUMENT = 20
-SENTENCES = {"tiny": 3_000, "small": 60_000, "base": 600_000}
-PAIRS = {"tiny": 1_500, "small": 30_000, "base": 150_000}
+SENTENCE_COUNTS = {"tiny": 3_000, "small": 60_000, "base": 600_000}
+PAIR_COUNTS = {"tiny": 1_500, "small": 30_000, "base": 150_000}
 SPLITS = {"train": 0.9, "validation": 0.05, "test": 0.05}
-
-TEXT_SCHEMA = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
-PARALLEL_SCHEMA = pa.schema([("source", pa.string()), ("target", pa.string())])
 
 
 class MicroworldConfig(Config):
@@ -42,17 +38,39 @@ class MicroworldConfig(Config):
     @property
     def sentence_count(self) -> int:
         """Sentences over all splits."""
-        return SENTENCES[self.size] if self.sentences is None else self.sentences
+        return SENTENCE_COUNTS[self.size] if self.sentences is None else self.sentences
 
     @property
     def pair_count(self) -> int:
         """Pairs over all splits, before test and validation lose what also occurs in train."""
-        return PAIRS[self.size] if self.pairs is None else self.pairs
+        return PAIR_COUNTS[self.size] if self.pairs is None else self.pairs
 
 
 def grammar(size: Literal["tiny", "small", "base"]) -> Grammar:
     """The grammar of a size."""
     return world(size).grammar
+
+
+def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
+    """Draw the corpus into a folder, a table a split, and its truth sets into `truth/`.
+
+    Returns:
+        How many lines each split has, for the data report.
+    """
+    tables = generate_text(config)
+    write_truth(config, folder / "truth", tables["train"])
+    return _write(tables, folder)
+
+
+def write_parallel(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
+    """Draw English–Esperanto pairs into a folder; otherwise as `write_text`, without truth sets."""
+    return _write(generate_parallel(config), folder)
+
+
+def _write(tables: dict[str, pa.Table], folder: Path) -> dict[str, Any]:
+    for split, table in tables.items():
+        write_table(folder / f"{split}.parquet", table)
+    return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
 
 
 def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
@@ -73,7 +91,7 @@ def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
         numbers = [document + line // LINES_PER_DOCUMENT for line in range(count)]
         columns = {"document": numbers, "text": lines, "log_prob": log_probs}
         document += math.ceil(count / LINES_PER_DOCUMENT)
-        tables[split] = pa.table(columns, schema=TEXT_SCHEMA)
+        tables[split] = pa.table(columns, schema=TEXT)
     return tables
 
 
@@ -97,7 +115,7 @@ def generate_parallel(config: MicroworldConfig) -> dict[str, pa.Table]:
         kept = [pair for pair in pairs if pair[0] not in seen]
         seen.update([english for english, _ in kept])
         columns = {"source": [pair[0] for pair in kept], "target": [pair[1] for pair in kept]}
-        tables[split] = pa.table(columns, schema=PARALLEL_SCHEMA)
+        tables[split] = pa.table(columns, schema=PAIRS)
     return tables
 
 

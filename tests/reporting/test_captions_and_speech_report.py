@@ -5,10 +5,10 @@ from typing import Any
 
 from small_run_files import entry, report_of, with_rungs
 
+from langladder.families import family as family_of
 from langladder.reporting.entries import Entry, Timing
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page
-from langladder.reporting.sequences import sections
 from langladder.reporting.spikes_plot import spikes_plot
 from langladder.reporting.tables import ladder_summary
 
@@ -53,11 +53,14 @@ TRANSCRIPTS: dict[str, Any] = {
 
 
 def rungs() -> list[Entry[Any]]:
-    return [entry("sequence", CAPTIONS, timing=Timing(seconds=65.0)), entry("sequence", TRANSCRIPTS)]
+    return [entry("captioner", CAPTIONS, timing=Timing(seconds=65.0)), entry("transcriber", TRANSCRIPTS)]
 
 
 def test_golden_rows() -> None:
-    captions, transcripts = sections(report_of(sequence=rungs()), "sequence")
+    captioner, recogniser = rungs()
+    report = report_of(captioner=[captioner], transcriber=[recogniser])
+    (captions,) = family_of("captioner").sections(report)
+    (transcripts,) = family_of("transcriber").sections(report)
     (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
     assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
     assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"
@@ -77,7 +80,8 @@ def test_spikes_bear_their_letters() -> None:
 
 def test_the_page_shows_both_and_escapes_what_was_written(inputs: ReportInputs) -> None:
     assert 'id="captions"' not in build_page(inputs) and 'id="transcripts"' not in build_page(inputs)
-    page = build_page(with_rungs(inputs, "sequence", rungs()))
+    captioner, recogniser = rungs()
+    page = build_page(with_rungs(with_rungs(inputs, "captioner", [captioner]), "transcriber", [recogniser]))
     for text in (">Captions</h2>", ">Speech</h2>", "13.9 %", "96.2 %", "the owl sleeps .", "Probabilities frame by"):
         assert text in page
     assert HOSTILE not in page and "&lt;script&gt;alert(1)" in page
@@ -86,7 +90,8 @@ def test_the_page_shows_both_and_escapes_what_was_written(inputs: ReportInputs) 
 
 
 def test_the_summary_holds_scores_without_examples() -> None:
-    found = ladder_summary(report_of(sequence=rungs()))["sequence"]
-    assert [one["name"] for one in found] == ["captioner", "ctc"]
-    assert found[1]["scores"]["beam"]["cer"] == 0.1386
-    assert all("examples" not in one for one in found)
+    captioner, recogniser = rungs()
+    found = ladder_summary(report_of(captioner=[captioner], transcriber=[recogniser]))
+    assert [found[family][0]["name"] for family in ("captioner", "transcriber")] == ["captioner", "ctc"]
+    assert found["transcriber"][0]["scores"]["beam"]["cer"] == 0.1386
+    assert all("examples" not in found[family][0] for family in ("captioner", "transcriber"))

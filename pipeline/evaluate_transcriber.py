@@ -1,0 +1,31 @@
+"""Stage `evaluate_transcriber`: transcribe the test utterances, greedily and by prefix beam search; count errors."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json
+from langladder.corpora.speech_files import read_speech
+from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
+from langladder.models.ctc import CTCRecognizer
+from pipeline.provenance.job import tracked_job
+from pipeline.settings.stage import stage
+
+SPEECH = Path("data/raw/speech")
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    name = job.transcriber.name
+    folder = Path("models/transcriber") / name
+    with tracked_job("transcriber", "evaluate_transcriber", job, {"model": folder, "speech": SPEECH}) as work:
+        test, config = read_speech(SPEECH).splits["test"], TranscriptionConfig(width=job.beam)
+        page = evaluate_transcripts(name, CTCRecognizer.load(folder), test, config)
+        write_json(out / "reports" / "rungs" / "transcriber" / f"{name}.json", page.model_dump(mode="json"))
+        write_json(out / "metrics" / "transcriber" / f"{name}.json", page.figures())
+        work.run.test_scores(folder, page.figures())
+    found = page.scores.beam
+    print(f"evaluate_transcriber {name}: by beam search CER {found.cer:.1%}, WER {found.wer:.1%}")
+
+
+if __name__ == "__main__":
+    main()

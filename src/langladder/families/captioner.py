@@ -1,0 +1,48 @@
+"""Captioners: a vector of facts about a scene → a sentence; judged by what the grammar allows."""
+
+from typing import Any
+
+from langladder.families.family import Family
+from langladder.schema import locate
+
+
+class CaptionerFamily(Family):
+    """See `Family`."""
+
+    name = "captioner"
+    listed = "captioners"
+    title = "Captions"
+    experiment = "captions"
+    place = 50
+    default = "lstm"
+    shown_by = "langladder.reporting.captions"
+    judged_in = 20.0  # it searches with a beam
+    reads = ("data/raw/scenes",)
+    side = "scenes"
+    loading = """from pathlib import Path
+
+from langladder.data.captioning import CODES, SceneCodes
+from langladder.models.captioner import Captioner
+
+model, codes = Captioner.load(Path("{folder}")), SceneCodes.load(Path("{folder}") / CODES)
+model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS → log P of each next word"""
+    limits = "The model knows the facts and words of the small world's scenes only."
+
+    def parts(self, rung: Any) -> dict[str, Any]:
+        """All are trained, as translators are."""
+        return super().parts(rung) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
+
+    def load(self, folder: Any) -> Any:
+        """`Captioner`."""
+        from langladder.models.captioner import Captioner
+
+        return Captioner.load(folder)
+
+    def page(self) -> Any:
+        """`CaptionPage`."""
+        from langladder.evaluation.caption_page import CaptionPage
+
+        return CaptionPage
+
+
+FAMILY = CaptionerFamily()

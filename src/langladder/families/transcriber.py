@@ -1,0 +1,48 @@
+"""Transcribers: frames of sound → letters, without an alignment; judged by the errors in letters and words."""
+
+from typing import Any
+
+from langladder.families.family import Family
+from langladder.schema import locate
+
+
+class TranscriberFamily(Family):
+    """See `Family`."""
+
+    name = "transcriber"
+    listed = "transcribers"
+    title = "Speech"
+    experiment = "speech"
+    place = 51
+    default = "ctc"
+    shown_by = "langladder.reporting.transcripts"
+    judged_in = 20.0  # it searches with a beam
+    reads = ("data/raw/speech",)
+    side = "speech"
+    loading = """from pathlib import Path
+
+from langladder.decoding.ctc import greedy
+from langladder.models.ctc import CTCRecognizer
+
+model = CTCRecognizer.load(Path("{folder}"))
+model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabilities of the blank and the letters"""
+    limits = "The model knows the sounds of the small world's letters only."
+
+    def parts(self, rung: Any) -> dict[str, Any]:
+        """All are trained."""
+        return super().parts(rung) | {"training": (locate("langladder.tasks.settings.SpeechTraining"), ...)}
+
+    def load(self, folder: Any) -> Any:
+        """`CTCRecognizer`."""
+        from langladder.models.ctc import CTCRecognizer
+
+        return CTCRecognizer.load(folder)
+
+    def page(self) -> Any:
+        """`TranscriptPage`."""
+        from langladder.evaluation.transcript_page import TranscriptPage
+
+        return TranscriptPage
+
+
+FAMILY = TranscriberFamily()
