@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from small_run_files import entry, language_model, report_of, with_rungs
+from small_run_files import embedding, entry, language_model, report_of, with_rungs
 
 from langladder.reporting.entries import CurvePoint, Meta
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page, write_page
+from langladder.reporting.tables import ladder_summary
 
 CURVE = (CurvePoint(10, 2.0, 2.5), CurvePoint(20, 1.0, 1.5))
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
@@ -167,6 +168,27 @@ def test_families_that_are_judged_alike_share_their_sections(inputs: ReportInput
     assert "Language models that grew from others" in page  # has a table, and curves, of its own
     assert "<strong>GPT, trained longer, with perplexity per word 30.00" in page
     assert page.count("What the language models write</h2>") == 1 and page.count("Perplexity per word of every") == 1
+
+
+def test_rungs_of_one_name_are_told_apart(inputs: ReportInputs) -> None:
+    value = language_model("lstm", "LSTM, trained longer", 30.0, 3_400_000) | {"vectors": embedding("skipgram")}
+    families = {"lm": list(inputs.of("lm")), "embedding": list(inputs.of("embedding")), "tune": [entry("tune", value)]}
+    both = report_of(**families)
+    assert [rung.name for rung in both.of("embedding")] == ["skipgram", "tune_skipgram"]
+    shown = re.findall(r'<th scope="col" data-rung="([^"]*)">', build_page(both))
+    assert {"lstm", "tune_lstm", "skipgram", "tune_skipgram"} <= set(shown)
+    assert [rung["name"] for rung in ladder_summary(both)["embedding"]] == ["skipgram", "tune_skipgram"]
+
+
+def test_claims_stand_together(inputs: ReportInputs) -> None:
+    findings = {"holds": True, "verdict": "It holds.", "columns": [], "rows": [], "plots": [], "figures": {}}
+    claims = {
+        family: [entry(family, {"name": family, "title": title, "fingerprint": "f", "findings": findings})]
+        for family, title in (("experiment", "Gradients vanish"), ("probe", "Agreement"))
+    }
+    page = build_page(with_rungs(with_rungs(inputs, "experiment", claims["experiment"]), "probe", claims["probe"]))
+    section = page[page.index('<h2 id="claims">') :]
+    assert page.count('<h2 id="claims">') == 1 and "Gradients vanish" in section and "Agreement" in section
 
 
 def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:

@@ -1,6 +1,7 @@
 """What the report tells of: rungs with their pages, what they cost, what was chosen, which stage needs which."""
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -55,17 +56,22 @@ MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step
 
 @dataclass(frozen=True)
 class Entry(Generic[P]):
-    """A rung as the report tells of it: its page, and what is beside it."""
+    """A rung as the report tells of it: its page, and what is beside it.
+
+    Attributes:
+        alias: its name among others, where one of another family has the same.
+    """
 
     page: P
     told: Told = field(default_factory=Told)
     timing: Timing = field(default_factory=Timing)
     curve: tuple[CurvePoint, ...] = ()
+    alias: str = ""
 
     @property
     def name(self) -> str:
-        """Of its file."""
-        return self.page.name
+        """Of its file; or its alias."""
+        return self.alias or self.page.name
 
     @property
     def title(self) -> str:
@@ -76,6 +82,16 @@ class Entry(Generic[P]):
     def approach(self) -> str:
         """Under which it stands in tables."""
         return self.page.approach
+
+
+def told_apart(families: Mapping[str, Sequence[Entry[P]]]) -> list[Entry[P]]:
+    """The rungs of all families, each under a name of its own."""
+    found: dict[str, Entry[P]] = {}
+    for family, rungs in families.items():
+        for rung in rungs:
+            name = f"{family}_{rung.name}" if rung.name in found else rung.name
+            found[name] = replace(rung, alias=name if name != rung.page.name else "")
+    return list(found.values())
 
 
 class Stage(Part):

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, P, Stage, Timing, Told
+from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, P, Stage, Timing, Told, told_apart
 
 if TYPE_CHECKING:
     from langladder.families.family import Family
@@ -50,7 +50,7 @@ class ReportInputs:
         """
         found = {one.name: [rung for rung in self.of(one.name) if isinstance(rung.page, page)] for one in self.families}
         having = [name for name, rungs in found.items() if rungs]
-        return [rung for name in having for rung in found[name]] if having[:1] == [family] else []
+        return told_apart(found) if having[:1] == [family] else []
 
 
 def load_report(
@@ -99,12 +99,14 @@ def load_report(
 
 def together(families: Sequence["Family"], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
     """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
-    rungs = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
+    own = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
+    found = {name: {name: rungs} for name, rungs in own.items()}
     for family in families:
-        for entry in list(rungs[family.name]):
+        for entry in own[family.name]:
             for other, (page, what) in family.inside(entry.page).items():
-                rungs[other].append(Entry(page, Told(title=f"{entry.title}, {what}")))
-    return rungs
+                held = Entry(page, Told(title=f"{entry.title}, {what}"))
+                found[other][family.name] = [*found[other].get(family.name, []), held]
+    return {name: told_apart(rungs) for name, rungs in found.items()}
 
 
 def stage_of(family: "Family", rung: str) -> str:

@@ -182,7 +182,9 @@ def _rich(table: LadderTable) -> RichTable:
 def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
     """What `reports/ladder.json` holds: choices, every trained rung's size and scores; no timings."""
     return {"chosen": inputs.meta.model_dump()} | {
-        family.name: [{"title": rung.title} | rung.page.summary() for rung in inputs.of(family.name)]
+        family.name: [
+            {"title": rung.title} | rung.page.summary() | {"name": rung.name} for rung in inputs.of(family.name)
+        ]
         for family in inputs.families
         if family.trained
     }
