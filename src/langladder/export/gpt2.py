@@ -25,7 +25,7 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
-from langladder.models.network import laid_out
+from langladder.models.network import outline
 from langladder.models.saving import Saved, checked_size
 from langladder.schema import checked
 from langladder.text.specials import BOS, PAD
@@ -92,7 +92,7 @@ def import_gpt2(folder: Path) -> GPT:
     arrays = {name: array for name, array in arrays.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
     if tied:
         arrays.pop("lm_head.weight", None)
-    _check(arrays, laid_out(saved, folder), folder / "model.safetensors")  # before it takes memory
+    _check(arrays, outline(saved, folder), folder / "model.safetensors")  # before it takes memory
     model = GPT(config, *saved.sizes)
     with torch.no_grad():
         for name, (tensor, transposed) in _targets(model).items():

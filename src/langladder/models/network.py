@@ -75,14 +75,14 @@ def load_network(saved: Saved, folder: Path) -> Any:
     """
     path = Path(folder) / ARRAYS
     facts = artefacts.read_array_facts(path)
-    if wrong := misfits(own_tensors(laid_out(saved, folder)), facts):
+    if wrong := misfits(own_tensors(outline(saved, folder)), facts):
         raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong)})")
     network = saved.kind(saved.config, *saved.sizes)
     fill(network, path)
     return network
 
 
-def laid_out(saved: Saved, folder: Path) -> Any:
+def outline(saved: Saved, folder: Path) -> Any:
     """The network that `folder` describes, on the `meta` device.
 
     Raises:
