@@ -26,6 +26,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema
+from pipeline.settings.compose import prepare
 
 V = 29
 # What no rung has, and what rungs cut short: windows that slide, widths that differ.
@@ -50,6 +51,7 @@ def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
     """Class and settings of every file in conf/lm at size tiny, composed and checked as the pipeline does."""
     names = params.conf_names("lm")
     tiny = params.load().model_copy(update={"size": "tiny"})
+    prepare()
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         config = compose("config", [*params.overrides(tiny, []), *(f"+lm@rungs.{name}={name}" for name in names)])
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)

@@ -25,6 +25,7 @@ from langladder.schema import locate
 from langladder.text.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema
+from pipeline.settings.compose import prepare
 
 V = 13
 SMALL = {"width": 12, "embedding_dim": 10}
@@ -55,6 +56,7 @@ def rungs() -> dict[str, tuple[type[Translator], dict[str, Any]]]:
     """Class and settings of every file in conf/translator at size tiny, composed and checked as the pipeline does."""
     names = params.conf_names("translator")
     tiny = params.load().model_copy(update={"size": "tiny"})
+    prepare()
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         overrides = [*params.overrides(tiny, []), *(f"+translator@rungs.{name}={name}" for name in names)]
         config = compose("config", overrides)

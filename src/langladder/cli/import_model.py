@@ -31,7 +31,8 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
                       with the special tokens of this house (PAD 0, BOS 2, EOS 3)
-      an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz; or a folder with model.arpa
+      an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz;
+                      or a folder with model.arpa
 
     \b
     Examples:
