@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @overwrite_option
 @json_option
 def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
-    """Write another tool's language model SOURCE into the folder OUT: weights, settings, tokenizer, model card.
+    """Make a model folder OUT of another tool's language model SOURCE.
+
+    It holds weights, settings, tokenizer and model card, and every command here reads it.
 
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
