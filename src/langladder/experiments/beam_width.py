@@ -101,11 +101,11 @@ def timed(results: list[WidthResult]) -> Shown:
         verdict=opened(
             holds,
             f"width {last.width} takes {last.seconds / first.seconds:.1f} times as long as width {first.width}, "
-            f"{a_sentence[-1]:.1f} ms a sentence against {a_sentence[0]:.1f}.",
+            f"{a_sentence[-1]:.1f} ms per sentence against {a_sentence[0]:.1f}.",
         ),
-        columns=["width", "ms a sentence"],
+        columns=["width", "ms per sentence"],
         rows=[[float(one.width), rounded(value)] for one, value in zip(results, a_sentence, strict=True)],
-        plots=[_plot("Time by beam width", "ms a sentence", [one.width for one in results], a_sentence)],
+        plots=[_plot("Time by beam width", "ms per sentence", [one.width for one in results], a_sentence)],
     )
 
 

@@ -30,7 +30,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 
 GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay
-LARGEST = 700.0  # nats a token whose perplexity is still a number
+LARGEST = 700.0  # nats per token whose perplexity is still a number
 ROWS = 256  # positions at a time
 Perplexities = dict[int, float | None]
 
@@ -43,7 +43,7 @@ class ContextLengthConfig(ExperimentConfig):
 
 
 class ContextLength(Experiment[ContextLengthConfig]):
-    """Perplexity a token by context; a line a trained model."""
+    """Perplexity per token by context; a line a trained model."""
 
     Config: ClassVar[type[schema.Config]] = ContextLengthConfig
     reads = ("tokens/text", "models")
@@ -132,7 +132,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Call
             Plot(
                 title="Perplexity by context",
                 x_label="tokens of context shown",
-                y_label="perplexity a token",
+                y_label="perplexity per token",
                 log_x=True,
                 log_y=True,
                 series=[series(shown(name), list(by), by.values()) for name, by in found.items()],

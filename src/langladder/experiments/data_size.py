@@ -67,7 +67,7 @@ def findings(found: dict[str, dict[int, float]]) -> Findings:
             Plot(
                 title="Perplexity by size of the text",
                 x_label="tokens of training text",
-                y_label="perplexity a token (test)",
+                y_label="perplexity per token (test)",
                 log_x=True,
                 log_y=True,
                 series=[series(name, sizes, curve) for name, curve in curves.items()],

@@ -123,7 +123,7 @@ def findings(found: Mapping[Setting, Sequence[float]], unigram: float) -> Findin
             + ", ".join(f"{value:.2f} at {n}" for n, value in behind_warm.items())
             + f"; {lost:.0f} of {sum(map(len, found.values()))} networks failed.",
         ),
-        columns=["network", "layers", "loss a token", "± between seeds", "failed, share"],
+        columns=["network", "layers", "loss per token", "± between seeds", "failed, share"],
         rows=[
             [one.line, float(one.layers), rounded(means[one]), rounded(spread(found[one])), failed[one]]
             for one in found
@@ -132,7 +132,7 @@ def findings(found: Mapping[Setting, Sequence[float]], unigram: float) -> Findin
             Plot(
                 title="Loss by depth",
                 x_label="layers of encoder and decoder each",
-                y_label="training loss after the same steps, nats a token",
+                y_label="training loss after the same steps, nats per token",
                 series=_lines(means, {one: spread(losses) for one, losses in found.items()}),
                 levels={"word frequencies alone": unigram},
             ),

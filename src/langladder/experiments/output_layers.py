@@ -52,7 +52,7 @@ class OutputLayersConfig(ExperimentConfig):
 
 
 class Outcome(NamedTuple):
-    """One layer at one vocabulary: nats a word above the floor, seconds a word in training."""
+    """One layer at one vocabulary: nats per word above the floor, seconds per word in training."""
 
     excess: float
     seconds: float
@@ -97,7 +97,7 @@ class OutputLayers(Experiment[OutputLayersConfig]):
         )
 
     def _seconds(self, head: OutputLayer, hidden: Tensor, targets: Tensor) -> float:
-        """Median time a word of the layer's loss and gradient, (N, D), (N,)."""
+        """Median time per word of the layer's loss and gradient, (N, D), (N,)."""
         taken = []
         head.train()
         hidden.requires_grad_()
@@ -137,14 +137,14 @@ def findings(found: dict[Layer, dict[int, Outcome]]) -> Findings:
     said = ", ".join(f"{TITLES[name]} {values[-1]:.3f}" for name, values in excess.items())
     return Findings(
         holds=holds,
-        verdict=opened(holds, f"with {sizes[-1]:,} words the loss ends above the floor by, in nats a word, {said}."),
+        verdict=opened(holds, f"with {sizes[-1]:,} words the loss ends above the floor by, in nats per word, {said}."),
         columns=["output layer", *(f"{size:,} words" for size in sizes)],
         rows=[[TITLES[name], *map(rounded, values)] for name, values in excess.items()],
         plots=[
             Plot(
                 title="Loss by vocabulary",
                 x_label="words in the vocabulary",
-                y_label="nats a word above the floor",
+                y_label="nats per word above the floor",
                 log_x=True,
                 series=[series(TITLES[name], sizes, values) for name, values in excess.items()],
             )
@@ -173,13 +173,13 @@ def _timed(seconds: dict[Layer, list[float]], sizes: list[int]) -> Shown:
             f"with {', '.join(f'{size:,}' for size in sizes)} words, loss and gradient are so many times as fast as "
             f"the full layer's: {said}.",
         ),
-        columns=["output layer", *(f"µs a word at {size:,}" for size in sizes)],
+        columns=["output layer", *(f"µs per word at {size:,}" for size in sizes)],
         rows=[[TITLES[name], *(rounded(1e6 * value) for value in values)] for name, values in seconds.items()],
         plots=[
             Plot(
                 title="Time by vocabulary",
                 x_label="words in the vocabulary",
-                y_label="µs a word (loss and gradient)",
+                y_label="µs per word (loss and gradient)",
                 log_x=True,
                 log_y=True,
                 series=[

@@ -38,7 +38,7 @@ class RecurrentCostConfig(ExperimentConfig):
 
 
 class RecurrentCost(Experiment[RecurrentCostConfig]):
-    """Parameters and time a token by width, as multiples of the RNN's."""
+    """Parameters and time per token by width, as multiples of the RNN's."""
 
     Config: ClassVar[type[schema.Config]] = RecurrentCostConfig
 
@@ -55,7 +55,7 @@ class RecurrentCost(Experiment[RecurrentCostConfig]):
                 parameters[cell].append(number_of_parameters(network))
                 seconds[cell].append(_seconds(network, x, config.fewer(config.passes)) / (config.rows * config.length))
             said = ", ".join(f"{CELL_TITLES[cell]} {1e6 * seconds[cell][-1]:.2f}" for cell in CELLS)
-            progress(f"width {width}: microseconds a token {said}")
+            progress(f"width {width}: microseconds per token {said}")
         return findings(config.widths, parameters, seconds)
 
 
@@ -98,14 +98,14 @@ def _timed(widths: list[int], seconds: dict[str, list[float]]) -> Shown:
     holds = all(abs(multiples[cell][-1] / GATES[cell] - 1) <= NEAR for cell in CELLS)
     return Shown(
         holds=holds,
-        verdict=opened(holds, f"RNN : GRU : LSTM = {said} in time a token, in training at width {widths[-1]}."),
-        columns=["network", *(f"µs a token at {width}" for width in widths)],
+        verdict=opened(holds, f"RNN : GRU : LSTM = {said} in time per token, in training at width {widths[-1]}."),
+        columns=["network", *(f"µs per token at {width}" for width in widths)],
         rows=[[CELL_TITLES[cell], *(rounded(1e6 * s) for s in seconds[cell])] for cell in CELLS],
         plots=[
             Plot(
-                title="Time a token",
+                title="Time per token",
                 x_label="width of the hidden state",
-                y_label="time a token, multiples of the RNN's",
+                y_label="time per token, multiples of the RNN's",
                 log_x=True,
                 levels={"as parameters: GRU": 3.0, "as parameters: LSTM": 4.0},
                 series=[series(CELL_TITLES[cell], widths, multiples[cell]) for cell in CELLS],

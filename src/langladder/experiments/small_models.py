@@ -49,7 +49,7 @@ class TextConfig(ExperimentConfig):
 
 
 class Outcome(NamedTuple):
-    """A trained model: its parameters, and its perplexity a token on the test text."""
+    """A trained model: its parameters, and its perplexity per token on the test text."""
 
     parameters: int
     perplexity: float

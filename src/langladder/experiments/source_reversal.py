@@ -37,7 +37,7 @@ class SourceReversalConfig(TranslationConfig):
 
 
 class Measured(NamedTuple):
-    """Of one way of reading: each network's loss a token and BLEU; the mean loss at each target position."""
+    """Of one way of reading: each network's loss per token and BLEU; the mean loss at each target position."""
 
     losses: list[float]
     bleus: list[float]
@@ -100,7 +100,7 @@ def findings(forwards: Measured, backwards: Measured) -> Findings:
             f"{mean(forwards.bleus):.1f} → {mean(backwards.bleus):.1f}): {early:.3f} at each of the first {FIRST} "
             f"tokens, {late:.3f} at each of those after them.",
         ),
-        columns=["source read", "loss a token", "± between seeds", f"loss of the first {FIRST}", "BLEU"],
+        columns=["source read", "loss per token", "± between seeds", f"loss of the first {FIRST}", "BLEU"],
         rows=[
             [
                 name,

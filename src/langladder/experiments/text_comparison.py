@@ -23,7 +23,7 @@ class TextComparison(Comparison[TextComparisonConfig]):
     Config: ClassVar[type[schema.Config]] = TextComparisonConfig
     reads = ("tokens/text",)
     titles = TITLES
-    metrics: ClassVar[dict[str, Metric]] = {"perplexity": Metric("perplexity a token")}
+    metrics: ClassVar[dict[str, Metric]] = {"perplexity": Metric("perplexity per token")}
 
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""

@@ -20,7 +20,7 @@ def tokenizer(data: Data, side: Literal["source", "target"]) -> Tokenizer:
 
 
 class Score(NamedTuple):
-    """Of greedy translations: BLEU (0 to 100) and the share of exact ones; of the references: nats a token."""
+    """Of greedy translations: BLEU (0 to 100) and the share of exact ones; of the references: nats per token."""
 
     bleu: float
     exact: float

@@ -25,8 +25,8 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
     reads = ("tokens/parallel",)
     titles = TITLES
     metrics: ClassVar[dict[str, Metric]] = {
-        "loss": Metric("loss a token"),
-        "perplexity": Metric("perplexity a token", drawn=False),
+        "loss": Metric("loss per token"),
+        "perplexity": Metric("perplexity per token", drawn=False),
         "bleu": Metric("BLEU", more_is_better=True),
         "exact": Metric("exact, share", more_is_better=True, drawn=False),
     }

@@ -1,7 +1,8 @@
 """What a model reads: characters, subwords or words, compared where they can be (Mielke et al. 2021).
 
-Perplexity a token says nothing between tokenizers; bits a byte do: L / (ln 2 · bytes) of the same test text. Every unit
-gets the same text to learn from: as many steps, each over as many words, hence over more tokens where these are small.
+Perplexity per token says nothing between tokenizers; bits per byte do: L / (ln 2 · bytes) of the same test text. Every
+unit gets the same text to learn from: as many steps, each over as many words, hence over more tokens where these are
+small.
 Contexts and orders reach as far back in words, for a GPT and an n-gram alike (an n-gram no further than order 6).
 
 The text is what the pipeline's tokenizer spells. A word that the training text lacks is UNK, one token for them all,
@@ -66,7 +67,7 @@ class Units(Experiment[UnitsConfig]):
                 found.setdefault(title, {})[unit] = result.bits_per_byte
                 unknown[unit] = result.unknown_rate
             said = ", ".join(f"{title} {by[unit]:.3f}" for title, by in found.items())
-            progress(f"{unit}: {per_word[unit]:.2f} tokens a word, bits a byte {said}")
+            progress(f"{unit}: {per_word[unit]:.2f} tokens per word, bits per byte {said}")
         return findings(found, per_word, unknown)
 
     def _few(self, all_lines: Iterator[str]) -> Iterator[str]:
@@ -117,18 +118,19 @@ def findings(found: dict[str, dict[Kind, float]], per_word: dict[Kind, float], u
     holds = all(by[finest] > min(by[unit] for unit in units if unit != finest) for by in found.values())
     said = "; ".join(f"{title} " + ", ".join(f"{unit} {by[unit]:.3f}" for unit in units) for title, by in found.items())
     lead = ", ".join(f"{title} by {unit}" for title, unit in best.items())
-    rows = [["tokens a word", *(rounded(per_word[unit]) for unit in units)]]
+    rows = [["tokens per word", *(rounded(per_word[unit]) for unit in units)]]
     rows += [["unknown, share of tokens", *(rounded(unknown[unit]) for unit in units)]]
     return Findings(
         holds=holds,
-        verdict=opened(holds, f"bits a byte from the same text: {said}. Best are {lead}."),
+        verdict=opened(holds, f"bits per byte from the same text: {said}. Best are {lead}."),
         columns=["", *units],
-        rows=rows + [[f"{title}, bits a byte", *(rounded(by[unit]) for unit in units)] for title, by in found.items()],
+        rows=rows
+        + [[f"{title}, bits per byte", *(rounded(by[unit]) for unit in units)] for title, by in found.items()],
         plots=[
             Plot(
                 title="Bits a byte by unit",
                 x_label="unit",
-                y_label="bits a byte (test)",
+                y_label="bits per byte (test)",
                 series=[series(title, units, [by[unit] for unit in units]) for title, by in found.items()],
             )
         ],
