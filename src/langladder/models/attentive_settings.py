@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def with_preset(values: Any, presets: Mapping[Any, dict[str, Any]]) -> Any:
-    """Settings as given, and below them those of the size that `preset` names, if it does."""
+def with_preset(values: Any, presets: Mapping[str, dict[str, Any]]) -> Any:
+    """Settings as given, and below them those of the size that `preset` names. Raises ValueError at another name."""
     chosen = values.get("preset") if isinstance(values, dict) else None
-    return presets[chosen] | values if isinstance(chosen, str) and chosen in presets else values
+    if not isinstance(chosen, str):  # the field's own check tells of other types
+        return values
+    if chosen not in presets:
+        raise ValueError(f"preset={chosen!r}: allowed is {', '.join(presets)}, or null")
+    return presets[chosen] | values
 
 
 def check_width(width: int, heads: int, positions: str) -> None:

@@ -29,7 +29,7 @@ from torch import nn
 
 from langladder import schema
 from langladder.models.attentive_settings import check_width, with_preset
-from langladder.models.gpt_sizes import PRESETS, Preset
+from langladder.models.gpt_sizes import PRESETS
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.dropout import Dropout
 from langladder.nn.gelu import TanhGELU
@@ -44,7 +44,7 @@ INITIAL_STD = 0.02
 class GPTConfig(OutputConfig):
     """Settings of `GPT`."""
 
-    preset: Preset | None = None  # a size of the papers, see `models.gpt_sizes`; null: the settings below
+    preset: str | None = None  # a size of the papers, see `models.gpt_sizes`; null: the settings below
     context: int = Field(default=128, ge=2, le=8192)
     width: int = Field(default=128, ge=2, le=16384)
     layers: int = Field(default=4, ge=1, le=128)

@@ -14,23 +14,7 @@ here are those that fit. GPT-3's window is not in its paper; 128 is ours and cha
 Shape legend: V vocabulary, C context, D width, N layers.
 """
 
-from typing import Any, Literal
-
-Preset = Literal[
-    "gpt1",
-    "gpt2",
-    "gpt2-medium",
-    "gpt2-large",
-    "gpt2-xl",
-    "gpt3-125M",
-    "gpt3-350M",
-    "gpt3-760M",
-    "gpt3-1.3B",
-    "gpt3-2.7B",
-    "gpt3-6.7B",
-    "gpt3-13B",
-    "gpt3-175B",
-]
+from typing import Any
 
 
 def _gpt2(layers: int, width: int, heads: int) -> dict[str, Any]:
@@ -41,7 +25,7 @@ def _gpt3(layers: int, width: int, heads: int) -> dict[str, Any]:
     return {"context": 2048, "width": width, "layers": layers, "heads": heads, "sparse_window": 128}
 
 
-PRESETS: dict[Preset, dict[str, Any]] = {
+PRESETS: dict[str, dict[str, Any]] = {
     "gpt1": {"context": 512, "width": 768, "layers": 12, "heads": 12, "dropout": 0.1, "norm": "post"},
     "gpt2": _gpt2(12, 768, 12),
     "gpt2-medium": _gpt2(24, 1024, 16),

@@ -43,7 +43,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 class TransformerConfig(schema.Config):
     """Settings of `Transformer`."""
 
-    preset: Literal["base", "big"] | None = None
+    preset: str | None = None
     """A size of the paper; null = the settings below."""
     width: int = Field(default=256, ge=2, le=16384)
     """D."""
