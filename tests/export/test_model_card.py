@@ -63,7 +63,7 @@ SAYS = {
         "A translator, P(y_t | y_1 … y_{t-1}, x): ", "9 source and 11 target tokens",
         "Source tokenizer `word`, 9 tokens", "Target tokenizer `word`, 11 tokens", "| attention_width | 8 |",
     ],
-    "dense": ["Word vectors.", "2 words × 3 dimensions, dense.", "read_vectors", "words that were not there"],
+    "dense": ["Word vectors.", "2 words × 3 dimensions, dense.", "read_vectors", "words that are not in it"],
     "sparse": ["2 words × 3 dimensions, stored sparse."],
     "ctc": ["Bidirectional recurrent network", "from langladder.models.ctc import CTCRecognizer"],
 }  # fmt: skip

@@ -25,8 +25,8 @@ class WordVectorFamily(Family):
 vectors = read_vectors("{folder}")
 vectors.nearest(vectors.words[0])"""
     limits = (
-        "The vectors hold the company that words kept in the training text, its prejudice included; words that were "
-        "not there have none."
+        "The vectors hold which words co-occur in the training text, its prejudice included; words that are not in it "
+        "have none."
     )
 
     def parts(self, rung: Any) -> dict[str, Any]:
