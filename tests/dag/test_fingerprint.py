@@ -15,7 +15,7 @@ from pipeline import ROOT
 from pipeline.provenance import job
 from pipeline.provenance.code_version import modules_of
 from pipeline.provenance.fingerprint import digest, fingerprint
-from pipeline.settings import params, plan
+from pipeline.settings import params, plan, schema
 from pipeline.settings.compose import Compositions
 from pipeline.settings.ladder_copy import every_rung
 
@@ -125,3 +125,13 @@ def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_trai
                     assert not {module for module in modules if module.endswith(("glove_format", "word2vec_format"))}
                 if "training" not in value:
                     assert not {module for module in modules if module.startswith("langladder.tasks.")} - SETTINGS, name
+
+
+def test_a_corpus_depends_on_what_makes_it_alone() -> None:
+    """Mending the reader of files draws no text anew, nor the sound of a letter the text."""
+    made = {key: modules_of("corpus", {"corpus": {"_maker_": maker}}) for key, (_, maker) in schema.SOURCES.items()}
+    for (side, kind), modules in made.items():
+        assert ("langladder.text.readers" in modules) == (kind != "microworld")
+        assert ("langladder.corpora.grammar" in modules) == (kind == "microworld")
+        assert ("langladder.corpora.speech" in modules) == (side == "speech")
+        assert ("langladder.text.hub" in modules) == (kind == "hub")
