@@ -55,7 +55,7 @@ def test_the_sample_of_a_rungs_file_says_what_every_file_must() -> None:
 
 def test_the_contracts_named_are_the_abstract_methods() -> None:
     rows = re.findall(r"\| `((?:\w+\.)+\w+)` \| (.*) \|", ADDING)
-    assert len(rows) == 5
+    assert len(rows) == 6
     for contract, offers in rows:
         assert locate(f"langladder.{contract}").__abstractmethods__ <= set(re.findall(r"\w+", offers)), contract
 
@@ -65,7 +65,7 @@ def test_a_stage_is_a_module(stage: str) -> None:
     assert (ROOT / "pipeline" / f"{stage}.py").is_file()
 
 
-@pytest.mark.parametrize("group", ["embedding", "lm", "translator"])
+@pytest.mark.parametrize("group", ["embedding", "lm", "translator", "captioner", "transcriber"])
 def test_every_rung_has_an_approach(group: str) -> None:
     for file in sorted((ROOT / "conf" / group).glob("*.yaml")):
         target = yaml.safe_load(file.read_text(encoding="utf-8"))["_target_"]
