@@ -70,6 +70,7 @@ class OpeningFamily(Family):
     experiment = "openings"
     place = 90
     default = "first_word"
+    shown_by = "langladder.reporting.openings"
     reads = ("data/clean/text",)
     loading = """from langladder.families.opening import Opening
 
@@ -79,22 +80,29 @@ model = Opening.load("{folder}")"""
         """`OpeningPage`."""
         return OpeningPage
 
-    def columns(self, pages: Any) -> Any:
-        """One share."""
-        from langladder.reporting import numbers
-        from langladder.reporting.columns import Column
-
-        told = "share of the lines that begin with a word that was guessed"
-        return [Column("begins as guessed", told, lambda page, _: page.right, numbers.share, "higher", brief=True)]
-
-    def sections(self, inputs: Any) -> Any:
-        """The words."""
-        from langladder.reporting.section import Section
-
-        return [Section("openings", "How lines begin", "opening.html.j2", {"rungs": inputs.of(self.name)})]
 
 
 FAMILY = OpeningFamily()
+'''
+
+SHOWN = '''"""Opening words in the report."""
+
+from typing import Any
+
+from langladder.reporting import numbers
+from langladder.reporting.columns import Column
+from langladder.reporting.section import Section
+
+
+def columns(pages: Any) -> Any:
+    """One share."""
+    told = "share of the lines that begin with a word that was guessed"
+    return [Column("begins as guessed", told, lambda page, _: page.right, numbers.share, "higher", brief=True)]
+
+
+def sections(inputs: Any, name: str) -> Any:
+    """The words."""
+    return [Section("openings", "How lines begin", "opening.html.j2", {"rungs": inputs.of(name)})]
 '''
 
 TEMPLATE = """{% for rung in rungs %}
@@ -192,6 +200,7 @@ STAGES = """
 
 FILES = {
     "src/langladder/families/opening.py": DECLARATION,
+    "src/langladder/reporting/openings.py": SHOWN,
     "src/langladder/reporting/templates/opening.html.j2": TEMPLATE,
     "conf/opening/first_word.yaml": RUNG,
     "pipeline/train_opening.py": TRAIN,

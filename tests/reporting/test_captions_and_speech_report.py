@@ -6,6 +6,7 @@ from typing import Any
 from small_run_files import entry, report_of, with_rungs
 
 from langladder.families import family as family_of
+from langladder.reporting import shown
 from langladder.reporting.entries import Entry, Timing
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.page import build_page
@@ -59,8 +60,8 @@ def rungs() -> list[Entry[Any]]:
 def test_golden_rows() -> None:
     captioner, recogniser = rungs()
     report = report_of(captioner=[captioner], transcriber=[recogniser])
-    (captions,) = family_of("captioner").sections(report)
-    (transcripts,) = family_of("transcriber").sections(report)
+    (captions,) = shown.sections(family_of("captioner"), report)
+    (transcripts,) = shown.sections(family_of("transcriber"), report)
     (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
     assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
     assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"

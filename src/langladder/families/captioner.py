@@ -1,7 +1,9 @@
 """Captioners: a vector of facts about a scene → a sentence; judged by what the grammar allows."""
 
+from pathlib import Path
 from typing import Any
 
+from langladder.evaluation.page import Page
 from langladder.families.family import Family
 from langladder.schema import locate
 
@@ -32,13 +34,13 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         """All are trained, as translators are."""
         return super().parts(rung) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
 
-    def load(self, folder: Any) -> Any:
+    def load(self, folder: Path) -> Any:
         """`Captioner`."""
         from langladder.models.captioner import Captioner
 
         return Captioner.load(folder)
 
-    def page(self) -> Any:
+    def page(self) -> type[Page]:
         """`CaptionPage`."""
         from langladder.evaluation.caption_page import CaptionPage
 

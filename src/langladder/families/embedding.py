@@ -1,8 +1,10 @@
 """Word vectors: counted, factorised or learnt by predicting; judged by analogies, similarity and groups."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from langladder.evaluation.page import Page
 from langladder.families.family import Family
 from langladder.schema import locate
 
@@ -54,13 +56,13 @@ vectors.nearest(vectors.words[0])"""
 
         return counting_of(self.rung_class(value).Config.model_validate(value["model"]))
 
-    def page(self) -> Any:
+    def page(self) -> type[Page]:
         """`WordVectorsPage`."""
         from langladder.evaluation.word_vectors_page import WordVectorsPage
 
         return WordVectorsPage
 
-    def load(self, folder: Any) -> Any:
+    def load(self, folder: Path) -> Any:
         """`WordVectors`."""
         from langladder.embeddings.saved import load_vectors
 

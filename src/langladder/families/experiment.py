@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import create_model
 
+from langladder.evaluation.page import Page
 from langladder.families.family import Family, Listed
 from langladder.schema import Config
 
@@ -37,7 +38,7 @@ class ExperimentFamily(Family):
         """The corpora that it says it reads."""
         return {name: f"data/{name}" for name in self.rung_class(value).reads}
 
-    def page(self) -> Any:
+    def page(self) -> type[Page]:
         """`ClaimPage`."""
         from langladder.experiments.page import ClaimPage
 

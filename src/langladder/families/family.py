@@ -4,21 +4,15 @@ A declaration is read far more often than a rung is trained (every stage begins 
 imports nothing heavy: what needs PyTorch or the report is imported inside the method that needs it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
 
 from langladder.errors import InputError
+from langladder.evaluation.page import Page
 from langladder.schema import Config, locate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from langladder.reporting.columns import Column
-    from langladder.reporting.inputs import ReportInputs
-    from langladder.reporting.section import Figure, Section
 
 ASIDE = ("title", "year", "claim", "training.progress", "training.checkpoint_every")
 """What a rung's file says that changes nothing of its result: no stage is run again for it."""
@@ -55,8 +49,7 @@ class Family:
         listed: `lms`: the key of params.yaml that lists which rungs to train, and what dvc.yaml's stages go through.
         title: `Language models`, over its table.
         experiment: MLflow's experiment of its runs.
-        shown_by: the module with its functions `columns`, `loss`, `headline`, `picture`, `sections` (see the methods
-            of these names), as far as it has any.
+        shown_by: the module whose functions show it in the report, see `reporting.shown`.
         place: its place in the report, the smaller the earlier.
         default: the rung of a single run or sweep that names none.
         reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
@@ -138,8 +131,8 @@ class Family:
 
     # ---- judging and showing it ----------------------------------------------------------------------------------
 
-    def page(self) -> Any:
-        """What its evaluation writes to reports/rungs/<name>/<rung>.json: a class of `evaluation.page.Page`."""
+    def page(self) -> type[Page]:
+        """What its evaluation writes to reports/rungs/<name>/<rung>.json."""
         raise NotImplementedError
 
     def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
@@ -147,36 +140,8 @@ class Family:
         del page
         return {}
 
-    def columns(self, pages: "Sequence[Any]") -> "Sequence[Column[Any]]":
-        """The columns of its table, for these rungs; none: it has no table."""
-        return self._shown("columns", pages) or ()
-
-    def loss(self, page: Any) -> float | None:
-        """By which a rung is better the lower it is; None where nothing was measured."""
-        found: float | None = self._shown("loss", page)
-        return found
-
-    def headline(self, inputs: "ReportInputs") -> tuple[str, str] | None:
-        """A sentence at the head of the report: what is best, and which rung it is."""
-        found: tuple[str, str] | None = self._shown("headline", inputs, self.name)
-        return found
-
-    def picture(self, inputs: "ReportInputs") -> "Figure | None":
-        """A drawing above the tables."""
-        found: Figure | None = self._shown("picture", inputs, self.name)
-        return found
-
-    def sections(self, inputs: "ReportInputs") -> "Iterable[Section]":
-        """Its part of the report beside the table: sections that have something to show."""
-        return self._shown("sections", inputs, self.name) or ()
-
-    def _shown(self, name: str, *given: Any) -> Any:
-        """What the function of that name in the module `shown_by` gives; None where there is none."""
-        function = getattr(import_module(self.shown_by), name, None) if self.shown_by else None
-        return None if function is None else function(*given)
-
     # ---- taking it away ------------------------------------------------------------------------------------------
 
-    def load(self, folder: "Path") -> Any:
+    def load(self, folder: Path) -> Any:
         """A model that its stage saved."""
         raise NotImplementedError

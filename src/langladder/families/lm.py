@@ -1,8 +1,10 @@
 """Language models: P(w_t | w_1 … w_{t-1}), counted or trained; judged by perplexity on the test text."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from langladder.evaluation.page import Page
 from langladder.families.family import Family
 from langladder.schema import locate
 
@@ -47,7 +49,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         vectors = (value.get("input") or {}).get("vectors")
         return {"vectors": vectors} if vectors else {}
 
-    def page(self) -> Any:
+    def page(self) -> type[Page]:
         """`LanguageModelPage`."""
         from langladder.evaluation.language_model_page import LanguageModelPage
 
@@ -57,7 +59,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         """The input embedding, among the word vectors."""
         return {} if page.vectors is None else {"embedding": (page.vectors, "input embedding")}
 
-    def load(self, folder: Any) -> Any:
+    def load(self, folder: Path) -> Any:
         """`LanguageModel`."""
         from langladder.models.base import LanguageModel
 

@@ -1,7 +1,9 @@
 """Transcribers: frames of sound → letters, without an alignment; judged by the errors in letters and words."""
 
+from pathlib import Path
 from typing import Any
 
+from langladder.evaluation.page import Page
 from langladder.families.family import Family
 from langladder.schema import locate
 
@@ -32,13 +34,13 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
         """All are trained."""
         return super().parts(rung) | {"training": (locate("langladder.tasks.settings.SpeechTraining"), ...)}
 
-    def load(self, folder: Any) -> Any:
+    def load(self, folder: Path) -> Any:
         """`CTCRecognizer`."""
         from langladder.models.ctc import CTCRecognizer
 
         return CTCRecognizer.load(folder)
 
-    def page(self) -> Any:
+    def page(self) -> type[Page]:
         """`TranscriptPage`."""
         from langladder.evaluation.transcript_page import TranscriptPage
 

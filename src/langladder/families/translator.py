@@ -1,7 +1,9 @@
 """Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; judged by BLEU, chrF and TER."""
 
+from pathlib import Path
 from typing import Any
 
+from langladder.evaluation.page import Page
 from langladder.families.family import Family
 from langladder.schema import locate
 
@@ -33,13 +35,13 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         """All are trained."""
         return super().parts(rung) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
 
-    def page(self) -> Any:
+    def page(self) -> type[Page]:
         """`TranslatorPage`."""
         from langladder.evaluation.translator_page import TranslatorPage
 
         return TranslatorPage
 
-    def load(self, folder: Any) -> Any:
+    def load(self, folder: Path) -> Any:
         """`Translator`."""
         from langladder.models.translator import Translator
 

@@ -6,21 +6,19 @@ folder or of another corpus. Rungs stand in the order of the ladder; one that on
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from langladder.errors import InputError
-from langladder.reporting import numbers
+from langladder.families.family import Family
+from langladder.reporting import numbers, shown
 from langladder.reporting.columns import Column
 from langladder.reporting.entries import Entry, Meta, Timing, Told
 from langladder.reporting.inputs import ReportInputs, checked_page
 from langladder.reporting.tables import fits, narrow_table
-
-if TYPE_CHECKING:
-    from langladder.families.family import Family
 
 NOT_OURS = "not a reports/ladder.json as this version's stage report writes it"
 
@@ -44,7 +42,7 @@ class Comparison:
     rows: list[tuple[str, list[Compared]]]
 
 
-def read_summary(value: Any, where: str, families: Sequence["Family"]) -> ReportInputs:
+def read_summary(value: Any, where: str, families: Sequence[Family]) -> ReportInputs:
     """The rungs that a `reports/ladder.json` holds.
 
     Args:
@@ -91,9 +89,9 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
     ]
 
 
-def _measures(family: "Family", rungs: Sequence[Entry[Any]]) -> list[Column[Any]]:
+def _measures(family: Family, rungs: Sequence[Entry[Any]]) -> list[Column[Any]]:
     """The columns that have a value."""
-    columns = family.columns([rung.page for rung in rungs])
+    columns = shown.columns(family, [rung.page for rung in rungs])
     return [column for column in columns if any(column.read(rung.page, Timing()) is not None for rung in rungs)]
 
 

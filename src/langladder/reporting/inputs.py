@@ -7,16 +7,14 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
+from langladder.families.family import Family
 from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, P, Stage, Timing, Told, told_apart
-
-if TYPE_CHECKING:
-    from langladder.families.family import Family
 
 Key = tuple[str, str]  # (family, rung)
 SIDES = ("text", "parallel")
@@ -33,7 +31,7 @@ class ReportInputs:
     """
 
     meta: Meta
-    families: Sequence["Family"] = ()
+    families: Sequence[Family] = ()
     rungs: Mapping[str, Sequence[Entry[Any]]] = field(default_factory=dict)
     dag: Sequence[Stage] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +53,7 @@ class ReportInputs:
 
 def load_report(
     root: Path,
-    families: Sequence["Family"],
+    families: Sequence[Family],
     told: Mapping[str, Mapping[str, Any]],
     timings: Mapping[Key, Mapping[str, Any]],
     dag: Iterable[Mapping[str, Any]],
@@ -97,7 +95,7 @@ def load_report(
     )
 
 
-def together(families: Sequence["Family"], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
+def together(families: Sequence[Family], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
     """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
     own = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
     found = {name: {name: rungs} for name, rungs in own.items()}
@@ -109,7 +107,7 @@ def together(families: Sequence["Family"], entries: Mapping[Key, Entry[Any]]) ->
     return {name: told_apart(rungs) for name, rungs in found.items()}
 
 
-def stage_of(family: "Family", rung: str) -> str:
+def stage_of(family: Family, rung: str) -> str:
     """The job that writes a rung's page."""
     return f"{f'evaluate_{family.name}' if family.trained else family.name}@{rung}"
 
@@ -156,7 +154,7 @@ def _read(path: Path, stage: str) -> Any:
     return read_json(path)
 
 
-def checked_page(family: "Family", value: Any, where: str) -> Any:
+def checked_page(family: Family, value: Any, where: str) -> Any:
     """A page of the family.
 
     Raises:

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from langladder.artefacts import write_text
-from langladder.reporting import facts, family_tree, line_plots, numbers
+from langladder.reporting import facts, family_tree, line_plots, numbers, shown
 from langladder.reporting.dag import draw_dag, grouped
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.section import Figure, Section, drawn_lines
@@ -40,7 +40,7 @@ def build_page(inputs: ReportInputs) -> str:
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
     shared: dict[str, Any] = {"numbers": numbers, "zip": partial(zip, strict=True)}
-    headlines = [family.headline(inputs) for family in inputs.families]
+    headlines = [shown.headline(family, inputs) for family in inputs.families]
     context: dict[str, Any] = {
         "style": Markup(style),
         "script": Markup(script),
@@ -63,13 +63,13 @@ def write_page(inputs: ReportInputs, path: Path) -> None:
 
 def sections(inputs: ReportInputs) -> Iterator[Section]:
     """All sections with something to show, in order: the ladder, each family's own, where it all comes from."""
-    pictures = [family.picture(inputs) for family in inputs.families]
+    pictures = [shown.picture(family, inputs) for family in inputs.families]
     ladder = {"pictures": [picture for picture in pictures if picture], "tables": ladder_rows(inputs)}
     yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
     if curves := list(_curves(inputs)):
         yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})
     for family in inputs.families:
-        yield from family.sections(inputs)
+        yield from shown.sections(family, inputs)
     yield from family_tree.sections(inputs)
     if inputs.dag:
         drawn = {"dag": draw_dag(inputs.dag), "stages": grouped(inputs.dag)}
@@ -89,7 +89,7 @@ def _curves(inputs: ReportInputs) -> Iterable[Figure]:
         if drawn := line_plots.curves_plot(inputs.of(family.name), family.name, family.title):
             yield drawn_lines(drawn, family.title)
     for family in inputs.families:
-        if drawn := line_plots.bleu_curves_plot(inputs.of(family.name), family.name, family.loss):
+        if drawn := line_plots.bleu_curves_plot(inputs.of(family.name), family.name, partial(shown.loss, family)):
             yield drawn_lines(drawn, f"{family.title}: BLEU of greedy translations")
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from langladder.reporting import numbers
+from langladder.reporting import numbers, shown
 from langladder.reporting.columns import Column
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
@@ -80,7 +80,7 @@ def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
     tables = []
     for family in inputs.families:
         rungs = inputs.of(family.name)
-        if rungs and (columns := family.columns([rung.page for rung in rungs])):
+        if rungs and (columns := shown.columns(family, [rung.page for rung in rungs])):
             tables.append(_table(family.name, family.title, columns, rungs))
     return tables
 
