@@ -22,8 +22,8 @@ FLOORS = [
     {"tasks", "data", "decoding", "export"},
     {"evaluation"},
     {"experiments"},
-    {"reporting"},
     {"families"},
+    {"reporting"},
     {"cli", "__main__"},
 ]
 """A room imports from its own floor or below."""
@@ -79,21 +79,13 @@ def module(file: Path) -> str:
     return ".".join(("langladder", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def running(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below, without those under `if TYPE_CHECKING`."""
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
-            yield child
-            yield from running(child)
-
-
 def imports() -> dict[str, set[str]]:
-    """Module of the library → those modules that it imports, anywhere in it but for annotations alone."""
+    """Module of the library → those modules that it imports, anywhere in it, be it for annotations alone."""
     modules = {module(file): file for file in SOURCE.rglob("*.py")}
     found: dict[str, set[str]] = {}
     for name, file in modules.items():
         named: set[str] = set()
-        for node in running(tree(file)):
+        for node in ast.walk(tree(file)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("langladder"):
                 parts = [f"{node.module}.{alias.name}" for alias in node.names]
                 named |= {part if part in modules else str(node.module) for part in parts}
