@@ -57,7 +57,8 @@ def test_the_contracts_named_are_the_abstract_methods() -> None:
     rows = re.findall(r"\| `((?:\w+\.)+\w+)` \| (.*) \|", ADDING)
     assert len(rows) == 6
     for contract, offers in rows:
-        assert locate(f"langladder.{contract}").__abstractmethods__ <= set(re.findall(r"\w+", offers)), contract
+        wanted = getattr(locate(f"langladder.{contract}"), "__abstractmethods__", set())
+        assert wanted <= set(re.findall(r"\w+", offers)), contract
 
 
 @pytest.mark.parametrize("stage", yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
