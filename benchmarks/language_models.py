@@ -83,7 +83,7 @@ def document(ids: np.ndarray) -> TokenStream:
 def train(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], training: LMTrainingConfig) -> TrainingResult:
     """What `train_language_model` does, under a clock."""
     with tempfile.TemporaryDirectory() as work:
-        return train_task(LanguageModelling(model, training), batches, training, seed=1, work=Path(work))
+        return train_task(LanguageModelling(model, training), batches, training, seed=1, checkpoints=Path(work))
 
 
 def train_bare(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], training: LMTrainingConfig) -> None:

@@ -63,7 +63,7 @@ def corpus(data: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, 
 def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
     """What `train_translator` does, under a clock."""
     with tempfile.TemporaryDirectory() as work:
-        train_task(TranslationTask(model, training), batches, training, seed=1, work=Path(work))
+        train_task(TranslationTask(model, training), batches, training, seed=1, checkpoints=Path(work))
     model.eval()
 
 

@@ -3,7 +3,7 @@
 import importlib
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,13 +26,6 @@ class Config(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Rung(Protocol):
-    """What a rung's class offers: its own settings class, and the function that makes it, by its dotted path."""
-
-    Config: ClassVar[type[Config]]
-    maker: ClassVar[str]
 
 
 def locate(target: str) -> Any:

@@ -26,7 +26,7 @@ def train_once(job: Any) -> list[dict[str, Any]]:
             make_stream(2),
             LMTrainingConfig(**settings(checkpoint_every=100)),  # checkpoints at validations: 5, 10, 15
             seed=1,
-            work=work.checkpoints,
+            checkpoints=work.checkpoints,
             logger=work.run.lightning_logger(),
         )
         work.write_curve(Path("curve.csv"), result.curve)

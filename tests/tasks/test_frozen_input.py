@@ -41,6 +41,6 @@ def test_frozen_table_stays_through_a_training_run(kind: str, frozen: bool, tmp_
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
     config = LMTrainingConfig.model_validate(settings(weight_decay=0.1, max_steps=STEPS))
-    train_language_model(model, make_stream(0), make_stream(1), config, seed=0, work=tmp_path / "work")
+    train_language_model(model, make_stream(0), make_stream(1), config, seed=0, checkpoints=tmp_path / "work")
     moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
     assert moved == set(before) - ({"embedding.weight"} if frozen else set())

@@ -31,7 +31,7 @@ def train(name: str, work: Path) -> NeuralLanguageModel:
     torch.manual_seed(0)
     model = kind(kind.Config.model_validate(config), V)  # type: ignore[attr-defined]
     training = LMTrainingConfig(**settings() | OPTIMIZERS.get(name, {}))
-    train_language_model(model, make_stream(0), make_stream(1), training, seed=1, work=work)
+    train_language_model(model, make_stream(0), make_stream(1), training, seed=1, checkpoints=work)
     return model
 
 

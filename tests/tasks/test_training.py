@@ -26,7 +26,7 @@ KINDS = ["lstm", "gpt"]
 def train(kind: str, work: Path, seed: int = 1, **changes) -> tuple[NeuralLanguageModel, TrainingResult]:
     model = make_model(kind)
     config = LMTrainingConfig(**settings(**changes))
-    return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=seed, work=work)
+    return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=seed, checkpoints=work)
 
 
 def equal(a: torch.nn.Module, b: torch.nn.Module) -> bool:

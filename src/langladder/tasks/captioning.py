@@ -36,7 +36,7 @@ def make(
         codes.pairs(validation),
         settings.training,
         seed=seed,
-        work=checkpoints,
+        checkpoints=checkpoints,
         logger=logger and logger(),
     )
     return Made(result.curve, result.cost, result.best_validation_loss)

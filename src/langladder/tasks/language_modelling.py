@@ -55,7 +55,7 @@ def train_language_model(
     config: LMTrainingConfig,
     *,
     seed: int,
-    work: Path,
+    checkpoints: Path,
     logger: Any = None,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
@@ -78,7 +78,9 @@ def train_language_model(
         validation_tokens=config.validation_tokens,
     )
     model.prepare(train)
-    result = train_task(LanguageModelling(model, config), batches, config, seed=seed, work=work, logger=logger)
+    result = train_task(
+        LanguageModelling(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
+    )
     model.cpu().eval()
     return result
 
@@ -96,6 +98,6 @@ def make(
 ) -> Made:
     """Train a language model; see `models.making` and `train_language_model`."""
     result = train_language_model(
-        model, train, validation, settings.training, seed=seed, work=checkpoints, logger=logger and logger()
+        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
     )
     return Made(result.curve, result.cost, result.best_validation_loss)

@@ -54,7 +54,7 @@ def make(
     training = settings.training
     batches = SpeechBatches(train, validation, batch_size=training.batch_size, seed=seed)
     result = train_task(
-        CTCTask(model, training), batches, training, seed=seed, work=checkpoints, logger=logger and logger()
+        CTCTask(model, training), batches, training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
     )
     model.cpu().eval()
     return Made(result.curve, result.cost, result.best_validation_loss)

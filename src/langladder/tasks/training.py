@@ -58,7 +58,7 @@ class TrainingResult:
 
 
 def train_task(
-    module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, work: Path, logger: Any = None
+    module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, checkpoints: Path, logger: Any = None
 ) -> TrainingResult:
     """Train `module`; it ends with its best validation weights (its last ones without validation).
 
@@ -67,14 +67,14 @@ def train_task(
     Args:
         batches: training batch of each step, and the validation batches.
         seed: of dropout; batches and initial weights have their own.
-        work: folder of the checkpoints. If it holds one of this very run, training goes on from there.
+        checkpoints: their folder. If it holds one of this very run, training goes on from there.
         logger: a Lightning logger, or None.
 
     Raises:
-        InputError: `work` belongs to another run, early stopping without validation data, training diverged.
+        InputError: `checkpoints` belongs to another run, early stopping without validation data, training diverged.
     """
-    work = Path(work)
-    last, best, kept = work / f"last{SUFFIX}", work / f"best{SUFFIX}", work / "snapshots"
+    checkpoints = Path(checkpoints)
+    last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
     module.seed = seed
     recorder = Recorder(config)
     validation = batches.validation()
@@ -87,8 +87,8 @@ def train_task(
                 old.unlink()
         if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
-            callbacks = _callbacks(module, recorder, work, bool(len(validation)))
-            trainer = _trainer(config, callbacks, work, config.max_steps - done, logger)
+            callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
+            trainer = _trainer(config, callbacks, checkpoints, config.max_steps - done, logger)
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
             trainer.fit(module, loader, _Sized(validation) if len(validation) else None, ckpt_path=resume)
@@ -99,7 +99,7 @@ def train_task(
         loss = _best_row(recorder.rows, module).get(MONITOR)
         if config.average_checkpoints > 1 and not config.fast_dev_run:
             module.load_state_dict(mean_weights(snapshots(kept, module.steps_done)))
-            loss = _validated(module, validation, work) if len(validation) else None
+            loss = _validated(module, validation, checkpoints) if len(validation) else None
         elif len(validation) and best.is_file() and not config.fast_dev_run:
             module.load_state_dict(read_checkpoint(best)["state_dict"])
     return TrainingResult(
@@ -112,7 +112,7 @@ def train_task(
     )
 
 
-def _callbacks(module: Task, recorder: Recorder, work: Path, validates: bool) -> list[pl.Callback]:
+def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: bool) -> list[pl.Callback]:
     config = module.config
     callbacks: list[pl.Callback] = [recorder]
     if config.progress:
@@ -120,14 +120,14 @@ def _callbacks(module: Task, recorder: Recorder, work: Path, validates: bool) ->
     if config.patience is not None:
         callbacks.append(EarlyStopping(module.monitor, patience=config.patience, mode=module.mode))
     if config.average_checkpoints > 1:
-        callbacks.append(Snapshots(work / "snapshots", config))
+        callbacks.append(Snapshots(checkpoints / "snapshots", config))
     if validates:
-        callbacks.append(_best_weights(module, work))
-    return [*callbacks, ResumePoint(work / f"last{SUFFIX}", config)]
+        callbacks.append(_best_weights(module, checkpoints))
+    return [*callbacks, ResumePoint(checkpoints / f"last{SUFFIX}", config)]
 
 
 def _trainer(
-    config: TrainingConfig, callbacks: list[pl.Callback], work: Path, steps: int, logger: Any = None
+    config: TrainingConfig, callbacks: list[pl.Callback], checkpoints: Path, steps: int, logger: Any = None
 ) -> pl.Trainer:
     """The one Trainer. An "epoch" is the stretch up to the next validation."""
     return pl.Trainer(
@@ -147,20 +147,20 @@ def _trainer(
         enable_progress_bar=False,
         enable_model_summary=False,
         enable_checkpointing=bool(callbacks),
-        default_root_dir=work,
+        default_root_dir=checkpoints,
     )
 
 
-def _validated(module: Task, validation: Sequence[Any], work: Path) -> float:
+def _validated(module: Task, validation: Sequence[Any], checkpoints: Path) -> float:
     """The validation loss of the weights as they are, computed as during training."""
-    trainer = _trainer(module.config, [], work, 0)
+    trainer = _trainer(module.config, [], checkpoints, 0)
     trainer.validate(module, _Sized(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
 
 
-def _best_weights(module: Task, work: Path) -> ModelCheckpoint:
+def _best_weights(module: Task, checkpoints: Path) -> ModelCheckpoint:
     checkpoint = ModelCheckpoint(
-        work,
+        checkpoints,
         "best",
         monitor=module.monitor,
         mode=module.mode,

@@ -118,7 +118,7 @@ def train_translator(
     config: TranslationTraining,
     *,
     seed: int,
-    work: Path,
+    checkpoints: Path,
     target_tokenizer: Tokenizer | None = None,
     bleu_tokenize: str = "13a",
     logger: Any = None,
@@ -129,7 +129,7 @@ def train_translator(
         target_tokenizer, bleu_tokenize: turns ids to text, and what sacreBLEU counts as its words, for
             early_stopping=bleu; not used otherwise.
         seed: of the batches' order and of dropout.
-        work: folder of the checkpoints; an interrupted run goes on from there.
+        checkpoints: their folder; an interrupted run goes on from there.
 
     Raises:
         InputError: no pair is short enough; no validation pairs or no tokenizer to take BLEU with; or as `train_task`.
@@ -145,7 +145,9 @@ def train_translator(
     batches = TranslationBatches(
         train, validation, batch_tokens=config.batch_tokens, max_length=config.max_length, seed=seed
     )
-    result = train_task(TranslationTask(model, config, sample), batches, config, seed=seed, work=work, logger=logger)
+    result = train_task(
+        TranslationTask(model, config, sample), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
+    )
     model.eval()
     return result
 
@@ -169,7 +171,7 @@ def make(
         validation,
         settings.training,
         seed=seed,
-        work=checkpoints,
+        checkpoints=checkpoints,
         target_tokenizer=tokenizers[1],
         bleu_tokenize=bleu_tokenize,
         logger=logger and logger(),

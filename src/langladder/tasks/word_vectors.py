@@ -72,7 +72,7 @@ def make(
         batches,
         training,
         seed=seed,
-        work=checkpoints,
+        checkpoints=checkpoints,
         logger=logger() if logger else None,
     )
     about = {"method": rung.__name__, "config": settings.model_dump(mode="json"), "seed": seed}
