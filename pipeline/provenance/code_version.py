@@ -25,10 +25,15 @@ FAMILIES = "langladder.families"  # its modules are found by looking, not by nam
 def code_version(stage: str, settings: dict[str, Any]) -> str:
     """Hash (16 hex digits) of the code behind `pipeline.<stage>` and the `_target_` classes in its settings."""
     digest = hashlib.sha256()
-    files = {file for module in modules_of(stage, settings) if (file := _file(module))}
-    for file in sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)}):
+    for file in files_of(stage, settings):
         digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def files_of(stage: str, settings: dict[str, Any]) -> list[Path]:
+    """The files of a job's code: modules, and the resources beside them."""
+    files = {file for module in modules_of(stage, settings) if (file := _file(module))}
+    return sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)})
 
 
 def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
@@ -87,9 +92,16 @@ def _imports(file: Path) -> list[str]:
 
 @cache
 def _data(folder: Path) -> list[Path]:
-    """Resources that stand beside modules: tables, templates."""
-    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-    return [file for file in files if file.suffix != ".py"] if folder.is_relative_to(ROOT / "src") else []
+    """Resources that stand beside a package's modules: tables, templates. Those of packages inside it are their own."""
+    if not folder.is_relative_to(ROOT / "src"):
+        return []
+    found: list[Path] = []
+    for entry in folder.iterdir():
+        if entry.is_file() and entry.suffix != ".py":
+            found.append(entry)
+        elif entry.is_dir() and entry.name != "__pycache__" and not (entry / "__init__.py").is_file():
+            found += [file for file in entry.rglob("*") if file.is_file()]
+    return found
 
 
 @cache

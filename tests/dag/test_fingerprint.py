@@ -13,7 +13,7 @@ from langladder import artefacts
 from langladder.families import families
 from pipeline import ROOT
 from pipeline.provenance import job
-from pipeline.provenance.code_version import modules_of
+from pipeline.provenance.code_version import files_of, modules_of
 from pipeline.provenance.fingerprint import digest, fingerprint
 from pipeline.settings import params, plan, schema
 from pipeline.settings.compose import Compositions
@@ -135,3 +135,9 @@ def test_a_corpus_depends_on_what_makes_it_alone() -> None:
         assert ("langladder.corpora.grammar" in modules) == (kind == "microworld")
         assert ("langladder.corpora.speech" in modules) == (side == "speech")
         assert ("langladder.text.hub" in modules) == (kind == "hub")
+
+
+def test_a_template_of_the_report_is_part_of_the_report_alone() -> None:
+    files = {stage: {file.name for file in files_of(stage, {})} for stage in ("report", "train_lm", "corpus")}
+    assert "page.html.j2" in files["report"]
+    assert not {name for stage in ("train_lm", "corpus") for name in files[stage] if name.endswith((".j2", ".css"))}
