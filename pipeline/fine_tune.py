@@ -7,7 +7,8 @@ import torch
 
 from langladder.text.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
-from pipeline.provenance.made_lm import TOKENS, keep, make
+from pipeline.provenance.made import make
+from pipeline.provenance.made_lm import TOKENIZER, TOKENS, keep, streams
 from pipeline.settings.stage import stage
 
 
@@ -16,8 +17,8 @@ def main(job: Any, out: Path) -> None:
     rung = job.tune
     with tracked_job("tune", "fine_tune", job, {"tokens": TOKENS}) as work:
         torch.manual_seed(job.seed)
-        model, made = make(Path("models") / rung.base, Tokenizer.load(TOKENS / "tokenizer.json"), rung, job.seed, work)
-        keep(model, made, work, out, family="tune", stage="fine_tune", name=rung.name)
+        base, tokenizer = Path("models") / rung.base, Tokenizer.load(TOKENIZER)
+        keep(work, out, *make(work, rung, job.seed, base, tokenizer, *streams(), settings=rung))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import torch
 from langladder.schema import locate
 from langladder.text.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
-from pipeline.provenance.made_lm import TOKENS, keep, make
+from pipeline.provenance.made import make
+from pipeline.provenance.made_lm import TOKENIZER, TOKENS, keep, streams
 from pipeline.settings.stage import stage
 
 
@@ -17,10 +18,9 @@ def main(job: Any, out: Path) -> None:
     rung = job.lm
     with tracked_job("lm", "train_lm", job, {"tokens": TOKENS}) as work:
         torch.manual_seed(job.seed)
-        tokenizer = Tokenizer.load(TOKENS / "tokenizer.json")
+        tokenizer = Tokenizer.load(TOKENIZER)
         model = locate(rung.target)(rung.model, tokenizer.vocab_size)
-        made = make(model, tokenizer, rung, job.seed, work)
-        keep(model, made, work, out, family="lm", stage="train_lm", name=rung.name)
+        keep(work, out, model, make(work, rung, job.seed, model, tokenizer, *streams(), settings=rung))
 
 
 if __name__ == "__main__":

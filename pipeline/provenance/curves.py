@@ -16,8 +16,3 @@ def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, buffer.getvalue())
-
-
-def shown(figure: float | None) -> str:
-    """A figure in a line of progress; none (nothing was measured) is a dash."""
-    return "–" if figure is None else f"{figure:.4f}"

@@ -26,6 +26,8 @@ class TrackedJob:
     """An open job."""
 
     family: str
+    stage: str
+    rung: str
     fingerprint: str
     provenance: dict[str, Any]
     checkpoints: Path
@@ -79,7 +81,7 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
         with ExitStack() as open_run:
             with working("opening the run in MLflow"):  # imports MLflow, may make its database
                 run = open_run.enter_context(tracking.run(described, checkpoints))
-            yield TrackedJob(family, name, provenance, checkpoints, run)
+            yield TrackedJob(family, stage, settings[family]["name"], name, provenance, checkpoints, run)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 

@@ -85,11 +85,18 @@ def test_card_of_every_kind_of_model(tmp_path: Path, kind: str) -> None:
     exec(example, names | {"target": torch.tensor([[BOS, 5, EOS]])})
 
 
+def a_job(provenance: dict[str, Any], folder: Path) -> TrackedJob:
+    run: Any = SimpleNamespace(folder=None)
+    return TrackedJob("lm", "train_lm", "rung", "ab12", provenance, folder / "checkpoints", run)
+
+
 def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
     """Through the pipeline's own door; the same folder gives the same card, which names no place of this machine."""
     job = {"name": "kneser_ney", "title": "Kneser-Ney", "training": None}
     provenance = {"fingerprint": "ab12", "inputs": {"tokens": "cd34"}, "settings": {"seed": 5, "code": "ef", "lm": job}}
-    open_work = TrackedJob("lm", "ab12", provenance, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
+    open_work = TrackedJob(
+        "lm", "train_lm", "rung", "ab12", provenance, tmp_path / "checkpoints", run=SimpleNamespace(folder=None)
+    )  # type: ignore[arg-type]
     with open_work.artefact(tmp_path / "model") as folder:
         n_gram(folder)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
@@ -101,7 +108,9 @@ def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
 
 def test_a_models_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     """Tokenizer, provenance and card included: where the disk is full at the last of them, the old folder stays."""
-    open_work = TrackedJob("lm", "ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None))  # type: ignore[arg-type]
+    open_work = TrackedJob(
+        "lm", "train_lm", "rung", "ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None)
+    )  # type: ignore[arg-type]
     place = tmp_path / "models" / "lm" / "rung"
     for old in (False, True):
         before = {path.name: path.read_bytes() for path in place.glob("*")}

@@ -1,0 +1,59 @@
+"""What the stages that make rungs share: call the maker that the rung names, keep the model with what belongs to it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json
+from langladder.infinity import to_plain
+from langladder.progress import working
+from langladder.schema import locate_function
+from pipeline.provenance.job import TrackedJob
+
+
+def make(work: TrackedJob, rung: Any, seed: int, start: Any, *data: Any, **more: Any) -> Any:
+    """What the rung's maker gives (`langladder.models.making`, `langladder.embeddings.making`).
+
+    Args:
+        start: what it begins with: a model, to be trained in place; a class; the folder of its base.
+        data: what it reads, in the maker's order.
+    """
+    with working("loading what makes it"):  # Lightning takes its time: only for those that need it
+        maker = locate_function(rung.maker)
+    logger = work.run.lightning_logger
+    return maker(start, *data, seed=seed, checkpoints=work.checkpoints, logger=logger, **more)
+
+
+def keep(
+    work: TrackedJob,
+    out: Path,
+    model: Any,
+    made: Any,
+    figures: Mapping[str, Any],
+    *,
+    said: str,
+    beside: Callable[[Path], object] | None = None,
+) -> None:
+    """Write the model, its curve and its figures; log them with what the machine took; say it in a line.
+
+    Args:
+        made: how it went: `curve` and `cost`.
+        said: what the line says of the figures.
+        beside: writes into the model's folder what it cannot be used without.
+    """
+    place = out / "models" / work.family / work.rung
+    with work.artefact(place) as folder:
+        model.save(folder)
+        if beside:
+            beside(folder)
+    work.write_curve(out / "curves" / work.family / f"{work.rung}.csv", made.curve)
+    write_json(out / "metrics" / work.stage / f"{work.rung}.json", to_plain(figures))
+    work.run.metrics({**figures, **made.cost})
+    print(f"{work.stage} {work.rung}: {made.cost['seconds']:.0f} s, {said} → {place}")
+
+
+def watched(model: Any, made: Any) -> tuple[dict[str, Any], str]:
+    """The figures of a model that was trained against a validation loss, and what the line says of them."""
+    loss = made.validation_loss
+    shown = "–" if loss is None else f"{loss:.4f}"  # nothing was measured
+    return {"parameters": model.number_of_parameters(), "validation_loss": loss}, f"validation loss {shown}"
