@@ -18,7 +18,7 @@ from pipeline.provenance import curves, found_runs, lineage, processes, tracking
 from pipeline.provenance.fingerprint import digest, fingerprint, home
 from pipeline.provenance.finished import Finished, skip_finished
 from pipeline.provenance.run_facts import Job
-from pipeline.settings.jobs import split_aside
+from pipeline.settings.aside import split_aside
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from langladder.errors import InputError
 from langladder.families import families
-from pipeline.settings import growth, jobs, names, params, plan
+from pipeline.settings import growth, jobs, names, params, plan, schema
+from pipeline.settings.aside import Values
 from pipeline.settings.errors import together
 
 
@@ -35,7 +36,7 @@ class Compositions:
     def __init__(self, chosen: params.Choices, left_out: list[str] | None = None) -> None:
         prepare()
         self.chosen, self.left_out = chosen, left_out or []
-        self._rungs: dict[tuple[str, str], jobs.Values] = {}
+        self._rungs: dict[tuple[str, str], Values] = {}
 
     @cached_property
     def _together(self) -> dict[str, DictConfig]:
@@ -63,7 +64,7 @@ class Compositions:
             self._together[selection] = self._compose([selection])
         return self._together[selection]
 
-    def rung(self, family: str, name: str) -> jobs.Values:
+    def rung(self, family: str, name: str) -> Values:
         """The plain settings of a rung, checked.
 
         Raises:
@@ -72,11 +73,11 @@ class Compositions:
         if (family, name) not in self._rungs:
             config = self.of(f"{family}={name}")
             values = jobs.rung_values(family, config, self.chosen)
-            jobs.checked("rung", {family: values}, jobs.file_of(config))
+            schema.checked("rung", {family: values}, schema.file_of(config))
             self._rungs[family, name] = values
         return self._rungs[family, name]
 
-    def job(self, job: plan.Job) -> jobs.Values:
+    def job(self, job: plan.Job) -> Values:
         """The plain settings of a job, checked.
 
         Raises:
@@ -84,11 +85,11 @@ class Compositions:
         """
         config = self.of(job.selection)
         values = jobs.job_values(job.stage, job.name, config, self.chosen, self.rung)
-        jobs.checked(job.stage.name, values, jobs.file_of(config))
+        schema.checked(job.stage.name, values, schema.file_of(config))
         return values
 
 
-def resolve(chosen: params.Choices) -> dict[str, jobs.Values]:
+def resolve(chosen: params.Choices) -> dict[str, Values]:
     """Checked settings of every job, keyed `<stage>/<job>`.
 
     Raises:
@@ -102,7 +103,7 @@ def resolve(chosen: params.Choices) -> dict[str, jobs.Values]:
     problems += growth.problems(chosen)
     chosen = names.known(chosen)
     compositions = Compositions(chosen, left_out)
-    resolved: dict[str, jobs.Values] = {}
+    resolved: dict[str, Values] = {}
     for job in plan.jobs(chosen):
         try:
             resolved[job.file] = compositions.job(job)

@@ -1,8 +1,6 @@
-"""The settings of one job: what its stage reads of the composed configuration, checked."""
+"""The settings of one job: what its stage reads of the composed configuration, as plain values."""
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from functools import reduce
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -11,33 +9,12 @@ from omegaconf.errors import OmegaConfBaseException
 
 from langladder.errors import InputError
 from langladder.families import families
-from langladder.families.family import ASIDE
-from langladder.schema import Config
 from pipeline.provenance.code_version import code_version
 from pipeline.settings import params, rungs, schema
-from pipeline.settings.errors import explain
+from pipeline.settings.aside import Values, split_aside
 from pipeline.settings.plan import Stage
 
-Values = dict[str, Any]
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
-
-
-def from_resolved(stage: str, config: DictConfig) -> Config:
-    """Settings of a job from its file in resolved/ (and overrides on the command line)."""
-    values = plain(config)
-    file = values.pop("_job_")
-    return checked(stage, values, lambda _: file)
-
-
-def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str, ...]], str]) -> Config:
-    """The plain values of a job as its settings.
-
-    Raises:
-        InputError: what is wrong with them, each with the file to edit.
-    """
-    with explain(file_of):
-        whole = with_aside(values)
-        return schema.schema(stage, whole).model_validate(whole)
 
 
 def job_values(
@@ -137,53 +114,12 @@ def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, s
     return found
 
 
-def split_aside(values: Mapping[str, Any]) -> tuple[Values, Values]:
-    """A job's values without what changes nothing of its result (`ASIDE`), and that alone, family by family."""
-    watched, aside = dict(values), {}
-    for family in families():
-        if family in values:
-            watched[family] = dict(values[family])
-            for key in ASIDE:
-                *parts, last = key.split(".")
-                source: Any = values[family]
-                target = watched[family]
-                for part in parts:
-                    source = source.get(part) or {}
-                    if source:
-                        target[part] = dict(target[part])
-                        target = target[part]
-                if last in source:
-                    aside[f"{family}.{key}"] = target.pop(last)
-    return watched, aside
-
-
-def with_aside(values: Mapping[str, Any]) -> Values:
-    """The values whole again."""
-    whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
-    for key, value in values.get("aside", {}).items():
-        *parts, last = key.split(".")
-        reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
-    return whole
-
-
 def flat(values: Mapping[str, Any], prefix: str = "") -> Values:
     """Dotted key → value."""
     found: Values = {}
     for key, value in values.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
     return found
-
-
-def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
-    """Function from a key's path to the file where that key is set."""
-
-    def file(location: tuple[str, ...]) -> str:
-        group = location[0]
-        if group in families() and group in config:
-            return f"conf/{group}/{config[group].get('name', '?')}.yaml or params.yaml: {group}"
-        return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
-
-    return file
 
 
 def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:

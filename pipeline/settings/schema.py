@@ -1,8 +1,9 @@
 """The schema of every stage's settings, key by key. A rung's part comes from its family, so a new one adds nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
+from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
 from langladder.corpora.microworld import MicroworldConfig
@@ -21,6 +22,8 @@ from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
 from pipeline.settings import params
+from pipeline.settings.aside import with_aside
+from pipeline.settings.errors import explain
 
 SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
     ("text", "microworld"): (MicroworldConfig, "langladder.corpora.microworld.write_text"),
@@ -124,3 +127,26 @@ def source_of(side: str, value: Mapping[str, Any]) -> tuple[type[Config], str]:
         kinds, group = ", ".join(kind for where, kind in SOURCES if where == side), params.group_of(side)
         raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {kinds}; see conf/{group}/")
     return SOURCES[side, value["kind"]]
+
+
+def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str, ...]], str]) -> Config:
+    """The plain values of a job as its settings.
+
+    Raises:
+        InputError: what is wrong with them, each with the file to edit.
+    """
+    with explain(file_of):
+        whole = with_aside(values)
+        return schema(stage, whole).model_validate(whole)
+
+
+def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
+    """Function from a key's path to the file where that key is set."""
+
+    def file(location: tuple[str, ...]) -> str:
+        group = location[0]
+        if group in families() and group in config:
+            return f"conf/{group}/{config[group].get('name', '?')}.yaml or params.yaml: {group}"
+        return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
+
+    return file

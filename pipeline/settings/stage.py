@@ -26,7 +26,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from pipeline import ROOT
 from pipeline.provenance.finished import Finished, skip_finished
-from pipeline.settings import compose, jobs, names, params, plan, run_folder
+from pipeline.settings import compose, jobs, names, params, plan, run_folder, schema
 from pipeline.settings.errors import together
 from pipeline.settings.threads import compute_with
 
@@ -46,7 +46,7 @@ def stage(run: Run) -> Callable[[], None]:
     def job(config: DictConfig) -> None:
         resolved = "_job_" in config
         try:
-            settings = jobs.from_resolved(name, config) if resolved else _composed(name, config)
+            settings = _resolved(name, config) if resolved else _composed(name, config)
             compute_with(getattr(settings, "threads", 1))
             rung = Path(config._job_).stem if resolved else name
             with progress.shown(), progress.working(name if rung == name else f"{name} {rung}"), _once(config):
@@ -80,11 +80,18 @@ def stage(run: Run) -> Callable[[], None]:
     return main
 
 
+def _resolved(name: str, config: DictConfig) -> Config:
+    """Settings of a job from its file in resolved/, and overrides on the command line."""
+    values = jobs.plain(config)
+    file = values.pop("_job_")
+    return schema.checked(name, values, lambda _: file)
+
+
 def _composed(name: str, config: DictConfig) -> Config:
     """Settings of a job from the whole composition of a single run or a sweep."""
     chosen = params.load()
     values = jobs.job_values(plan.stages()[name], name, config, chosen, compose.Compositions(chosen).rung, _task())
-    return jobs.checked(name, values, jobs.file_of(config))
+    return schema.checked(name, values, schema.file_of(config))
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from hydra import initialize_config_dir
 from langladder.errors import InputError
 from langladder.families import families
 from pipeline import ROOT
-from pipeline.settings import jobs, params, plan, rungs
+from pipeline.settings import params, plan, rungs
+from pipeline.settings.aside import with_aside
 from pipeline.settings.compose import Compositions
 
 
@@ -50,6 +51,6 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             values = compositions.job(plan.Job(plan.stages()[stage], "lstm", "lm=lstm"))
             assert not {"year", "title"} & values["lm"].keys() and "progress" not in values["lm"]["training"]
             assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
-            assert jobs.with_aside(values)["lm"]["title"] == "LSTM"
+            assert with_aside(values)["lm"]["title"] == "LSTM"
         told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
     assert told["year"] == 1997 and told["title"] == "LSTM"

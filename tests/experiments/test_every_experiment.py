@@ -21,7 +21,7 @@ from langladder.reporting.claims import claim_views
 from langladder.reporting.entries import Entry, Timing
 from langladder.schema import locate
 from pipeline import ROOT
-from pipeline.settings import jobs, params
+from pipeline.settings import params, schema
 from pipeline.settings.compose import Compositions
 
 NAMES = [(group, name) for group in ("experiment", "probe") for name in params.conf_names(group)]
@@ -36,7 +36,7 @@ def job(group: str, name: str) -> Any:
     smallest = params.load().model_copy(update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}})
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         values = Compositions(smallest).rung(group, name)
-    return getattr(jobs.checked(group, {group: values}, str), group)
+    return getattr(schema.checked(group, {group: values}, str), group)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,40 @@
+"""What a rung's file says that changes nothing of its result (`families.family.ASIDE`): it stands aside, unwatched."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import reduce
+from typing import Any
+
+from langladder.families import families
+from langladder.families.family import ASIDE
+
+Values = dict[str, Any]
+
+
+def split_aside(values: Mapping[str, Any]) -> tuple[Values, Values]:
+    """A job's values without what changes nothing of its result (`ASIDE`), and that alone, family by family."""
+    watched, aside = dict(values), {}
+    for family in families():
+        if family in values:
+            watched[family] = dict(values[family])
+            for key in ASIDE:
+                *parts, last = key.split(".")
+                source: Any = values[family]
+                target = watched[family]
+                for part in parts:
+                    source = source.get(part) or {}
+                    if source:
+                        target[part] = dict(target[part])
+                        target = target[part]
+                if last in source:
+                    aside[f"{family}.{key}"] = target.pop(last)
+    return watched, aside
+
+
+def with_aside(values: Mapping[str, Any]) -> Values:
+    """The values whole again."""
+    whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
+    for key, value in values.get("aside", {}).items():
+        *parts, last = key.split(".")
+        reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
+    return whole
