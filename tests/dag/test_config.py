@@ -1,12 +1,14 @@
 """Every choice in conf/ composes, checks and can be built; every bad value is refused with a message that helps."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from dvc.repo import Repo
 from hydra import initialize_config_dir
+from project_copy import run
 
 from langladder.errors import InputError
 from langladder.evaluation import bleu_tokenizers
@@ -240,13 +242,13 @@ def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypa
 
 def test_the_plan_is_that_of_dvc() -> None:
     """Stages, jobs and resolved files as dvc.yaml has them, read by DVC itself."""
-    chosen = params.load()
-    planned = {job.file for job in plan.jobs(chosen)}
-    with Repo(str(ROOT)) as repo:
-        stages = {job.addressing for job in repo.index.graph.nodes}
-        read = {str(dep) for job in repo.index.graph.nodes for dep in job.deps if str(dep).startswith("resolved/")}
-    assert read == {f"resolved/{file}.yaml" for file in planned}
-    assert stages == {
-        file.replace("/", "@") if len({*file.split("/")}) > 1 else file.split("/")[0] for file in planned
-    } | {"resolve"}
+    planned = {job.file for job in plan.jobs(params.load())}
+    script = (
+        "import json; from dvc.repo import Repo; graph = Repo('.').index.graph.nodes; print(json.dumps("
+        "[[job.addressing for job in graph], [str(dep) for job in graph for dep in job.deps]]))"
+    )
+    stages, read = json.loads(run(ROOT, sys.executable, "-c", script).splitlines()[-1])
+    assert {dep for dep in read if dep.startswith("resolved/")} == {f"resolved/{file}.yaml" for file in planned}
+    names = (file.split("/") for file in planned)
+    assert {*stages} == {stage if stage == job else f"{stage}@{job}" for stage, job in names} | {"resolve"}
     assert set(plan.stages()) <= {file.stem for file in (ROOT / "pipeline").glob("*.py")}

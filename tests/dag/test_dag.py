@@ -109,7 +109,7 @@ def test_an_edit_runs_only_what_it_touches(project: Path) -> None:
 
 
 def test_a_new_rung_runs_alone(project: Path) -> None:
-    edit(project / "params.yaml", "- lstm", "- lstm\n- add_k")
+    edit(project / "params.yaml", "- kneser_ney\n- lstm", "- kneser_ney\n- lstm\n- add_k")
     assert ran(run(project, "dvc", "repro")) == {
         "resolve",
         "train_lm@add_k",
