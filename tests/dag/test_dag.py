@@ -112,6 +112,7 @@ def test_a_new_rung_runs_alone(project: Path) -> None:
     edit(project / "params.yaml", "- kneser_ney\n- lstm", "- kneser_ney\n- lstm\n- add_k")
     assert ran(run(project, "dvc", "repro")) == {
         "resolve",
+        "watch@lm",  # which notes what it reads: nothing of its own
         "train_lm@add_k",
         "evaluate_lm@add_k",
         "probe@agreement",
