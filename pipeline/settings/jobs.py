@@ -46,11 +46,7 @@ def job_values(
 
 
 def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> Values:
-    """A rung's plain settings with params.yaml's changes to it.
-
-    Raises:
-        InputError: it reads a file that DVC does not know as its input.
-    """
+    """A rung's plain settings with params.yaml's changes to it."""
     config = config.copy()
     with open_dict(config[family]):
         config[family].pop("year", None)  # said for the report alone
@@ -102,7 +98,11 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
 
 
 def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, str]:
-    """What a rung reads beyond what its family does; files from outside must be those that DVC watches."""
+    """What a rung reads beyond what its family does.
+
+    Raises:
+        InputError: a file from outside that DVC does not know as its input.
+    """
     found = families()[family].inputs(value)
     for name, path in found.items():
         if name in paths and path != paths[name]:

@@ -36,8 +36,7 @@ class TunedFamily(LanguageModelFamily):
 
     def maker(self, value: Mapping[str, Any]) -> str | None:
         """By what it begins with: weights, or word vectors."""
-        vectors = str(value.get("base", "")).startswith("embedding/")
-        return f"langladder.tasks.{'tuning_vectors' if vectors else 'tuning'}.make"
+        return f"langladder.tasks.{'tuning_vectors' if _from_vectors(value) else 'tuning'}.make"
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """None but its base."""
@@ -50,15 +49,18 @@ class TunedFamily(LanguageModelFamily):
 
         if "_target_" not in base:  # the base has its network from its own base
             return None
-        kind = locate(base["_target_"])
-        vectors = "after" in kind.__dict__ or base["_target_"].startswith("langladder.embeddings.")
-        if vectors:
+        if _from_vectors(value):
             return None if "_target_" in value else "word vectors are no network; say _target_ and model"
+        kind = locate(base["_target_"])
         if not issubclass(kind, nn.Module):
             return f"a {kind.__name__} is counted, and has no weights to go on from"
         if "_target_" in value and value["_target_"] != base["_target_"]:
             return f"it is a {kind.__name__}, the rung a {locate(value['_target_']).__name__}"
         return None
+
+
+def _from_vectors(value: Mapping[str, Any]) -> bool:
+    return str(value["base"]).startswith("embedding/")
 
 
 FAMILY = TunedFamily()
