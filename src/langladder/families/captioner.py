@@ -1,6 +1,5 @@
 """Captioners: a vector of facts about a scene → a sentence; judged by what the grammar allows."""
 
-from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
@@ -33,12 +32,6 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
     def parts(self, rung: Any) -> dict[str, Any]:
         """All are trained, as translators are."""
         return super().parts(rung) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
-
-    def load(self, folder: Path) -> Any:
-        """`Captioner`."""
-        from langladder.models.captioner import Captioner
-
-        return Captioner.load(folder)
 
     def page(self) -> type[Page]:
         """`CaptionPage`."""

@@ -1,7 +1,6 @@
 """Word vectors: counted, factorised or learnt by predicting; judged by analogies, similarity and groups."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
@@ -61,12 +60,6 @@ vectors.nearest(vectors.words[0])"""
         from langladder.evaluation.word_vectors_page import WordVectorsPage
 
         return WordVectorsPage
-
-    def load(self, folder: Path) -> Any:
-        """`WordVectors`."""
-        from langladder.embeddings.saved import load_vectors
-
-        return load_vectors(folder)
 
 
 FAMILY = WordVectorFamily()

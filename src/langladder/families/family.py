@@ -5,7 +5,6 @@ imports nothing heavy: what needs PyTorch or the report is imported inside the m
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
@@ -139,9 +138,3 @@ class Family:
         """What its pages hold of other families: family → the page, and what it is called after the rung's title."""
         del page
         return {}
-
-    # ---- taking it away ------------------------------------------------------------------------------------------
-
-    def load(self, folder: Path) -> Any:
-        """A model that its stage saved."""
-        raise NotImplementedError

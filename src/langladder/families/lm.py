@@ -1,7 +1,6 @@
 """Language models: P(w_t | w_1 … w_{t-1}), counted or trained; judged by perplexity on the test text."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
@@ -58,12 +57,6 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
     def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
         """The input embedding, among the word vectors."""
         return {} if page.vectors is None else {"embedding": (page.vectors, "input embedding")}
-
-    def load(self, folder: Path) -> Any:
-        """`LanguageModel`."""
-        from langladder.models.base import LanguageModel
-
-        return LanguageModel.load(folder)
 
 
 FAMILY = LanguageModelFamily()

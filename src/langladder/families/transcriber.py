@@ -1,6 +1,5 @@
 """Transcribers: frames of sound → letters, without an alignment; judged by the errors in letters and words."""
 
-from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
@@ -33,12 +32,6 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
     def parts(self, rung: Any) -> dict[str, Any]:
         """All are trained."""
         return super().parts(rung) | {"training": (locate("langladder.tasks.settings.SpeechTraining"), ...)}
-
-    def load(self, folder: Path) -> Any:
-        """`CTCRecognizer`."""
-        from langladder.models.ctc import CTCRecognizer
-
-        return CTCRecognizer.load(folder)
 
     def page(self) -> type[Page]:
         """`TranscriptPage`."""

@@ -1,6 +1,5 @@
 """Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; judged by BLEU, chrF and TER."""
 
-from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
@@ -40,12 +39,6 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         from langladder.evaluation.translator_page import TranslatorPage
 
         return TranslatorPage
-
-    def load(self, folder: Path) -> Any:
-        """`Translator`."""
-        from langladder.models.translator import Translator
-
-        return Translator.load(folder)
 
 
 FAMILY = TranslatorFamily()
