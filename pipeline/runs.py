@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from langladder.artefacts import read_json
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import lineage, store
@@ -64,7 +63,7 @@ def links(address: str) -> None:
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def of(artefact: Path) -> None:
     """Print the runs that made ARTEFACT, e.g. models/lm/lstm; the most complete first, then the newest."""
-    fingerprint = read_json(artefact / "provenance.json")["fingerprint"]
+    fingerprint = lineage.provenance(artefact).fingerprint
     runs = find_runs(fingerprint)
     for run in runs:
         click.echo(

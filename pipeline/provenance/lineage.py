@@ -4,10 +4,36 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from langladder.artefacts import read_json
+from langladder.errors import InputError
 from langladder.families import families
 
 MODELS = Path("models")
+
+
+class Provenance(BaseModel):
+    """What is read of an artefact's provenance.json, which may be a stranger's."""
+
+    fingerprint: str
+    inputs: dict[str, str]
+    settings: dict[str, Any]
+    lineage: list[dict[str, Any]] = []
+
+
+def provenance(artefact: Path) -> Provenance:
+    """The provenance of an artefact.
+
+    Raises:
+        InputError: it has none, or one that no stage wrote.
+    """
+    file = artefact / "provenance.json"
+    try:
+        return Provenance.model_validate(read_json(file))
+    except ValidationError as error:
+        keys = ", ".join(".".join(map(str, problem["loc"])) or "the whole" for problem in error.errors())
+        raise InputError(f"{file}: not the provenance that a stage writes (wrong or missing: {keys})") from error
 
 
 def own_inputs(family: str, rung: Mapping[str, Any]) -> dict[str, Path]:
@@ -22,15 +48,14 @@ def of_base(rung: Mapping[str, Any]) -> dict[str, Any]:
     """`lineage`, for the provenance of what grows from a base: the base first, then what that one grew from."""
     if not (base := rung.get("base")):
         return {}
-    about = read_json(MODELS / base / "provenance.json")
-    return {"lineage": [_told(base, about), *about.get("lineage", [])]}
+    about = provenance(MODELS / base)
+    return {"lineage": [_told(base, about), *about.lineage]}
 
 
-def _told(rung: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    family = rung.partition("/")[0]
-    data = {name: digest for name, digest in about["inputs"].items() if name != "base"}
-    said = about["settings"].get(family, {})
-    return {"rung": rung, "title": said.get("title", ""), "fingerprint": about["fingerprint"], "inputs": data}
+def _told(rung: str, about: Provenance) -> dict[str, Any]:
+    data = {name: digest for name, digest in about.inputs.items() if name != "base"}
+    said = about.settings.get(rung.partition("/")[0], {})
+    return {"rung": rung, "title": said.get("title", ""), "fingerprint": about.fingerprint, "inputs": data}
 
 
 def chain(artefact: Path) -> list[dict[str, Any]]:
@@ -39,10 +64,11 @@ def chain(artefact: Path) -> list[dict[str, Any]]:
     Raises:
         InputError: there is no artefact of the pipeline.
     """
-    about = read_json(artefact / "provenance.json")
-    family = next((name for name in families() if name in about["settings"]), "")
-    name = about["settings"].get(family, {}).get("name", artefact.name)
-    return [_told(f"{family}/{name}", about), *about.get("lineage", [])]
+    about = provenance(artefact)
+    family = next((name for name in families() if name in about.settings), None)
+    if family is None:
+        raise InputError(f"{artefact}/provenance.json: of no family: there are {', '.join(families())}")
+    return [_told(f"{family}/{about.settings[family].get('name', artefact.name)}", about), *about.lineage]
 
 
 def data_behind(family: str, root: Path) -> Iterator[str]:

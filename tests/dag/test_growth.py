@@ -1,11 +1,14 @@
 """Which rung grows from which: what cannot be is refused before anything runs, all at once."""
 
+from pathlib import Path
+
 import pytest
 from hydra import initialize_config_dir
 
 from langladder.errors import InputError
 from langladder.families import families
 from pipeline import ROOT
+from pipeline.provenance import lineage
 from pipeline.settings import growth, params, rungs
 from pipeline.settings.compose import resolve
 
@@ -86,3 +89,18 @@ def test_every_rung_that_grows_names_its_base() -> None:
             base, _, wanted = rungs.own_base(name, rung).partition("/")
             assert base in family.bases and wanted in params.conf_names(base)
     assert growth.bases(params.load()) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "not the provenance that a stage writes (wrong or missing: the whole)"),
+        ('{"settings": {"lm": {"name": "x"}}}', "wrong or missing: fingerprint, inputs"),
+        ('{"fingerprint": "ab", "inputs": {}, "settings": {}}', "of no family: there are lm, tune"),
+    ],
+)
+def test_a_strangers_provenance_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "provenance.json").write_text(text)
+    with pytest.raises(InputError) as error:
+        lineage.chain(tmp_path)
+    assert said in str(error.value) and str(tmp_path) in str(error.value)
