@@ -5,6 +5,7 @@ torch's `meta` device, where tensors have shapes and no memory, and compared wit
 real one then takes as much memory as that file has bytes.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -43,7 +44,12 @@ class Network(nn.Module):
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
-        write_model(folder, self, self.config, {name: getattr(self, name) for name in self.SIZES}, arrays)
+        sizes = {name: getattr(self, name) for name in self.SIZES}
+        write_model(folder, self, self.config, sizes, arrays, self.beside())
+
+    def beside(self) -> Mapping[str, Any]:
+        """JSON files that the network cannot be used without: name → content."""
+        return {}
 
     @classmethod
     def load(cls, folder: Path) -> Self:

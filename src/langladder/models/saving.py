@@ -16,6 +16,8 @@ from langladder.atomic import Owner, atomic_folder
 from langladder.errors import InputError
 
 ARRAYS = "model.safetensors"
+READING = "reading.json"
+"""Beside a model that reads whole texts: its labels, and what it reads them as."""
 _NGRAMS = ("absolute_discounting", "add_k", "katz", "kneser_ney", "maximum_likelihood", "stupid_backoff", "witten_bell")
 MOVED = {f"langladder.models.{name}": f"langladder.models.ngrams.{name}" for name in _NGRAMS}
 MOVED |= {"langladder.models.arpa": "langladder.models.ngrams.arpa_model"}
@@ -35,6 +37,7 @@ BESIDE = (
     "source.json",
     "target.json",
     "codes.json",
+    READING,
     "provenance.json",
     "README.md",
 )  # by the pipeline
@@ -50,9 +53,14 @@ class Saved(NamedTuple):
 
 
 def write_model(
-    folder: Path, model: object, config: schema.Config, sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray]
+    folder: Path,
+    model: object,
+    config: schema.Config,
+    sizes: Mapping[str, int],
+    arrays: Mapping[str, np.ndarray],
+    beside: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write both files, atomically. `sizes` by their names in config.json."""
+    """Write both files and what belongs beside them (name → JSON), atomically. `sizes` by their names in config."""
     description = {
         "format": artefacts.FORMAT_VERSION,
         "_target_": f"{type(model).__module__}.{type(model).__qualname__}",
@@ -62,6 +70,8 @@ def write_model(
     with atomic_folder(Path(folder), MODEL) as temporary:
         artefacts.write_arrays(temporary / ARRAYS, arrays)
         artefacts.write_json(temporary / "config.json", description)
+        for name, value in (beside or {}).items():
+            artefacts.write_json(temporary / name, value)
 
 
 def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str) -> Saved:

@@ -1,0 +1,87 @@
+"""The one door of every classifier: P(label | text), from counting labels to a network that reads trees.
+
+A classifier that offers `log_probs` is judged, compared, explained and asked from the command line like every other
+one. What it needs to read a text and to name a label is kept in its folder, so the folder is enough.
+
+Shape legend: N examples, C labels.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from langladder import schema
+from langladder.artefacts import read_json
+from langladder.errors import InputError
+from langladder.models.saving import READING, read_description
+from langladder.text.json_lists import word_list
+from langladder.text.labelled import Example
+
+
+class Explained(NamedTuple):
+    """What a decision came from: weight of each piece for the label; above 0 speaks for it."""
+
+    pieces: list[str]
+    weights: list[float]
+
+
+class Classifier(ABC):
+    """Everything that classifies. `labels` are in the order of their ids."""
+
+    approach: ClassVar[str] = ""  # rungs of one approach stand together in the report
+    maker: ClassVar[str]  # the function that makes a trained one, see `models.reading`
+    Config: ClassVar[type[schema.Config]] = schema.Config
+    config: Any
+    labels: list[str]
+    SIZES: ClassVar[tuple[str, ...]] = ("number_of_labels",)
+    WHAT: ClassVar[str] = "classifier"
+
+    @abstractmethod
+    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
+        """Natural log P(label | example): (N, C) float64. What an example says of its own label is not read."""
+
+    @abstractmethod
+    def number_of_parameters(self) -> int:
+        """Stored numbers that were estimated or learnt."""
+
+    def explain(self, example: Example, label: int) -> Explained | None:
+        """How much each piece of an example speaks for a label; None where the classifier cannot tell."""
+        del example, label
+        return None
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write everything needed into `folder`, whole or not at all."""
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved classifier; `Classifier.load` reads any kind, a subclass only its own.
+
+        Raises:
+            InputError: missing or damaged files, another kind of model, arrays that do not fit.
+        """
+        kind: Any = read_description(folder, cls, cls.SIZES, cls.WHAT).kind
+        found: Self = kind.load(folder)
+        return found
+
+
+def read_reading(folder: Path, keys: set[str], labels: int) -> tuple[list[str], Mapping[str, Any]]:
+    """The labels and the rest of reading.json, beside a classifier.
+
+    Args:
+        keys: what else the file must hold. labels: how many there must be.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    path = Path(folder) / READING
+    value = read_json(path)
+    if not isinstance(value, dict) or set(value) != {"labels", *keys}:
+        raise InputError(f"{path}: its keys must be labels, {', '.join(sorted(keys))}".removesuffix(", "))
+    found = word_list(path, value["labels"])
+    if len(found) != labels:
+        raise InputError(f"{path}: {len(found)} labels, but config.json says number_of_labels {labels}")
+    return found, value

@@ -1,0 +1,147 @@
+"""What every network that classifies shares: reading in batches, the loss, the weight of each word, saving.
+
+A network says how a batch of texts becomes scores (`logits`); this class makes the rest from it.
+
+    L = −(1/N) Σ_n log softmax(z_n)_{y_n}
+
+The weight of a word for a label is gradient × input, summed over the dimensions of its vector: ∂z_y/∂e_t · e_t, the
+first-order share of that word in the score (Shrikumar et al. 2017, section 3; Denil et al. 2014).
+
+Shape legend: B rows, T positions, C labels, D width of the embedding, N examples.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from langladder.errors import InputError
+from langladder.models.classifier import Classifier, Explained, read_reading
+from langladder.models.network import Network
+from langladder.models.reading import Encoded, Reading, collate
+from langladder.models.saving import READING
+from langladder.text.labelled import Example
+from langladder.text.trees import Tree, read_tree
+from langladder.text.units import Units, WordUnits, units_from
+
+CELLS = 16_384
+"""The most cells (rows × longest) of a batch that is only read."""
+
+
+class NeuralClassifier(Network, Classifier):
+    """Built as `cls(config, vocab_size, number_of_labels)`, then told its units and labels by `equip`.
+
+    `vocab_size` counts all ids, the reserved ones too. The input table is the attribute `embedding`.
+    """
+
+    maker = "langladder.tasks.classification.make"
+    SIZES = ("vocab_size", "number_of_labels")
+    reads_trees: ClassVar[bool] = False
+    """Whether `Reading.forest` must be there."""
+    vocab_size: int
+    number_of_labels: int
+    embedding: nn.Embedding
+    units: Units
+
+    @abstractmethod
+    def logits(self, batch: Reading) -> torch.Tensor:
+        """Scores (B, C) of the labels of a batch. Padding changes nothing."""
+
+    def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """Mean cross-entropy in nats; labels (B,) int64. Networks with losses inside (trees) override this."""
+        return F.cross_entropy(self.logits(batch).float(), labels, label_smoothing=smoothing)
+
+    def equip(self, units: Units, labels: Sequence[str]) -> Self:
+        """Tell the network what its ids and labels mean."""
+        assert units.full_vocab_size == self.vocab_size, (units.full_vocab_size, self.vocab_size)
+        assert len(labels) == self.number_of_labels, (labels, self.number_of_labels)
+        self.units, self.labels = units, list(labels)
+        return self
+
+    def encode(self, example: Example) -> Encoded:
+        """An example as the network reads it.
+
+        Raises:
+            InputError: it has no words, or the network reads trees and it has none.
+        """
+        read = self.units.example(example)
+        if not len(read.ids):
+            raise InputError(f"{example.text[:60]!r} has nothing to read")
+        tree: Tree | None = None
+        if self.reads_trees:
+            if not isinstance(self.units, WordUnits):
+                raise InputError("input.units=subwords: a tree has words as its leaves; set input.units to words")
+            tree = read_tree(example)
+        return Encoded(read.ids, tree)
+
+    @torch.no_grad()
+    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
+        """See `Classifier.log_probs`. Rows of like length are read together."""
+        found = np.zeros((len(examples), self.number_of_labels))  # (N, C)
+        training = self.training
+        self.eval()
+        try:
+            encoded = [self.encode(example) for example in examples]
+            for rows in _by_length([len(one.ids) for one in encoded]):
+                scores = self.logits(collate([encoded[row] for row in rows])).float()  # (B, C)
+                found[rows] = torch.log_softmax(scores, dim=-1).double().numpy()
+        finally:
+            self.train(training)
+        return found
+
+    def explain(self, example: Example, label: int) -> Explained | None:
+        """Gradient × input of the label's score before the softmax, per piece."""
+        encoded, kept = self.encode(example), {}
+
+        def keep(_module: nn.Module, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            kept["e"] = output.detach().requires_grad_(True)
+            return kept["e"]
+
+        hook = self.embedding.register_forward_hook(keep)
+        self.eval()
+        try:
+            with torch.enable_grad():
+                score = self.logits(collate([encoded]))[0, label]
+                (gradient,) = torch.autograd.grad(score, kept["e"])
+        finally:
+            hook.remove()
+        # a_t = ∂z_y/∂e_t · e_t
+        weights = (gradient * kept["e"]).sum(dim=-1).flatten()  # (T,)
+        return Explained(self.units.example(example).pieces, weights.tolist())
+
+    def beside(self) -> Mapping[str, Any]:
+        """See `Network.beside`."""
+        return {READING: {"labels": self.labels, "units": self.units.description()}}
+
+    def save(self, folder: Path) -> None:
+        """See `Classifier.save`."""
+        super().save(folder)
+        self.units.save_beside(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Classifier.load`."""
+        network = super().load(folder)
+        labels, reading = read_reading(folder, {"units"}, network.number_of_labels)
+        units = units_from(Path(folder) / READING, reading["units"])
+        if units.full_vocab_size != network.vocab_size:
+            raise InputError(
+                f"{folder}/{READING}: {units.full_vocab_size:,} ids, but config.json says vocab_size "
+                f"{network.vocab_size:,}"
+            )
+        return network.equip(units, labels)
+
+
+def _by_length(lengths: Sequence[int]) -> Iterator[np.ndarray]:
+    """Rows in batches of at most `CELLS` cells, shortest first."""
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or (end + 1 - start) * lengths[order[end]] > CELLS:
+            yield order[start:end]
+            start = end
