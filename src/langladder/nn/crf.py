@@ -120,7 +120,8 @@ def path_score(emissions: Tensor, chain: Chain, tags: Tensor, lengths: Tensor) -
     steps = steps.view(len(tags), T - 1).masked_fill(~inside[:, 1:], 0)  # (B, T − 1)
     last = tags.gather(1, lengths[:, None] - 1)[:, 0]  # (B,)
     ends: Tensor = chain.start[tags[:, 0]] + chain.end[last]
-    return emitted.masked_fill(~inside, 0).sum(1) + steps.sum(1) + ends
+    total: Tensor = emitted.masked_fill(~inside, 0).sum(1) + steps.sum(1) + ends
+    return total
 
 
 class _LogPartition(torch.autograd.Function):
