@@ -13,19 +13,21 @@ from pytorch_lightning.callbacks import Checkpoint
 
 from langladder.errors import InputError
 from langladder.progress import say, working
+from langladder.tasks.gradients import UpdateWatch, makes_row
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
 
 
 class Recorder(Callback):
     """The learning curve: one row at every `log_every`-th step and at every validation.
 
-    A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr"}, and at a validation
-    the task's other measures (`validation_bleu`). The rows travel in the checkpoint, so a resumed run has the whole
-    curve; so do the seconds, which measure and are not deterministic.
+    A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr", "gradient_norm",
+    "update_ratio" (of this step, see `gradients`)}, and at a validation the task's other measures (`validation_bleu`).
+    The rows travel in the checkpoint, so a resumed run has the whole curve; so do the seconds, which measure and are
+    not deterministic.
     """
 
-    def __init__(self, config: TrainingConfig) -> None:
-        self.config = config
+    def __init__(self, config: TrainingConfig, watch: UpdateWatch) -> None:
+        self.config, self.watch = config, watch
         self.rows: list[dict[str, float | None]] = []
         self.total, self.batches = torch.zeros(()), 0
         self.tokens, self.seconds = 0, 0.0
@@ -40,11 +42,11 @@ class Recorder(Callback):
         self.batches += 1
         self.tokens += batch.tokens
         step = pl_module.steps_done
-        if step % self.config.log_every == 0 or step % self.config.validate_every == 0 or step == self.config.max_steps:
-            self._add_row(trainer, step)
+        if makes_row(self.config, step):
+            self._add_row(trainer, step, self.watch.taken(pl_module))
         self.seconds += time.perf_counter() - self.started
 
-    def _add_row(self, trainer: Trainer, step: int) -> None:
+    def _add_row(self, trainer: Trainer, step: int, update: dict[str, float | None]) -> None:
         loss = self.total.item() / self.batches
         if not math.isfinite(loss):
             raise InputError(
@@ -52,10 +54,11 @@ class Recorder(Callback):
                 f"Lower training.lr ({self.config.lr}) or training.clip_norm ({self.config.clip_norm})"
             )
         rate = learning_rate(self.config, step - 1)
-        self.rows.append({"step": step, "train_loss": loss, "validation_loss": None, "lr": rate})
+        self.rows.append({"step": step, "train_loss": loss, "validation_loss": None, "lr": rate} | update)
+        finite = {name: value for name, value in update.items() if value is not None}
         self.total, self.batches = torch.zeros(()), 0
         for logger in trainer.loggers:
-            logger.log_metrics({"train_loss": loss, "lr": rate}, step=step)
+            logger.log_metrics({"train_loss": loss, "lr": rate} | finite, step=step)
 
     def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Put what was measured into the step's row."""

@@ -24,6 +24,7 @@ from langladder.memory import keep_freed_memory, peak_bytes
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
 from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
+from langladder.tasks.gradients import UpdateWatch
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
 
@@ -76,7 +77,7 @@ def train_task(
     checkpoints = Path(checkpoints)
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
     module.seed = seed
-    recorder = Recorder(config)
+    recorder = Recorder(config, UpdateWatch(config))
     validation = batches.validation()
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
@@ -114,7 +115,7 @@ def train_task(
 
 def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: bool) -> list[pl.Callback]:
     config = module.config
-    callbacks: list[pl.Callback] = [recorder]
+    callbacks: list[pl.Callback] = [recorder.watch, recorder]
     if config.progress:
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
