@@ -66,6 +66,8 @@ def test_golden_clipping():
         ("momentum", 1 - 0.2 - (0.9 * 2 + 1.6) * 0.1),
         ("adagrad", 1 - 0.1 - 0.1 * 1.8 / math.sqrt(4 + 1.8**2)),
         ("adam", 0.8000),
+        # ρ = 0.999: s = 0.004, then 0.999 · 0.004 + 0.001 · g²
+        ("rmsprop", 1 - 0.1 * 2 / math.sqrt(0.004) + 0.1 * 4.324555 / math.sqrt(0.003996 + 0.001 * 4.324555**2)),
     ],
 )
 def test_golden_two_updates(optimizer, expected):
@@ -77,6 +79,65 @@ def test_golden_two_updates(optimizer, expected):
         module.weight.square().sum().backward()
         rule.step()
     assert module.weight.item() == pytest.approx(expected, abs=5e-4)
+
+
+def notes_adam(g: torch.Tensor, m: torch.Tensor, s: torch.Tensor, lr: float) -> torch.Tensor:
+    """Adam's step as lecture notes print it, without bias correction; m and s are updated in place."""
+    # m ← β₁m + (1 − β₁)g,   s ← β₂s + (1 − β₂)g²,   Δθ = −η m / (√s + ε)
+    m.mul_(0.9).add_(0.1 * g)
+    s.mul_(0.999).add_(0.001 * g * g)
+    return -lr * m / (s.sqrt() + 1e-8)
+
+
+def first_step(optimizer, g: torch.Tensor, **settings) -> torch.Tensor:
+    """What the first update adds to weights of any value, at η = 0.01."""
+    module = nn.Linear(len(g), 1, bias=False)
+    before = module.weight.detach().clone()
+    rule = make_optimizer(module, TrainingConfig(optimizer=optimizer, lr=0.01, **settings))
+    module.weight.grad = g[None].clone()
+    rule.step()
+    return (module.weight.detach() - before)[0]
+
+
+def test_golden_adam_without_bias_correction_begins_three_times_too_far():
+    """η (1 − β₁) / √(1 − β₂) = √10 η = 3.1623 η whatever the gradient's size; with the correction η."""
+    g = torch.tensor([5.0, -0.02])
+    plain = notes_adam(g, torch.zeros(2), torch.zeros(2), 0.01)
+    torch.testing.assert_close(plain, -0.01 * math.sqrt(10) * g.sign(), rtol=1e-4, atol=0)
+    torch.testing.assert_close(first_step("adam", g), -0.01 * g.sign(), rtol=1e-4, atol=0)
+    # 100 steps of the same gradient: m → g (1 − 0.9^100), s → g² (1 − 0.999^100)
+    m, s = torch.zeros(2), torch.zeros(2)
+    for _ in range(100):
+        late = notes_adam(g, m, s, 0.01)
+    expected = (1 - 0.9**100) / math.sqrt(1 - 0.999**100)
+    assert expected == pytest.approx(3.2408, abs=1e-4)
+    torch.testing.assert_close(late, -0.01 * expected * g.sign(), rtol=1e-4, atol=0)
+
+
+def test_golden_rmsprop_begins_with_a_long_step():
+    """η / √(1 − ρ): √10 η with Hinton's ρ = 0.9, √50 η with this project's 0.98."""
+    g = torch.tensor([5.0, -0.02])
+    for rho in (0.9, 0.98):
+        found = first_step("rmsprop", g, betas=[0.9, rho])
+        torch.testing.assert_close(found, -0.01 / math.sqrt(1 - rho) * g.sign(), rtol=1e-4, atol=0)
+
+
+def test_parity_of_rmsprop_with_torch():
+    """The table's equations, with decay of matrices, as torch's own class computes them."""
+    torch.manual_seed(0)
+    ours, theirs = nn.Linear(4, 3), nn.Linear(4, 3)
+    theirs.load_state_dict(ours.state_dict())
+    rule = make_optimizer(ours, TrainingConfig(optimizer="rmsprop", lr=0.02, betas=[0.0, 0.95], weight_decay=0.1))
+    groups = [{"params": [theirs.weight], "weight_decay": 0.1}, {"params": [theirs.bias]}]
+    reference = torch.optim.RMSprop(groups, lr=0.02, alpha=0.95)
+    for step in range(5):
+        x = torch.randn(6, 4, generator=torch.Generator().manual_seed(step))
+        for module, optimizer in ((ours, rule), (theirs, reference)):
+            optimizer.zero_grad()
+            module(x).square().sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(ours.weight, theirs.weight, rtol=0, atol=0)
+    torch.testing.assert_close(ours.bias, theirs.bias, rtol=0, atol=0)
 
 
 def test_only_matrices_decay():

@@ -1,8 +1,16 @@
 """How a model is trained: the settings, the optimisers and the learning-rate schedules.
 
-Optimisers (θ parameters, g gradient, η learning rate): SGD θ ← θ − ηg; momentum v ← βv + g, θ ← θ − ηv; AdaGrad
-(Duchi et al. 2011); Adam (Kingma & Ba 2015, with its bias correction); AdamW (Loshchilov & Hutter 2019, weight decay
-apart from the gradient); Muon (Jordan et al. 2024, see `muon`).
+Optimisers (θ parameters, g gradient, η learning rate; products, roots and quotients by entries):
+    sgd        θ ← θ − ηg
+    momentum   v ← βv + g,   θ ← θ − ηv
+    adagrad    s ← s + g²,   θ ← θ − η g / (√s + ε)                       (Duchi et al. 2011)
+    rmsprop    s ← ρs + (1 − ρ) g²,   θ ← θ − η g / (√s + ε)              (Tieleman & Hinton 2012, ρ = 0.9 there)
+    adam       m ← β₁m + (1 − β₁) g,   s ← β₂s + (1 − β₂) g²,   θ ← θ − η m̂ / (√ŝ + ε)   (Kingma & Ba 2015)
+               with m̂ = m / (1 − β₁ᵗ), ŝ = s / (1 − β₂ᵗ): both begin at 0, and would else be too small at first
+    adamw      adam, and weight decay apart from the gradient              (Loshchilov & Hutter 2019)
+    muon       see `muon`                                                  (Jordan et al. 2024)
+Without those corrections Adam's first step is η (1 − β₁) / √(1 − β₂), √10 η by default; RMSProp has none, and its first
+step is η / √(1 − ρ): η √10 with ρ = 0.9.
 
 Schedules, with s the updates made so far (0 at the first one), t = s + 1, w the warm-up steps:
     constant       η
@@ -32,12 +40,12 @@ LARGE_VOCABULARY = 4096
 class TrainingConfig(Config):
     """Settings of one training run. The seed is given beside it."""
 
-    optimizer: Literal["adamw", "adam", "sgd", "momentum", "adagrad", "muon"] = "adamw"
+    optimizer: Literal["adamw", "adam", "sgd", "momentum", "adagrad", "rmsprop", "muon"] = "adamw"
     lr: float = Field(default=1e-3, gt=0, le=100)
     muon_lr: float = Field(default=0.02, gt=0, le=10)
     """Muon: the rate of the hidden matrices; `lr` is that of AdamW, which moves the rest. Both follow the schedule."""
     betas: list[float] = Field(default=[0.9, 0.999], min_length=2, max_length=2)
-    """Adam's decay rates; the first is also the β of momentum."""
+    """Adam's decay rates; the first is also the β of momentum, the second the ρ of RMSProp."""
     eps: float = Field(default=1e-8, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     """On matrices only; biases and normalisation gains are not decayed."""
@@ -138,6 +146,8 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
         return kind(groups, lr=config.lr, betas=(first, second), eps=config.eps, fused=True)
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(groups, lr=config.lr, eps=config.eps)
+    if config.optimizer == "rmsprop":
+        return torch.optim.RMSprop(groups, lr=config.lr, alpha=second, eps=config.eps)
     return torch.optim.SGD(groups, lr=config.lr, momentum=first if config.optimizer == "momentum" else 0.0)
 
 
