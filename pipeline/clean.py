@@ -1,23 +1,32 @@
 """Stage `clean`: normalise, filter, validate and split one side; data/clean/<side>/ and the data report."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
+from langladder.text.clean_labelled import clean_labels, clean_tags
 from langladder.text.clean_pairs import clean_parallel
 from langladder.text.cleaning import clean_text
 from pipeline.settings.stage import stage
+
+# Side → the function that cleans it, and what its rows are called.
+CLEAN: dict[str, tuple[Callable[[Path, Path, Any, int], dict[str, Any]], str]] = {
+    "text": (clean_text, "lines"),
+    "parallel": (clean_parallel, "pairs"),
+    "labels": (clean_labels, "examples"),
+    "tags": (clean_tags, "sentences"),
+}
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, out / "data" / "clean" / job.side
-    clean = clean_text if job.side == "text" else clean_parallel
+    clean, unit = CLEAN[job.side]
     with atomic_folder(folder, STAGE) as temporary:
         report = clean(raw, temporary, job.clean, job.seed)
     write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
-    unit = "lines" if job.side == "text" else "pairs"
     kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
     print(f"clean {job.side}: {kept} {unit} → {folder}")
     for warning in report.get("warnings", []):

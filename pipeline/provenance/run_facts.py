@@ -25,12 +25,9 @@ from pipeline.settings import params
 WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
 WATCHED += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
-OTHERS = (
-    "parallel",
-    "scenes",
-    "speech",
-)  # corpora beside the text; one that nothing chooses is called by its name
-CHOSEN = ("size", "corpus", "parallel", "clean", "tokenizer", "debug")
+# Corpora beside the text; one that nothing chooses is called by its name.
+OTHERS = ("parallel", "labels", "tags", "scenes", "speech")
+CHOSEN = ("size", "corpus", "parallel", "labels", "tags", "clean", "tokenizer", "debug")
 PARTS = ("model", "training", "settings", "data")
 JUDGING = ("evaluate", "experiment", "probe")  # stages that train no rung
 LENGTH = 250  # MLflow's longest parameter

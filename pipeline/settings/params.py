@@ -17,7 +17,17 @@ from pipeline import ROOT
 from pipeline.settings.errors import explain, together
 from pipeline.settings.yaml_files import read_leniently
 
-GROUPS = ("size", "corpus", "parallel", "clean", "tokenizer", "words", "debug")  # keys that name a file in conf/<key>/
+GROUPS = (
+    "size",
+    "corpus",
+    "parallel",
+    "labels",
+    "tags",
+    "clean",
+    "tokenizer",
+    "words",
+    "debug",
+)  # keys that name a file in conf/<key>/
 
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
@@ -35,6 +45,8 @@ class Paths(EvaluationSets):
 
     text: str
     parallel: str
+    labels: str
+    tags: str
     vectors: str
     lexicon: str
     agreement: str
@@ -55,6 +67,8 @@ class Choices(Config):
     threads: int = Field(ge=1, le=256)
     corpus: str
     parallel: str
+    labels: str
+    tags: str
     clean: str
     tokenizer: str
     words: str

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
+from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.corpora.scenes import SceneConfig
 from langladder.corpora.speech import SpeechConfig
@@ -15,6 +16,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
 from langladder.schema import Config
+from langladder.text.clean_labelled import CleanLabelledConfig
 from langladder.text.clean_pairs import CleanPairsConfig
 from langladder.text.cleaning import CleanConfig
 from langladder.text.hub import HubParallelSource, HubSource
@@ -32,10 +34,20 @@ SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
     ("parallel", "microworld"): (MicroworldConfig, "langladder.corpora.microworld.write_parallel"),
     ("parallel", "files"): (ParallelSource, "langladder.text.readers.read_parallel"),
     ("parallel", "hub"): (HubParallelSource, "langladder.text.hub.read_hub_parallel"),
+    ("labels", "microworld"): (LabelledWorldConfig, "langladder.corpora.labelled.write_labels"),
+    ("tags", "microworld"): (TaggedWorldConfig, "langladder.corpora.labelled.write_tags"),
     ("scenes", "microworld"): (SceneConfig, "langladder.corpora.scene_files.write_scenes"),
     ("speech", "microworld"): (SpeechConfig, "langladder.corpora.speech_files.write_speech"),
 }
 """Corpus (side, kind) → its settings, and the function that makes or reads it: (settings, folder) → what it has."""
+
+CLEANING = {
+    "text": CleanConfig,
+    "parallel": CleanPairsConfig,
+    "labels": CleanLabelledConfig,
+    "tags": CleanLabelledConfig,
+}
+"""Side → how it is cleaned."""
 
 
 class Evaluation(Config):
@@ -76,7 +88,7 @@ class Shown(Config):
 
 
 FIELDS: dict[str, Any] = {
-    "side": Literal["text", "parallel", "scenes", "speech"],
+    "side": Literal["text", "parallel", "labels", "tags", "scenes", "speech"],
     "seed": int,
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,
@@ -107,7 +119,7 @@ def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
     if "corpus" in values:
         parts["corpus"] = (_corpus(values["side"], values["corpus"]), ...)
     if "clean" in values:
-        parts["clean"] = (CleanConfig if values["side"] == "text" else CleanPairsConfig, ...)
+        parts["clean"] = (CLEANING[values["side"]], ...)
     return create_model(f"{stage}_job", __base__=Config, **parts)
 
 

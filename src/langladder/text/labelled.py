@@ -10,15 +10,19 @@
 | ceiling(s) | how often the best guess of the label (of each tag) is right under that grammar |
 """
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from langladder.artefacts import read_json
+from langladder.artefacts import read_json, write_json
+from langladder.atomic import Owner
 from langladder.errors import InputError
 from langladder.text.json_lists import word_list
-from langladder.text.tables import read_table
+from langladder.text.tables import SPLITS, read_table
 
 LABELLED = pa.schema(
     [
@@ -33,6 +37,20 @@ TAGGED = pa.schema(
     ]
 )
 LABELS = "labels.json"
+
+
+def _are_labelled(folder: Path) -> bool:
+    try:
+        return all(pq.read_schema(path).names in (LABELLED.names, TAGGED.names) for path in folder.glob("*.parquet"))
+    except pa.ArrowInvalid:
+        return False
+
+
+LABELLED_TABLES = Owner(
+    "labelled tables that langladder wrote",
+    (LABELS, *(f"{split}.parquet" for split in (*SPLITS, "all"))),
+    _are_labelled,
+)
 
 
 class Example(NamedTuple):
@@ -81,3 +99,28 @@ def read_labels(folder: Path) -> list[str]:
     if not isinstance(value, dict) or "labels" not in value:
         raise InputError(f"{path}: holds no labels; make the corpus first (stage `clean`)")
     return word_list(path, value["labels"])
+
+
+def write_labels(folder: Path, labels: Sequence[str], counts: Mapping[str, Counter[str]]) -> None:
+    """Write labels.json: the labels in the order of their ids, and how many each split has of each."""
+    by_split = {split: {label: found[label] for label in labels} for split, found in counts.items()}
+    write_json(folder / LABELS, {"labels": list(labels), "counts": by_split})
+
+
+def ordered(labels: Iterable[str]) -> list[str]:
+    """Different labels in the order of their ids: by number where all are numbers, else by name."""
+    names = set(labels)
+    numbers = all(name.isdecimal() and name.isascii() for name in names)
+    return sorted(names, key=lambda name: (int(name) if numbers else 0, name))
+
+
+def bayes_accuracy(path: Path) -> float | None:
+    """The accuracy on a split, in [0, 1], that no classifier or tagger beats on average; None where it is unknown."""
+    table = read_table(path)
+    values = (
+        table.column("ceiling").to_pylist()
+        if "ceiling" in table.column_names
+        else [value for values in table.column("ceilings").to_pylist() for value in values or [None]]
+    )
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
