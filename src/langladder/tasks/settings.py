@@ -1,11 +1,13 @@
 """Training settings of each task, apart from the tasks so that checking settings loads no Lightning."""
 
+import math
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
+from langladder.text.segmenters import WordChoice, installed
 
 
 class LMTrainingConfig(TrainingConfig):
@@ -34,6 +36,47 @@ class InputVectors(Config):
                 "frozen to false"
             )
         return self
+
+
+class ReadingInput(InputVectors):
+    """What a network that reads whole texts reads them as, and where its input embedding begins."""
+
+    units: Literal["words", "subwords"] = "words"
+    """subwords: the tokens of the text's tokenizer (stage `tokenize`)."""
+    words: WordChoice = "auto"
+    """What counts as a word; leaves of trees and words of tagged sentences are taken as they are."""
+    lowercase: bool = True
+    min_count: int = Field(default=1, ge=1)
+    """Rarer words of the training texts are unknown, unless there is a vector for them."""
+
+    @field_validator("words")
+    @classmethod
+    def _is_installed(cls, choice: WordChoice) -> WordChoice:
+        installed(choice)
+        return choice
+
+
+class ReadingTraining(TrainingConfig):
+    """Training settings of classifiers and taggers."""
+
+    batch_size: int = Field(default=32, ge=1)
+    """Texts per step."""
+    epochs: float | None = Field(default=None, gt=0)
+    """Passes over the training texts, in at most `max_steps` steps; null: max_steps alone decides."""
+    validations: int = Field(default=10, ge=1)
+    """How often to validate, evenly spread; instead of validate_every."""
+    early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
+    """What the best weights are chosen by, and `patience` watches."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+
+    def of(self, examples: int) -> Self:
+        """The same for so many training texts: steps for the epochs, and when to validate."""
+        steps = self.max_steps
+        if self.epochs is not None:
+            steps = min(steps, max(1, math.ceil(self.epochs * examples / (self.batch_size * self.accumulate))))
+        every = max(1, math.ceil(steps / self.validations))
+        changes = {"max_steps": steps, "warmup_steps": min(self.warmup_steps, steps), "validate_every": every}
+        return self.model_copy(update=changes)
 
 
 class SpeechTraining(TrainingConfig):

@@ -1,0 +1,30 @@
+"""What the stages that make classifiers share: the family `classifier`, and those that grow from other rungs."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.schema import locate
+from langladder.text.labelled import read_labelled, read_labels
+from pipeline.provenance.job import tracked_job
+from pipeline.provenance.made import keep, make, watched
+
+LABELS = Path("data/clean/labels")
+TOKENIZER = Path("data/tokens/text/tokenizer.json")
+
+
+def train(job: Any, out: Path, *, family: str, stage: str, vectors: Path | None = None) -> None:
+    """Make a classifier from the training texts, watched on the validation texts.
+
+    Args:
+        vectors: to begin with, instead of those that its settings name.
+    """
+    rung = getattr(job, family)
+    with tracked_job(family, stage, job, {"labels": LABELS}) as work:
+        labels = read_labels(LABELS)
+        train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
+        more = {"tokenizer": TOKENIZER, "vectors": vectors}
+        kind = locate(rung.target)
+        model, made = make(work, rung, job.seed, kind, labels, train, validation, settings=rung, **more)
+        figures, said = watched(model, made)
+        figures |= {"train_texts": len(train), "labels": len(labels)}
+        keep(work, out, model, made, figures, said=said)

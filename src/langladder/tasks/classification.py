@@ -1,0 +1,135 @@
+"""Classification: a text → its label. Cross-entropy of the label, whatever the network that reads.
+
+L = −(1/N) Σ_n log P(y_n | x_n)
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.reading import ReadingBatches
+from langladder.errors import InputError
+from langladder.models.making import Made
+from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.reading import Reading, collate
+from langladder.tasks.reading_units import start_embedding, units_for
+from langladder.tasks.settings import ReadingTraining
+from langladder.tasks.task import Task
+from langladder.tasks.training import train_task
+from langladder.text.labelled import Example
+
+ACCURACY = "validation_accuracy"
+
+
+class LabelledBatch(NamedTuple):
+    """Texts, and their labels (B,) int64."""
+
+    reading: Reading
+    labels: torch.Tensor
+
+
+class Classification(Task):
+    """Any network that classifies. The best weights are those with the highest validation accuracy, or lowest loss."""
+
+    def __init__(self, model: NeuralClassifier, config: ReadingTraining) -> None:
+        super().__init__(config)
+        self.model = model
+        self.smoothing = config.label_smoothing
+        if config.early_stopping == "accuracy":
+            self.monitor, self.mode = ACCURACY, "max"
+        self._right = self._asked = 0
+
+    def loss(self, batch: LabelledBatch) -> torch.Tensor:
+        """Mean cross-entropy of a batch, in nats per text."""
+        return self.model.loss(batch.reading, batch.labels, self.smoothing)
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        super().on_validation_epoch_start()
+        self._right = self._asked = 0
+
+    def evaluate(self, batch: LabelledBatch) -> tuple[float, int]:
+        """Summed negative log-likelihood of the labels, and the number of texts."""
+        log_probs = torch.log_softmax(self.model.logits(batch.reading).float(), dim=-1)  # (B, C)
+        self._right += int((log_probs.argmax(dim=-1) == batch.labels).sum())
+        self._asked += len(batch.labels)
+        chosen = log_probs.gather(1, batch.labels[:, None])  # (B, 1)
+        return -float(chosen.sum(dtype=torch.float64)), len(batch.labels)
+
+    def measures(self) -> dict[str, float]:
+        """Share of the validation texts that get their label."""
+        return {ACCURACY: self._right / max(1, self._asked)}
+
+
+def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
+    """(N,) int64 ids of the examples' labels.
+
+    Raises:
+        InputError: a label is not among `labels`, or an example has none.
+    """
+    ids = {label: place for place, label in enumerate(labels)}
+    for example in examples:
+        if example.label not in ids:
+            raise InputError(f"{example.text[:60]!r}: the label {example.label!r} is none of {', '.join(labels)[:200]}")
+    return np.array([ids[example.label] for example in examples if example.label is not None], dtype=np.int64)
+
+
+def train_classifier(
+    model: NeuralClassifier,
+    train: Sequence[Example],
+    validation: Sequence[Example],
+    config: ReadingTraining,
+    *,
+    seed: int,
+    checkpoints: Path,
+    logger: Any = None,
+) -> Made:
+    """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: no training text, a label that the model does not know; see also `train_task`.
+    """
+    if not train:
+        raise InputError("classification: no training text; see the report of the stage `clean`")
+    encoded = [[model.encode(example) for example in split] for split in (train, validation)]
+    labels = [label_ids(split, model.labels) for split in (train, validation)]
+
+    def batch(training: bool, rows: np.ndarray) -> LabelledBatch:
+        side = 0 if training else 1
+        return LabelledBatch(collate([encoded[side][row] for row in rows]), torch.from_numpy(labels[side][rows]))
+
+    lengths = [[len(one.ids) for one in split] for split in encoded]
+    batches = ReadingBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
+    config = config.of(len(train))
+    result = train_task(
+        Classification(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
+    )
+    model.cpu().eval()
+    return Made(result.curve, result.cost, result.best_validation_loss)
+
+
+def make(
+    kind: type[NeuralClassifier],
+    labels: Sequence[str],
+    train: Sequence[Example],
+    validation: Sequence[Example],
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+    tokenizer: Path | None = None,
+    vectors: Path | None = None,
+) -> tuple[NeuralClassifier, Made]:
+    """Train a classifier from its settings; see `models.reading`."""
+    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=vectors)
+    torch.manual_seed(seed)
+    model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
+    start_embedding(model, table, frozen=settings.input.frozen)
+    made = train_classifier(
+        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
+    )
+    return model, made

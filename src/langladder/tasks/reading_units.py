@@ -1,0 +1,108 @@
+"""What a network that reads whole texts reads them as, made from training texts; and word vectors to begin with.
+
+Each word or subword with a vector begins with it, as it is; all others keep their random beginning, scaled to the
+vectors' spread where there are any. The table is trained on, or frozen as a whole (Kim 2014, section 3.1: "static").
+Words that have a vector but are in no training text get a row too: a test text may hold them.
+
+Shape legend: V ids, D dimensions of the table.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.export.vector_files import read_vectors
+from langladder.tasks.settings import ReadingInput
+from langladder.text.labelled import Example
+from langladder.text.specials import NAMES
+from langladder.text.tokenizers import Tokenizer
+from langladder.text.units import SubwordUnits, Units, WordUnits
+from langladder.text.word_tokens import word_tokens
+
+Table = tuple[np.ndarray, np.ndarray]
+"""Vectors (V, D) float32, 0 where there is none, and where there is one (V,) bool."""
+
+
+def units_for(
+    settings: ReadingInput, train: Sequence[Example], *, tokenizer: Path | None = None, vectors: Path | None = None
+) -> tuple[Units, Table | None]:
+    """The units of a rung, and the vectors of its ids where it begins with some.
+
+    Args:
+        tokenizer: of the text, for subwords. vectors: to begin with, instead of those that the settings name.
+
+    Raises:
+        InputError: no word is left, subwords without a tokenizer, vectors that cannot be read or share no word.
+    """
+    path = vectors or (Path(settings.vectors) if settings.vectors else None)
+    found = None if path is None else read_vectors(path)
+    if settings.units == "subwords":
+        if tokenizer is None:
+            raise InputError("input.units=subwords: needs the tokenizer of the text; set input.units to words")
+        units: Units = SubwordUnits(Tokenizer.load(tokenizer))
+    else:
+        texts = [text for one in train for text in (one.text, one.second) if text is not None]
+        treed = any(one.tree is not None or one.heads is not None for one in train)
+        units = WordUnits.of(
+            texts,
+            mode="whitespace" if treed else settings.words,
+            lowercase=settings.lowercase,
+            min_count=settings.min_count,
+            more=[] if found is None else found.words,
+        )
+    if found is None:
+        return units, None
+    table = table_of(units, found)
+    if not table[1].any():
+        raise InputError(f"input.vectors: {path} has a vector for no word of the training texts")
+    return units, table
+
+
+def table_of(units: Units, vectors: WordVectors) -> Table:
+    """The vector of each id, by the word as it stands or, failing that, in another case."""
+    if isinstance(units, SubwordUnits):
+        names = word_tokens(units.tokenizer)
+    else:
+        assert isinstance(units, WordUnits)
+        names = dict(enumerate(units.words, start=len(NAMES)))
+    folded: dict[str, str] = {}
+    for word in vectors.words:  # the most frequent spelling of a word comes first
+        folded.setdefault(word.lower(), word)
+    table = np.zeros((units.full_vocab_size, vectors.matrix.shape[1]), dtype=np.float32)
+    covered = np.zeros(units.full_vocab_size, dtype=bool)
+    for token, name in names.items():
+        word = name if name in vectors else folded.get(name.lower())
+        if word is not None:
+            table[token], covered[token] = vectors[word], True
+    return table, covered
+
+
+def start_embedding(model: Any, table: Table | None, *, frozen: bool) -> None:
+    """Put vectors into the input table of a network (`embedding`), in place, and freeze it where asked to.
+
+    Raises:
+        InputError: they have another dimension.
+    """
+    if table is None:
+        return
+    embedding: nn.Embedding = model.embedding
+    vectors, covered = table
+    if vectors.shape[1] != embedding.embedding_dim:
+        raise InputError(
+            f"input.vectors: vectors of dimension {vectors.shape[1]}, but model.embedding_dim is "
+            f"{embedding.embedding_dim}: set it to {vectors.shape[1]}, or name vectors of {embedding.embedding_dim}"
+        )
+    known = torch.from_numpy(covered)
+    with torch.no_grad():
+        spread = float(vectors[covered].std())
+        embedding.weight[~known] *= spread / embedding.weight[~known].std().clamp(min=1e-12)
+        embedding.weight[known] = torch.from_numpy(vectors[covered]).to(embedding.weight)
+        if embedding.padding_idx is not None:
+            embedding.weight[embedding.padding_idx] = 0.0
+    embedding.weight.requires_grad_(not frozen)
