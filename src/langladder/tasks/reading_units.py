@@ -77,9 +77,9 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
     table = np.zeros((units.full_vocab_size, vectors.matrix.shape[1]), dtype=np.float32)
     covered = np.zeros(units.full_vocab_size, dtype=bool)
     for token, name in names.items():
-        word = name if name in vectors else folded.get(name.lower())
-        if word is not None:
-            table[token], covered[token] = vectors[word], True
+        known = name if name in vectors else folded.get(name.lower())
+        if known is not None:
+            table[token], covered[token] = vectors[known], True
     return table, covered
 
 

@@ -1,0 +1,93 @@
+"""Figures of classifiers: against scikit-learn and statsmodels' definitions, by hand where they are small."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+
+from langladder.errors import InputError
+from langladder.evaluation.calibration import calibration_error, reliability
+from langladder.evaluation.classification import evaluate_classifier
+from langladder.evaluation.confusion import confusion, macro_f1, per_label
+from langladder.evaluation.paired import holm, mcnemar, paired_bootstrap
+from langladder.models.classifier import Classifier
+from langladder.text.labelled import Example
+
+
+class Says(Classifier):
+    """A classifier that says what it is told: text `n` gets row n."""
+
+    def __init__(self, probabilities: np.ndarray, labels: Sequence[str]) -> None:
+        self.probabilities, self.labels = probabilities, list(labels)
+
+    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
+        return np.log(self.probabilities[[int(one.text) for one in examples]])
+
+    def number_of_parameters(self) -> int:
+        return 0
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+
+def test_parity_of_confusion_and_f1_with_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    gold, said = rng.integers(0, 4, 200), rng.integers(0, 4, 200)
+    matrix = confusion(gold, said, 4)
+    np.testing.assert_array_equal(matrix, confusion_matrix(gold, said))
+    scores = per_label(matrix, "abcd")
+    wanted = precision_recall_fscore_support(gold, said)
+    for place, name in enumerate(("precision", "recall", "f1", "support")):
+        assert [getattr(score, name) for score in scores] == pytest.approx(wanted[place], abs=1e-6)
+    assert macro_f1(scores) == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-6)
+
+
+def test_golden_calibration_by_hand() -> None:
+    """Four answers at 0.9, two right; one at 0.5, right: ECE = 4/5 · |0.5 − 0.9| + 1/5 · |1 − 0.5| = 0.42."""
+    bins = reliability(np.array([0.9, 0.9, 0.9, 0.9, 0.5]), np.array([True, True, False, False, True]))
+    assert [one.count for one in bins] == [1, 4]
+    assert calibration_error(bins) == pytest.approx(0.42)
+
+
+def test_parity_of_mcnemar_with_the_binomial_test() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.random(300) < 0.8, rng.random(300) < 0.7
+    b, c = int((first & ~second).sum()), int((~first & second).sum())
+    assert mcnemar(first, second) == pytest.approx(binomtest(b, b + c, 0.5).pvalue, rel=1e-9)
+    assert mcnemar(first, first) == 1.0
+
+
+def test_paired_bootstrap_tells_a_difference_from_none() -> None:
+    rng = np.random.default_rng(2)
+    first = rng.random(400) < 0.8
+    assert paired_bootstrap(first, first & (rng.random(400) < 0.8)) < 0.01
+    assert paired_bootstrap(first, rng.permutation(first)) > 0.05
+
+
+def test_golden_holm() -> None:
+    """0.01 ≤ 0.05/3, 0.02 ≤ 0.05/2, 0.06 > 0.05."""
+    assert holm({("a", "b"): 0.02, ("a", "c"): 0.01, ("b", "c"): 0.06}) == {("a", "b"), ("a", "c")}
+
+
+def test_page_of_a_classifier() -> None:
+    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    test = [Example(str(n), label=label, ceiling=0.9, log_prob=np.log(0.9)) for n, label in enumerate("aab")]
+    page = evaluate_classifier(Says(probabilities, "ab"), test, name="says")
+    assert page.scores.accuracy == pytest.approx(1 / 3, abs=1e-6)
+    assert page.right == "100"
+    assert page.confusion == [[1, 1], [1, 0]]
+    assert page.scores.cross_entropy == pytest.approx(-np.log([0.9, 0.2, 0.4]).mean(), abs=1e-6)
+    assert page.bayes_accuracy == pytest.approx(0.9)
+    assert [(one.text, one.said) for one in page.mistakes] == [("1", "b"), ("2", "a")]  # the surest first
+    assert page.figures()["accuracy"] == page.scores.accuracy
+    assert type(page).model_validate_json(page.model_dump_json()) == page
+
+
+def test_refuses_a_label_that_training_never_had() -> None:
+    with pytest.raises(InputError, match="'c' is none of the classifier's: a, b"):
+        evaluate_classifier(Says(np.ones((1, 2)) / 2, "ab"), [Example("0", label="c")], name="says")
+    with pytest.raises(InputError, match="no test text"):
+        evaluate_classifier(Says(np.ones((1, 2)) / 2, "ab"), [], name="says")
