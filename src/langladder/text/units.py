@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class WordUnits(Units):
         lowercase: bool = True,
         min_count: int = 1,
         more: Iterable[str] = (),
-    ) -> "WordUnits":
+    ) -> Self:
         """The words of training texts, most frequent first, and of a list such as that of word vectors.
 
         Args:
