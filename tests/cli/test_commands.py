@@ -299,7 +299,14 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
 
     paths = commands(app, [])
     vectors = {"neighbours", "analogy", "similarity", "map", "bias", "convert"}
-    assert {path[0] for path in paths} == vectors | {"generate", "score", "export", "import", "translate"}
+    assert {path[0] for path in paths} == vectors | {
+        "generate",
+        "score",
+        "export",
+        "import",
+        "translate",
+        "check-gradients",
+    }
     for path in paths:
         text = run(*path, "--help").stdout
         assert re.search(rf"Examples?:\n +langladder {' '.join(path)} \S", text), path

@@ -7,6 +7,7 @@ import click
 from langladder.atomic import disk_error
 from langladder.cli.analogy import analogy
 from langladder.cli.bias import bias
+from langladder.cli.check_gradients import check_gradients
 from langladder.cli.convert import convert
 from langladder.cli.draw_map import draw_map
 from langladder.cli.export import export
@@ -73,6 +74,6 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, export, import_model, translate)
+OF_MODELS = (generate, score, export, import_model, translate, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS):
     app.add_command(command)

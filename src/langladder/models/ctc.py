@@ -19,6 +19,7 @@ from torch import nn
 
 from langladder import schema
 from langladder.models.network import Network
+from langladder.models.trial import generator
 from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering
 from langladder.nn.recurrent_encoder import read_rows
@@ -51,6 +52,8 @@ class CTCRecognizer(Network):
     Config: ClassVar[type[schema.Config]] = CTCConfig
     SIZES = ("dimensions", "labels")  # D and A
     WHAT = "recogniser"
+    dimensions: int
+    labels: int
 
     def __init__(self, config: CTCConfig, dimensions: int, labels: int) -> None:
         super().__init__(config, dimensions, labels)
@@ -81,3 +84,11 @@ class CTCRecognizer(Network):
         """
         log_probs = self(frames, lengths).transpose(0, 1)  # (T, B, A + 1)
         return nn.functional.ctc_loss(log_probs, labels, lengths, label_lengths, blank=BLANK, reduction="sum")
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`: three frames a label."""
+        own = generator()
+        frames = torch.randn(rows, length, self.dimensions, generator=own)
+        labels = torch.randint(1, self.labels + 1, (rows, max(1, length // 3)), generator=own)
+        full = torch.full((rows,), length)
+        return self.loss(frames, full, labels, torch.full_like(full, labels.shape[1]))

@@ -41,6 +41,16 @@ class Network(nn.Module):
         """Trained numbers, shared ones counted once; without buffers such as word counts, which nothing learns."""
         return sum(parameter.numel() for parameter in self.parameters())
 
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """The training loss on data that are made up (`models.trial`): a scalar to differentiate.
+
+        By it the network is checked and counted: gradients against finite differences, operations, memory.
+
+        Args:
+            rows: examples; length: positions (tokens, frames) of each.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say trial_loss, its loss on made-up data")
+
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}

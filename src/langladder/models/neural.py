@@ -21,6 +21,7 @@ from torch import nn
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel, check_tokens, kept_rows, predicted
 from langladder.models.network import Network
+from langladder.models.trial import sentences
 from langladder.nn.output import OutputLayer
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
@@ -81,6 +82,11 @@ class NeuralLanguageModel(Network, LanguageModel):
         keep = predicted(targets)  # (B, T)
         chosen = targets[keep]  # (N,)
         return self.head.loss(kept_rows(hidden, keep), chosen, smoothing) / max(1, len(chosen))
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`."""
+        tokens = sentences(rows, length - 1, self.vocab_size)  # (B, T + 1)
+        return self.loss(self(tokens[:, :-1])[0], tokens[:, 1:])
 
     @torch.no_grad()
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -25,6 +25,7 @@ from langladder.models.classifier import Classifier, Explained, read_reading
 from langladder.models.network import Network
 from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.saving import READING
+from langladder.models.trial import right_branching, words
 from langladder.text.labelled import Example
 from langladder.text.trees import Tree, read_tree
 from langladder.text.units import Units, WordUnits, units_from
@@ -55,6 +56,13 @@ class NeuralClassifier(Network, Classifier):
     def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Mean cross-entropy in nats; labels (B,) int64. Networks with losses inside (trees) override this."""
         return F.cross_entropy(self.logits(batch).float(), labels, label_smoothing=smoothing)
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
+        tokens = words(rows, length, self.vocab_size)  # (B, T)
+        trees = (right_branching(length),) * rows if self.reads_trees else ()
+        labels = torch.arange(rows) % self.number_of_labels
+        return self.loss(Reading(tokens, torch.full((rows,), length), trees), labels)
 
     def equip(self, units: Units, labels: Sequence[str]) -> Self:
         """Tell the network what its ids and labels mean."""

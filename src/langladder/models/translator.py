@@ -17,6 +17,7 @@ import torch
 
 from langladder.models.base import kept_rows
 from langladder.models.network import Network
+from langladder.models.trial import sentences
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.specials import PAD
 
@@ -93,6 +94,11 @@ class Translator(Network, ABC):
         keep = following != PAD
         hidden = self.hidden(source, target[:, :-1] if given is None else given)  # (B, T, D)
         return self.head.loss(kept_rows(hidden, keep), following[keep], smoothing)
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; source and target have as many positions."""
+        source = sentences(rows, length - 1, self.source_vocab_size)[:, 1:]  # (B, S)
+        return self.loss(source, sentences(rows, length - 1, self.target_vocab_size))
 
     @torch.no_grad()
     def log_probs(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

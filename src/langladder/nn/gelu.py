@@ -25,7 +25,7 @@ class TanhGELU(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Elementwise."""
-        if x.device.type == "cpu" and x.dtype == torch.float32 and x.requires_grad:
+        if x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and x.requires_grad:
             result: Tensor = _TanhGELU.apply(x)  # type: ignore[no-untyped-call]
             return result
         return functional.gelu(x, approximate="tanh")

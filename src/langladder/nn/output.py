@@ -141,7 +141,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         smoothing: float,
     ) -> torch.Tensor:
         device = hidden.device.type
-        compute = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
+        compute = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         rows, W, N = _rows(weight), weight.to(compute), max(1, len(targets))
         make = torch.empty_like if len(targets) else torch.zeros_like  # the first slice writes, the others add
         grad_hidden, grad_weight, grad_bias = make(hidden), make(weight), None if bias is None else make(bias)

@@ -93,6 +93,15 @@ class SkipGram(nn.Module):
         )
         return loss / pairs.sum().clamp(min=1)
 
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """The loss on made-up data, as networks of `models` have it: `rows` blocks of `length` centres."""
+        own, M, S = torch.Generator().manual_seed(0), self.config.window, self.config.shared_negatives
+        batch = {
+            name: torch.randint(self.vocab_size, (rows, count), generator=own)
+            for name, count in (("centres", length), ("contexts", length + 2 * M), ("noise", S))
+        }
+        return self(batch | dict.fromkeys(("before", "after"), torch.full((rows, length), M)))  # type: ignore[no-any-return]
+
     def word_vectors(self) -> torch.Tensor:
         """What the words are taken to mean after training, (V, D)."""
         v, u = self.input.weight.detach(), self.output.weight.detach()

@@ -1,0 +1,36 @@
+"""Made-up data for a network's own loss: what checks of gradients and counts of operations run it on.
+
+Every network has `trial_loss(rows, length)`, its training loss on such data; here is what it is made of. The same
+arguments give the same data, and the global random state is left alone.
+
+Shape legend: B rows, T positions.
+"""
+
+import torch
+
+from langladder.text.specials import BOS, EOS, NAMES
+from langladder.text.trees import Tree, parse_tree
+
+
+def generator() -> torch.Generator:
+    """A source of random numbers of its own."""
+    return torch.Generator().manual_seed(0)
+
+
+def words(rows: int, length: int, vocab_size: int) -> torch.Tensor:
+    """(B, T) int64 of ordinary words."""
+    return torch.randint(len(NAMES), vocab_size, (rows, length), generator=generator())
+
+
+def sentences(rows: int, length: int, vocab_size: int) -> torch.Tensor:
+    """(B, T + 2) int64: BOS, T ordinary words, EOS."""
+    first, last = torch.full((rows, 1), BOS), torch.full((rows, 1), EOS)
+    return torch.cat([first, words(rows, length, vocab_size), last], dim=1)
+
+
+def right_branching(length: int) -> Tree:
+    """A binary tree over so many words, without labels: (w (w (w w)))."""
+    text = "(w)"
+    for _ in range(length - 1):
+        text = f"((w) {text})"
+    return parse_tree(text)
