@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from langladder.models.classifier import label_ids
 from langladder.schema import locate
 from langladder.text.labelled import read_labelled, read_labels
 from pipeline.provenance.job import tracked_job
@@ -25,6 +26,9 @@ def train(job: Any, out: Path, *, family: str, stage: str, vectors: Path | None 
         more = {"tokenizer": TOKENIZER, "vectors": vectors}
         kind = locate(rung.target)
         model, made = make(work, rung, job.seed, kind, labels, train, validation, settings=rung, **more)
-        figures, said = watched(model, made)
-        figures |= {"train_texts": len(train), "labels": len(labels)}
+        gold = label_ids(validation, labels)
+        right = float((model.log_probs(validation).argmax(axis=1) == gold).mean()) if len(gold) else None
+        figures, _ = watched(model, made)
+        figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
+        said = f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
         keep(work, out, model, made, figures, said=said)

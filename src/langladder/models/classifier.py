@@ -85,3 +85,16 @@ def read_reading(folder: Path, keys: set[str], labels: int) -> tuple[list[str], 
     if len(found) != labels:
         raise InputError(f"{path}: {len(found)} labels, but config.json says number_of_labels {labels}")
     return found, value
+
+
+def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
+    """(N,) int64 ids of the examples' labels.
+
+    Raises:
+        InputError: a label is not among `labels`, or an example has none.
+    """
+    ids = {label: place for place, label in enumerate(labels)}
+    for example in examples:
+        if example.label not in ids:
+            raise InputError(f"{example.text[:60]!r}: the label {example.label!r} is none of {', '.join(labels)[:200]}")
+    return np.array([ids[example.label] for example in examples if example.label is not None], dtype=np.int64)

@@ -24,7 +24,7 @@ from scipy.special import log_softmax
 
 from langladder import schema
 from langladder.errors import InputError
-from langladder.models.classifier import Explained
+from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.text.json_lists import word_list
 from langladder.text.labelled import Example
@@ -122,15 +122,9 @@ class LinearClassifier(CountedClassifier):
         # idf = 1 + ln((1 + N) / (1 + n_f)), as scikit-learn smooths it
         documents = np.array([seen[gram] for gram in self.features])
         self.scale = 1.0 + np.log((1 + len(train)) / (1 + documents))
-        x, y = self.inputs(self.counts(train)), self._ids(train)
-        held = self.inputs(self.counts(validation)), self._ids(validation)
+        x, y = self.inputs(self.counts(train)), label_ids(train, self.labels)
+        held = self.inputs(self.counts(validation)), label_ids(validation, self.labels)
         self._choose(self._solver(x, y), held)
-
-    def _ids(self, examples: Sequence[Example]) -> np.ndarray:
-        ids = {label: place for place, label in enumerate(self.labels)}
-        if strange := next((one.label for one in examples if one.label not in ids), None):
-            raise InputError(f"the label {strange!r} is none of {', '.join(self.labels)[:200]}")
-        return np.array([ids[str(example.label)] for example in examples], dtype=np.int64)
 
     def _solver(self, x: sparse.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
         """Strength → W (F, C), b (C,)."""

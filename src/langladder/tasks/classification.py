@@ -12,6 +12,7 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.errors import InputError
+from langladder.models.classifier import label_ids
 from langladder.models.making import Made
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Reading, collate
@@ -62,19 +63,6 @@ class Classification(Task):
     def measures(self) -> dict[str, float]:
         """Share of the validation texts that get their label."""
         return {ACCURACY: self._right / max(1, self._asked)}
-
-
-def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
-    """(N,) int64 ids of the examples' labels.
-
-    Raises:
-        InputError: a label is not among `labels`, or an example has none.
-    """
-    ids = {label: place for place, label in enumerate(labels)}
-    for example in examples:
-        if example.label not in ids:
-            raise InputError(f"{example.text[:60]!r}: the label {example.label!r} is none of {', '.join(labels)[:200]}")
-    return np.array([ids[example.label] for example in examples if example.label is not None], dtype=np.int64)
 
 
 def train_classifier(
