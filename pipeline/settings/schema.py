@@ -20,6 +20,7 @@ from langladder.text.clean_labelled import CleanLabelledConfig
 from langladder.text.clean_pairs import CleanPairsConfig
 from langladder.text.cleaning import CleanConfig
 from langladder.text.hub import HubParallelSource, HubSource
+from langladder.text.label_sources import LabelledSource, TaggedSource
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
@@ -35,7 +36,9 @@ SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
     ("parallel", "files"): (ParallelSource, "langladder.text.readers.read_parallel"),
     ("parallel", "hub"): (HubParallelSource, "langladder.text.hub.read_hub_parallel"),
     ("labels", "microworld"): (LabelledWorldConfig, "langladder.corpora.labelled.write_labels"),
+    ("labels", "files"): (LabelledSource, "langladder.text.label_files.read_labels"),
     ("tags", "microworld"): (TaggedWorldConfig, "langladder.corpora.labelled.write_tags"),
+    ("tags", "files"): (TaggedSource, "langladder.text.tag_files.read_tags"),
     ("scenes", "microworld"): (SceneConfig, "langladder.corpora.scene_files.write_scenes"),
     ("speech", "microworld"): (SpeechConfig, "langladder.corpora.speech_files.write_speech"),
 }

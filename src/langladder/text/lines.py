@@ -104,17 +104,19 @@ def byte_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str
             yield number, line
 
 
-def read_lines(path: Path, facts: FileFacts | None = None, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+def read_lines(
+    path: Path, facts: FileFacts | None = None, max_bytes: int = MAX_LINE_BYTES, encoding: str = "utf-8"
+) -> Iterator[str]:
     """The lines of a text file, without their line ends; blank ones included.
 
     Raises:
-        InputError: the file is missing, empty, binary, not UTF-8, a damaged gzip, or has a line over `max_bytes`.
+        InputError: the file is missing, empty, binary, a damaged gzip, in another encoding, or a line is too long.
     """
     facts = facts or FileFacts()
     facts.begin(path)
     number = 0
     for number, raw in byte_lines(path, max_bytes, advice="; break it into lines, or raise max_line_bytes"):
-        yield _decode(path, number, _without_mark(path, raw, facts) if number == 1 else raw, facts)
+        yield _decode(path, number, _without_mark(path, raw, facts) if number == 1 else raw, facts, encoding)
     if number == 0:
         raise InputError(f"{path}: the file is empty; give a file with text, or take it out of `files`")
 
@@ -144,7 +146,7 @@ def _without_mark(path: Path, raw: bytes, facts: FileFacts) -> bytes:
     return raw
 
 
-def _decode(path: Path, number: int, raw: bytes, facts: FileFacts) -> str:
+def _decode(path: Path, number: int, raw: bytes, facts: FileFacts, encoding: str) -> str:
     if b"\0" in raw:
         raise InputError(f"{path}:{number}: a NUL byte: this is a binary file, not text")
     line = raw.removesuffix(b"\n")
@@ -152,9 +154,10 @@ def _decode(path: Path, number: int, raw: bytes, facts: FileFacts) -> str:
         facts.crlf_lines += 1
         line = line[:-1]
     try:
-        return line.decode("utf-8")
+        return line.decode(encoding)
     except UnicodeDecodeError as error:
-        byte = line[error.start]
+        named = "UTF-8" if encoding == "utf-8" else encoding
         raise InputError(
-            f"{path}:{number}: invalid UTF-8 (byte 0x{byte:02x} at column {error.start + 1}); convert the file to UTF-8"
+            f"{path}:{number}: invalid {named} (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
+            "convert the file to UTF-8"
         ) from error

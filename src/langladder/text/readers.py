@@ -144,11 +144,16 @@ def _values(file: Path, source: FileSource, fields: list[str], facts: FileFacts)
 
 
 def _json_values(file: Path, number: int, line: str, fields: list[str]) -> list[str]:
+    row = json_row(file, number, line)
+    return [text_field(row, field, f"{file}:{number}") for field in fields]
+
+
+def json_row(file: Path, number: int, line: str) -> Any:
+    """A line of JSON. Raises InputError where it is none."""
     try:
-        row = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError) as error:  # RecursionError: deep lists; ValueError: also endless integers
         raise InputError(f"{file}:{number}: not JSON ({error})") from error
-    return [text_field(row, field, f"{file}:{number}") for field in fields]
 
 
 def text_field(row: Any, field: str, where: str) -> str:
@@ -174,6 +179,16 @@ def text_field(row: Any, field: str, where: str) -> str:
 
 
 def _parquet_values(file: Path, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
+    for number, row in parquet_rows(file, fields, facts):
+        yield [text_field(row, field, f"{file}, row {number}") for field in fields]
+
+
+def parquet_rows(file: Path, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
+    """The rows of a Parquet file with their numbers from 1, each with the columns of `fields` that there are.
+
+    Raises:
+        InputError: it is no Parquet file, or has no rows.
+    """
     facts.begin(file)
     with reading(file) as handle:
         try:
@@ -184,7 +199,7 @@ def _parquet_values(file: Path, fields: list[str], facts: FileFacts) -> Iterator
             for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=known):
                 for value in batch.to_pylist():
                     row += 1
-                    yield [text_field(value, field, f"{file}, row {row}") for field in fields]
+                    yield row, value
         except (pa.ArrowException, EOFError, OSError, OverflowError, UnicodeDecodeError, zlib.error) as error:
             raise InputError(f"{file}: not a Parquet file ({str(error)[:200]})") from error
         if row == 0:

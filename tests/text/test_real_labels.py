@@ -1,0 +1,82 @@
+"""Public labelled corpora, as conf/ reads them: the counts that everybody has."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from real_data import real
+
+from langladder.text.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
+from langladder.text.label_files import read_labels
+from langladder.text.label_sources import LabelledSource, TaggedSource
+from langladder.text.labelled import Example, read_labelled, read_tagged
+from langladder.text.labelled import read_labels as names_of
+from langladder.text.tables import SPLITS
+from langladder.text.tag_files import read_tags
+from langladder.text.trees import read_tree
+from pipeline import ROOT
+from pipeline.settings.compose import prepare
+
+
+def cleaned(side: str, name: str, data: str, folder: Path) -> Path:
+    """The clean corpus of conf/<side>/<name>.yaml with its files from the real data."""
+    prepare()
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", [f"{side}={name}", f"paths.{side}='{real(data)}'"])
+    value = OmegaConf.to_container(config[side].source, resolve=True)
+    clean = CleanLabelledConfig(iid=config[side].iid)
+    if side == "labels":
+        read_labels(LabelledSource.model_validate(value), folder / "raw")
+        clean_labels(folder / "raw", folder / "clean", clean, 1)
+    else:
+        read_tags(TaggedSource.model_validate(value), folder / "raw")
+        clean_tags(folder / "raw", folder / "clean", clean, 1)
+    return folder / "clean"
+
+
+def splits(folder: Path) -> list[list[Example]]:
+    return [read_labelled(folder / f"{split}.parquet") for split in SPLITS]
+
+
+def test_movie_reviews_in_ten_folds(tmp_path: Path) -> None:
+    train, validation, test = splits(cleaned("labels", "mr", "mr", tmp_path))
+    assert Counter(one.label for one in [*train, *validation, *test]) == {"negative": 5331, "positive": 5331}
+    assert Counter(one.label for one in test) == {"negative": 534, "positive": 534}
+    assert len(validation) == 480  # a twentieth of the other nine folds
+    assert any("clichés" in one.text for one in train)
+
+
+@pytest.mark.parametrize(("name", "labels"), [("trec", 6), ("trec_fine", 50)])
+def test_questions(tmp_path: Path, name: str, labels: int) -> None:
+    folder = cleaned("labels", name, "trec-qc", tmp_path)
+    train, validation, test = splits(folder)
+    assert (len(train) + len(validation), len(test), len(names_of(folder))) == (5452, 500, labels)
+    assert {one.label for one in train} >= {one.label for one in [*validation, *test]}
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "labels"),
+    [
+        ("sst5", (8544, 1101, 2210), ["0", "1", "2", "3", "4"]),
+        ("sst2", (6920, 872, 1821), ["negative", "positive"]),
+        ("sst2_phrases", (77616, 872, 1821), ["negative", "positive"]),
+    ],
+)
+def test_sentiment_trees(tmp_path: Path, name: str, counts: tuple[int, ...], labels: list[str]) -> None:
+    folder = cleaned("labels", name, "sst-trees", tmp_path)
+    found = splits(folder)
+    assert tuple(map(len, found)) == counts and names_of(folder) == labels
+    for one in found[2]:
+        tree = read_tree(one)
+        assert tree.label[-1] == one.label and " ".join(tree.words) == one.text
+        assert set(tree.label) <= {None, *labels}
+
+
+def test_web_text_with_parts_of_speech(tmp_path: Path) -> None:
+    folder = cleaned("tags", "ud_ewt", "ud-ewt", tmp_path)
+    found = [read_tagged(folder / f"{split}.parquet") for split in SPLITS]
+    assert [len(split) for split in found] == [12544, 2001, 2077] and len(names_of(folder)) == 17
+    assert [sum(len(one.words) for one in split) for split in found] == [204577, 25147, 25094]
+    assert all(one.heads is not None and one.heads.count(0) == 1 for split in found for one in split)
