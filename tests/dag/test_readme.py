@@ -1,4 +1,4 @@
-"""Every command of the README, in the order of the page, in one copy of the project."""
+"""Every command of the README and of docs/comparing.md, in the order of the pages, in one copy of the project."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from pipeline import ROOT
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/comparing.md"))
 
 
 def blocks(language: str) -> list[str]:
