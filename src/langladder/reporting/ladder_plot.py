@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import cycle
 from math import isfinite
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,7 +38,7 @@ def ladder_plot(
         _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
         values = [min(value, axes.get_xlim()[1]) for value in values]  # what is infinite stands at the edge
         left = floor if floor else axes.get_xlim()[0]
-        hue = _approach_hues(figure, [rung.approach for rung in rungs])
+        hue = approach_hues(figure, [rung.approach for rung in rungs])
         colours = [hue[rung.approach] for rung in rungs]
         axes.hlines(range(len(rungs)), left, values, colors=colours, linewidth=2.2, alpha=0.55)
         for height, (value, colour) in enumerate(zip(values, colours, strict=True)):
@@ -48,7 +49,7 @@ def ladder_plot(
                 f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else ""
             )
             axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
-        axes.set_yticks(range(len(rungs)), [visible(_dated(rung)) for rung in rungs])
+        axes.set_yticks(range(len(rungs)), [visible(dated(rung)) for rung in rungs])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(-0.6, len(rungs) - 0.2)
         axes.grid(axis="y", visible=False)
@@ -63,11 +64,12 @@ def ladder_plot(
         return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
 
 
-def _dated(rung: Entry[LanguageModelPage]) -> str:
+def dated(rung: Entry[Any]) -> str:
+    """The title of a rung with its year."""
     return rung.title if rung.told.year is None else f"{rung.title}, {rung.told.year}"
 
 
-def _approach_hues(figure: Figure, approaches: list[str]) -> dict[str, str]:
+def approach_hues(figure: Figure, approaches: list[str]) -> dict[str, str]:
     """A colour for each approach, and a legend that tells them where there are several."""
     names = list(dict.fromkeys(approaches))
     others = [hue for hue in SERIES if hue != SERIES[1]]  # which is the floor's
