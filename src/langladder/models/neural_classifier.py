@@ -26,8 +26,9 @@ from langladder.models.network import Network
 from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.saving import READING
 from langladder.models.trial import right_branching, words
+from langladder.nn.forest import CompiledTree, compile_tree, join
 from langladder.text.labelled import Example
-from langladder.text.trees import Tree, read_tree
+from langladder.text.trees import read_tree
 from langladder.text.units import Units, WordUnits, units_from
 
 CELLS = 16_384
@@ -60,9 +61,9 @@ class NeuralClassifier(Network, Classifier):
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
         tokens = words(rows, length, self.vocab_size)  # (B, T)
-        trees = (right_branching(length),) * rows if self.reads_trees else ()
+        trees = [compile_tree(right_branching(length), {})] * rows if self.reads_trees else []
         labels = torch.arange(rows) % self.number_of_labels
-        return self.loss(Reading(tokens, torch.full((rows,), length), trees), labels)
+        return self.loss(Reading(tokens, torch.full((rows,), length), join(trees) if trees else None), labels)
 
     def equip(self, units: Units, labels: Sequence[str]) -> Self:
         """Tell the network what its ids and labels mean."""
@@ -80,12 +81,20 @@ class NeuralClassifier(Network, Classifier):
         read = self.units.example(example)
         if not len(read.ids):
             raise InputError(f"{example.text[:60]!r} has nothing to read")
-        tree: Tree | None = None
-        if self.reads_trees:
-            if not isinstance(self.units, WordUnits):
-                raise InputError("input.units=subwords: a tree has words as its leaves; set input.units to words")
-            tree = read_tree(example)
-        return Encoded(read.ids, tree)
+        return Encoded(read.ids, self._tree(example, len(read.ids)) if self.reads_trees else None)
+
+    def _tree(self, example: Example, words: int) -> CompiledTree:
+        if not isinstance(self.units, WordUnits):
+            raise InputError("input.units=subwords: a tree has words as its leaves; set input.units to words")
+        if example.second is not None:
+            raise InputError(
+                f"{example.text[:60]!r}: a pair of texts, and a {type(self).__name__} reads one tree; choose another "
+                "classifier for pairs"
+            )
+        tree = read_tree(example)
+        if len(tree.words) != words:
+            raise InputError(f"{example.text[:60]!r} has {words} words, but its tree {len(tree.words)}")
+        return compile_tree(tree, {label: place for place, label in enumerate(self.labels)})
 
     @torch.no_grad()
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
@@ -104,23 +113,37 @@ class NeuralClassifier(Network, Classifier):
 
     def explain(self, example: Example, label: int) -> Explained | None:
         """Gradient × input of the label's score before the softmax, per piece."""
-        encoded, kept = self.encode(example), {}
+        encoded, kept = self.encode(example), []
 
         def keep(_module: nn.Module, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
-            kept["e"] = output.detach().requires_grad_(True)
-            return kept["e"]
+            kept.append(output.detach().requires_grad_(True))
+            return kept[-1]
 
-        hook = self.embedding.register_forward_hook(keep)
+        hooks = [table.register_forward_hook(keep) for table in self.tables()]
+        training = self.training
         self.eval()
         try:
             with torch.enable_grad():
                 score = self.logits(collate([encoded]))[0, label]
-                (gradient,) = torch.autograd.grad(score, kept["e"])
+                gradients = torch.autograd.grad(score, kept)
         finally:
-            hook.remove()
+            self.train(training)
+            for hook in hooks:
+                hook.remove()
         # a_t = ∂z_y/∂e_t · e_t
-        weights = (gradient * kept["e"]).sum(dim=-1).flatten()  # (T,)
-        return Explained(self.units.example(example).pieces, weights.tolist())
+        weights = torch.stack([(g * e).sum(dim=-1) for g, e in zip(gradients, kept, strict=True)]).sum(dim=0)
+        return Explained(self.units.example(example).pieces, self.by_piece(weights, encoded).tolist())
+
+    def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:  # noqa: ARG002
+        """A weight for every piece of an example, (T,), from those of all that was looked up, (1, T)."""
+        return weights[0]
+
+    def tables(self) -> list[nn.Module]:
+        """The modules that look words up, each called once for a batch."""
+        return [self.embedding]
+
+    def start(self) -> None:
+        """Called when `embedding` has got the vectors that it begins with, before training."""
 
     def beside(self) -> Mapping[str, Any]:
         """See `Network.beside`."""

@@ -22,23 +22,23 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from langladder.nn.forest import CompiledTree, Forest, join
 from langladder.text.specials import PAD
-from langladder.text.trees import Tree
 
 
 class Encoded(NamedTuple):
     """One example: ids (T,) int32, and its tree where the network reads trees."""
 
     ids: np.ndarray
-    tree: Tree | None = None
+    tree: CompiledTree | None = None
 
 
 class Reading(NamedTuple):
-    """A batch: tokens (B, T) int64, right-padded with PAD; lengths (B,) int64; trees of the rows, or none."""
+    """A batch: tokens (B, T) int64, right-padded with PAD; lengths (B,) int64; the rows' trees, or none."""
 
     tokens: torch.Tensor
     lengths: torch.Tensor
-    trees: tuple[Tree, ...] = ()
+    forest: Forest | None = None
 
     @property
     def mask(self) -> torch.Tensor:
@@ -52,5 +52,5 @@ def collate(rows: Sequence[Encoded]) -> Reading:
     tokens = np.full((len(rows), int(lengths.max())), PAD, dtype=np.int64)
     for place, row in enumerate(rows):
         tokens[place, : len(row.ids)] = row.ids
-    trees = tuple(row.tree for row in rows if row.tree is not None)
-    return Reading(torch.from_numpy(tokens), lengths, trees)
+    trees = [row.tree for row in rows if row.tree is not None]
+    return Reading(torch.from_numpy(tokens), lengths, join(trees) if trees else None)
