@@ -117,6 +117,7 @@ def make(
     torch.manual_seed(seed)
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
     start_embedding(model, table, frozen=settings.input.frozen)
+    model.start()
     made = train_classifier(
         model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
     )
