@@ -1,6 +1,17 @@
-"""microworld's labelled texts: reviews with their trees, and sentences with a tag a word, with exact posteriors."""
+"""microworld's labelled corpora: texts with a label, sentences with a tag a word, and how sure one can be of them.
 
-from collections.abc import Callable, Iterator
+    sentiment, sentiment_5   reviews with their trees: negative or positive; 0 (very negative) to 4
+    questions                what a question asks for
+    entailment               pairs of sentences
+    pos, entities            parts of speech; persons, places and organisations (IOB2)
+
+`ambiguity` is how much of them no reader can tell. Each example says P(label | text) of its label and of the likeliest
+one: the mean of the latter is the accuracy of the best possible classifier. No held-out text is in the training split;
+since texts are chosen whatever their label, that changes no P(label | text).
+"""
+
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -8,17 +19,26 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.corpora import sentiment
-from langladder.corpora.lexicon import Lexicon, Size
+from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
+from langladder.corpora.entailment_pairs import draw_pair
+from langladder.corpora.grammar import Tree
+from langladder.corpora.lexicon import Size
+from langladder.corpora.parts_of_speech import BY_DRAW, PartsOfSpeech
+from langladder.corpora.readings import Readings
+from langladder.corpora.reviews import review
 from langladder.corpora.world import World, world
+from langladder.errors import InputError
+from langladder.progress import tracked
 from langladder.schema import Config
 from langladder.text.labelled import LABELLED, TAGGED
 from langladder.text.tables import write_table
 
+Row = dict[str, Any]
 COUNTS = {"tiny": 600, "small": 6_000, "base": 60_000}
-UNIT = ("examples", "sentences")
 HELD_OUT = 0.1  # each, of validation and test
-POLARITY = ("negative ", "negative ", "", "positive ", "positive ")
+POLARITY = ("negative", "negative", "", "positive", "positive")
+DEGREES = tuple("01234")
+TRIES = 50  # draws in a row that may be texts of an earlier split
 
 
 class LabelledWorldConfig(Config):
@@ -26,8 +46,9 @@ class LabelledWorldConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
-    task: Literal["sentiment", "sentiment_5"] = "sentiment"
+    task: Literal["sentiment", "sentiment_5", "questions", "entailment"] = "sentiment"
     examples: int | None = Field(default=None, ge=30)
+    ambiguity: float = Field(default=0.15, ge=0, lt=1)  # share of opinions, of questions, of pairs
 
 
 class TaggedWorldConfig(Config):
@@ -35,8 +56,11 @@ class TaggedWorldConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
-    task: Literal["pos"] = "pos"
+    task: Literal["pos", "entities"] = "pos"
     examples: int | None = Field(default=None, ge=30)
+    ambiguity: float = Field(
+        default=0.3, ge=0, lt=1
+    )  # share of sentences (pos), of names that nothing tells (entities)
 
 
 def write_labels(config: LabelledWorldConfig, folder: Path) -> dict[str, Any]:
@@ -45,90 +69,136 @@ def write_labels(config: LabelledWorldConfig, folder: Path) -> dict[str, Any]:
     Returns:
         How many examples each split has, for the data report.
     """
-    small, rng = world(config.size), Random(f"{config.seed} {config.task}")
-    return _write(config, folder, LABELLED, lambda: _review(small, rng, config.task))
+    return _write(config, folder, LABELLED, "examples", _text, drawing(config))
 
 
 def write_tags(config: TaggedWorldConfig, folder: Path) -> dict[str, Any]:
     """Draw tagged sentences into a folder; otherwise as `write_labels`."""
-    small, rng = world(config.size), Random(f"{config.seed} {config.task}")
-    return _write(config, folder, TAGGED, lambda: _sentence(small, rng))
+    return _write(config, folder, TAGGED, "sentences", lambda row: tuple(row["words"]), drawing(config))
+
+
+def _text(row: Row) -> Any:
+    return row["text"], row.get("second")
 
 
 def _write(
     config: LabelledWorldConfig | TaggedWorldConfig,
     folder: Path,
     schema: pa.Schema,
-    drawn: Callable[[], dict[str, Any]],
+    unit: str,
+    text: Callable[[Row], Any],
+    drawn: Callable[[Random], Row],
 ) -> dict[str, Any]:
+    rng = Random(f"{config.seed} {config.task}")
     total = COUNTS[config.size] if config.examples is None else config.examples
     held = max(1, round(total * HELD_OUT))
     facts = {}
+    before: set[Any] = set()
     for split, count in (("train", total - 2 * held), ("validation", held), ("test", held)):
-        rows = [drawn() for _ in range(count)]
+        rows = [_new(drawn, rng, text, before) for _ in tracked(range(count), f"drawing {split}", unit=unit)]
+        before.update(text(row) for row in rows)
         write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=schema))
-        facts[split] = {UNIT[schema is TAGGED]: count}
+        facts[split] = {unit: count}
     return {"splits": facts}
 
 
-def _review(small: World, rng: Random, task: str) -> dict[str, Any]:
-    tree = sentiment.label_review(small, small.grammar.sample(rng, ("Review",)).tree)
-    names = POLARITY if task == "sentiment" else tuple(f"{label} " for label in range(5))
-    row = {"text": " ".join(tree.words()), "label": names[tree.label].strip(), "tree": _named(tree, names)}
-    return row | {"log_prob": 0.0, "ceiling": 1.0}
+def _new(drawn: Callable[[Random], Row], rng: Random, text: Callable[[Row], Any], before: set[Any]) -> Row:
+    """A row whose text no earlier split has."""
+    for _ in range(TRIES):
+        row = drawn(rng)
+        if text(row) not in before:
+            return row
+    raise InputError("examples: there are not so many different texts; ask for fewer, or for a larger size")
 
 
-def _named(tree: sentiment.Labelled, names: tuple[str, ...]) -> str:
-    inner = tree.word or " ".join(_named(part, names) for part in tree.parts)
-    return f"({names[tree.label]}{inner})"
+def drawing(config: LabelledWorldConfig | TaggedWorldConfig) -> Callable[[Random], Row]:
+    """The function that draws one row of a corpus."""
+    place = world(config.size)
+    makers = {"sentiment": _review, "sentiment_5": _review, "questions": _question, "entailment": _pair}
+    makers |= {"pos": _spoken, "entities": _naming}
+    return makers[config.task](place, config.task, config.ambiguity)
 
 
-CLOSED = {
-    "DET": "the a an this every these some many my our his her their other",
-    "AUX": "is are was were do does did will",
-    "PRON": "he she it they them him what people",
-    "ADP": "in near behind to of with for from than",
-    "CCONJ": "and but",
-    "SCONJ": "because while that",
-    "NUM": "one two three four five",
-    "PART": "not",
-    "ADV": "very rather really extremely never now today tomorrow soon yesterday there here usually sometimes often",
-    "ADJ": "last next right",
-    "NOUN": "week year night day morning evening moment capital currency people",
-    "PUNCT": ". , ?",
-    "VERB": "lives speaks pays speak pay learn paid left born loves travelled came returned saw liked disliked",
-}
+def _review(place: World, task: str, ambiguity: float) -> Callable[[Random], Row]:
+    readings = Readings(place.grammar)
+    names = POLARITY if task == "sentiment" else DEGREES
+
+    def drawn(rng: Random) -> Row:
+        while True:
+            tree = place.grammar.sample(rng, ("Opined", ambiguity)).tree
+            found = review(tree, readings)
+            if label := names[found.label]:  # neutral or not: that much the words always show
+                break
+        chances = [
+            sum(found.chances[at] for at, name in enumerate(names) if name == one) for one in dict.fromkeys(names)
+        ]
+        own = sum(found.chances[at] for at, name in enumerate(names) if name == label)
+        text = " ".join(tree.source())
+        return {"text": text, "label": label, "tree": found.bracketed(names)} | _sure(own, max(chances))
+
+    return drawn
 
 
-def _sentence(small: World, rng: Random) -> dict[str, Any]:
-    words = small.grammar.sample(rng).tree.source()
-    table = _table(small.lexicon)
-    return {
-        "words": words,
-        "tags": [table.get(word, "NOUN") for word in words],
-        "log_prob": 0.0,
-        "ceilings": [1.0] * len(words),
-    }
+def _question(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
+    readings = Readings(place.grammar)
+
+    def drawn(rng: Random) -> Row:
+        tree = place.grammar.sample(rng, ("Asked", ambiguity)).tree
+        label = tree.target()[0]
+        sought = next(tree.find("Sought"), None)
+        chances = readings.of(sought) if sought else {(label,): 1.0}
+        return {"text": " ".join(tree.source()), "label": label} | _sure(chances[label,], max(chances.values()))
+
+    return drawn
 
 
-_tables: dict[Size, dict[str, str]] = {}
+def _pair(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
+    def drawn(rng: Random) -> Row:
+        pair = draw_pair(place, rng, ambiguity)
+        texts = {"text": pair.premise, "second": pair.hypothesis, "label": pair.label}
+        return texts | _sure(pair.chance, pair.ceiling)
+
+    return drawn
 
 
-def _table(lexicon: Lexicon) -> dict[str, str]:
-    if lexicon.size not in _tables:
-        _tables[lexicon.size] = dict(reversed(list(_entries(lexicon))))
-    return _tables[lexicon.size]
+def _sure(chance: float, ceiling: float) -> Row:
+    return {"log_prob": round(math.log(chance), 9), "ceiling": round(ceiling, 9)}  # last bits differ between machines
 
 
-def _entries(lexicon: Lexicon) -> Iterator[tuple[str, str]]:
-    for tag, words in CLOSED.items():
-        yield from ((word, tag) for word in words.split())
-    yield from ((name, "PROPN") for name in (*lexicon.names, *lexicon.countries))
-    yield from ((country.capital, "PROPN") for country in lexicon.countries.values())
-    for noun in lexicon.nouns.values():
-        yield from ((form, "NOUN") for form in (noun.singular, noun.plural))
-    for verb in lexicon.verbs.values():
-        yield from ((form, "VERB") for form in verb.forms)
-    for adjective in lexicon.adjectives.values():
-        yield from ((form, "ADJ") for form in (adjective.positive, adjective.comparative, adjective.superlative))
-    yield from ((word, "ADJ") for word in lexicon.opinions)
+def _spoken(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
+    parts, readings = PartsOfSpeech(place.lexicon), Readings(place.grammar)
+
+    def drawn(rng: Random) -> Row:
+        tree = place.grammar.sample(rng, ("Spoken", ambiguity)).tree
+        return {"words": tree.source(), "tags": parts.tags(tree)} | _how_sure(tree, readings, BY_DRAW)
+
+    return drawn
+
+
+def _naming(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
+    readings = Readings(place.grammar)
+
+    def drawn(rng: Random) -> Row:
+        tree = place.grammar.sample(rng, ("Naming", ambiguity)).tree
+        return {"words": tree.source(), "tags": tree.target()} | _how_sure(tree, readings, ("SharedName",))
+
+    return drawn
+
+
+def _how_sure(tree: Tree, readings: Readings, unclear: Sequence[str]) -> Row:
+    """ln P(tags | words), and of each word the probability of its likeliest tag; `unclear`: nodes that are one word."""
+    ceilings: list[float] = []
+    logs: list[float] = []
+
+    def walk(node: Tree) -> None:
+        children = iter(node.children)
+        chances = readings.of(node) if node.symbol[0] in unclear else {node.rule.target: 1.0}
+        logs.append(math.log(chances[node.rule.target]))
+        for item in node.rule.source:
+            if isinstance(item, str):
+                ceilings.append(round(max(chances.values()), 9))
+            else:
+                walk(next(children))
+
+    walk(tree)
+    return {"log_prob": round(math.fsum(logs), 9), "ceilings": ceilings}
