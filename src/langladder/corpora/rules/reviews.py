@@ -31,10 +31,10 @@ def opined(_world: World, ambiguity: float) -> list[Rule]:
 @production("View")
 def view(_world: World, ambiguity: float, depth: int) -> list[Rule]:
     """View → Linked | name believes that View | name doubts that View."""
-    rules = [Rule(0.6 if depth else 1.0, (("Linked", ambiguity, LINKS),), (0,))]
+    rules = [Rule(0.7 if depth else 1.0, (("Linked", ambiguity, LINKS),), (0,))]
     if depth:
         inner = ("View", ambiguity, depth - 1)
-        rules += [Rule(0.4 * share, (("Anyone",), verb, "that", inner), (0, 1)) for verb, share in ATTITUDES]
+        rules += [Rule(0.3 * share, (("Anyone",), verb, "that", inner), (0, 1)) for verb, share in ATTITUDES]
     return rules
 
 
