@@ -26,6 +26,23 @@ def share_interval(right: int, asked: int) -> Interval | None:
     return round(low, 6), round(high, 6)
 
 
+def ratio_interval(part: np.ndarray, whole: np.ndarray, resamples: int = RESAMPLES) -> Interval | None:
+    """The interval of Σ part / Σ whole over items that are drawn together, e.g. words of a sentence; (N,) each.
+
+    None where there is nothing to divide by. Samples without anything to divide by are left out.
+    """
+    if not whole.sum():
+        return None
+    rng = np.random.default_rng(SEED)
+    found = []
+    for some in np.array_split(np.arange(resamples), max(1, resamples * len(part) // 2_000_000)):  # bounds the memory
+        drawn = rng.integers(0, len(part), (len(some), len(part)))  # (R, N)
+        below = whole[drawn].sum(axis=1)
+        found.append((part[drawn].sum(axis=1) / np.maximum(below, 1))[below > 0])
+    low, high = np.quantile(np.concatenate(found), TAILS)
+    return round(float(low), 6), round(float(high), 6)
+
+
 def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RESAMPLES) -> Interval | None:
     """The interval of Spearman's ρ of two lists of figures, (P,) each; None for fewer than three pairs.
 

@@ -1,0 +1,47 @@
+"""What the stages that make and judge taggers share: the family `tagger`, and those that grow from other rungs."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import write_json
+from langladder.infinity import to_plain
+from langladder.schema import locate
+from langladder.text.labelled import read_labels, read_tagged
+from pipeline.provenance.job import tracked_job
+from pipeline.provenance.made import keep, make, watched
+
+TAGS = Path("data/clean/tags")
+
+
+def train(job: Any, out: Path, *, family: str, stage: str, vectors: Path | None = None) -> None:
+    """Make a tagger from the training sentences, watched on the validation sentences.
+
+    Args:
+        vectors: to begin with, instead of those that its settings name.
+    """
+    rung = getattr(job, family)
+    with tracked_job(family, stage, job, {"tags": TAGS}) as work:
+        tags = read_labels(TAGS)
+        train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
+        kind = locate(rung.target)
+        model, made = make(work, rung, job.seed, kind, tags, train, validation, settings=rung, vectors=vectors)
+        figures, said = watched(model, made)
+        figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
+        keep(work, out, model, made, figures | {"tags": len(tags)}, said=said)
+
+
+def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
+    """Let a trained tagger tag the test sentences."""
+    from langladder.evaluation.tagging import evaluate_tagger
+    from langladder.models.tagger import Tagger
+
+    name = getattr(job, family).name
+    folder = Path("models") / family / name
+    with tracked_job(family, stage, job, {"model": folder, "tags": TAGS}) as work:
+        known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
+        page = evaluate_tagger(Tagger.load(folder), read_tagged(TAGS / "test.parquet"), known=known, name=name)
+        write_json(out / "reports" / "rungs" / family / f"{name}.json", page.model_dump(mode="json"))
+        write_json(out / "metrics" / family / f"{name}.json", to_plain(page.figures()))
+        work.run.test_scores(folder, page.figures())
+    best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
+    print(f"{stage} {name}: {page.scores.accuracy:.1%} of {page.words:,} test words right{best}")

@@ -1,0 +1,124 @@
+"""Judging a tagger on test sentences: accuracy, unknown words, F₁ of tags and of phrases, calibration."""
+
+import warnings
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from langladder.errors import InputError
+from langladder.evaluation.bootstrap import ratio_interval
+from langladder.evaluation.calibration import calibration_error, reliability
+from langladder.evaluation.confusion import LabelScores, confusion, macro_f1, per_label
+from langladder.evaluation.tagging_page import TaggedWord, TaggerPage, TaggerScores
+from langladder.models.counted_tagger import tag_ids
+from langladder.models.tagger import Tagger
+from langladder.text.iob import bad_steps, scheme_of
+from langladder.text.labelled import Tagged
+
+SHOWN = 12
+"""Sentences that a page shows."""
+LONGEST = 40  # words of a sentence that is shown
+
+
+def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[str], name: str) -> TaggerPage:
+    """Judge a tagger.
+
+    Args:
+        known: words of the training text.
+
+    Raises:
+        InputError: there is no test sentence, or one has a tag that the tagger does not know.
+    """
+    test = [sentence for sentence in test if sentence.words]
+    if not test:
+        raise InputError("tagging: no test sentence; see the report of the stage `clean`")
+    gold = tag_ids(test, model.tags)  # (W,)
+    sentences, lengths = [one.words for one in test], np.array([len(one.words) for one in test])
+    tagged = model.tag(sentences)
+    said = tag_ids([Tagged(words, tuple(tags)) for words, tags in zip(sentences, tagged, strict=True)], model.tags)
+    log_probs = np.concatenate(model.log_probs(sentences))  # (W, K)
+    words = np.arange(len(gold))
+    right, sure = said == gold, np.exp(log_probs[words, said])
+    unknown = np.array([word not in known for one in sentences for word in one])
+    rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
+    matrix = confusion(gold, said, len(model.tags))
+    labels, bins = per_label(matrix, model.tags), reliability(sure, right)
+    entities = _entities(model.tags, test, tagged)
+    ceilings = [ceiling for one in test for ceiling in one.ceilings or ()]
+    return TaggerPage(
+        name=name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        sentences=len(test),
+        words=len(gold),
+        labels=model.tags,
+        scores=TaggerScores(
+            accuracy=round(float(right.mean()), 6),
+            accuracy_interval=ratio_interval(rights, lengths),
+            sentences_right=round(float((rights == lengths).mean()), 6),
+            unknown_words=int(unknown.sum()),
+            unknown_accuracy=round(float(right[unknown].mean()), 6) if unknown.any() else None,
+            unknown_interval=ratio_interval(both, unknowns),
+            macro_f1=macro_f1(labels),
+            cross_entropy=round(-float(np.maximum(log_probs[words, gold], -1e3).mean()), 6),
+            calibration_error=calibration_error(bins),
+            **entities[0],
+        ),
+        bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(gold) else None,
+        per_label=labels,
+        entities=entities[1],
+        confusion=matrix.tolist(),
+        reliability=bins,
+        right=rights.tolist(),
+        shown=_shown(test, tagged, np.split(np.stack([sure, unknown]), np.cumsum(lengths)[:-1], axis=1)),
+    )
+
+
+def _by_sentence(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Sums over each sentence: (W,) and (S,) → (S,) int64."""
+    found: np.ndarray = np.add.reduceat(values.astype(np.int64), np.cumsum(lengths) - lengths)
+    return found
+
+
+def _entities(
+    tags: Sequence[str], test: Sequence[Tagged], said: Sequence[Sequence[str]]
+) -> tuple[dict[str, Any], list[LabelScores]]:
+    """Figures of whole phrases, by seqeval as conlleval counts them; nothing where the tags bracket none."""
+    scheme = scheme_of(tags)
+    if scheme is None:
+        return {}, []
+    from seqeval.metrics import precision_recall_fscore_support as scored
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    gold = [list(sentence.tags or ()) for sentence in test]
+    found = [list(row) for row in said]
+    kinds = sorted({kind for kind, _, _ in get_entities(gold) + get_entities(found)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a kind that is never said has no precision: 0
+        precision, recall, f1, _ = scored(gold, found, average="micro")
+        each = [part.tolist() for part in scored(gold, found, average=None)]
+    figures = {"entity_precision": precision, "entity_recall": recall, "entity_f1": f1}
+    figures = {name: round(float(value), 6) for name, value in figures.items()}
+    invalid = sum(bool(bad_steps(row, scheme)) for row in found)
+    counts = [sum(one == kind for one, _, _ in get_entities(found)) for kind in kinds]
+    table = [
+        LabelScores(label=kind, support=int(n), said=count, precision=round(p, 6), recall=round(r, 6), f1=round(f, 6))
+        for kind, count, p, r, f, n in zip(kinds, counts, *each, strict=True)
+    ]
+    return figures | {"invalid_sequences": invalid}, table
+
+
+def _shown(test: Sequence[Tagged], said: Sequence[Sequence[str]], facts: Sequence[np.ndarray]) -> list[list[TaggedWord]]:
+    """The first sentences with mistakes, up to two thirds, then the first without."""
+    short = [row for row, one in enumerate(test) if len(one.words) <= LONGEST]
+    wrong = [row for row in short if list(said[row]) != list(test[row].tags or ())]
+    chosen = wrong[: 2 * SHOWN // 3]
+    chosen += [row for row in short if row not in set(wrong)][: SHOWN - len(chosen)]
+    return [
+        [
+            TaggedWord(word=word, tag=tag, said=guess, probability=round(float(p), 4), unknown=bool(u))
+            for word, tag, guess, p, u in zip(test[row].words, test[row].tags or (), said[row], *facts[row], strict=True)
+        ]
+        for row in chosen
+    ]

@@ -1,0 +1,213 @@
+"""Tagging: words → a tag each. The likelihood of the tags, whatever the network that reads.
+
+L = −(1/N) Σ log P(y | x)   over the sentences of a batch, N its words
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.reading import ReadingBatches
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.export.vector_files import read_vectors
+from langladder.models.counted_tagger import tag_ids
+from langladder.models.making import Made
+from langladder.models.neural_tagger import NeuralTagger
+from langladder.models.tagger_words import SentenceBatch, TaggerWords
+from langladder.tasks.tagging_settings import TaggerTraining
+from langladder.tasks.task import Task
+from langladder.tasks.training import train_task
+from langladder.text.labelled import Tagged
+from langladder.text.specials import NAMES, PAD, UNK
+
+ACCURACY = "validation_accuracy"
+
+
+class TaggedBatch(NamedTuple):
+    """Sentences, and their tags (B, T) int64, 0 at padding."""
+
+    sentences: SentenceBatch
+    tags: torch.Tensor
+
+
+class TaggedBatches(ReadingBatches[TaggedBatch]):
+    """Batches of sentences of like length."""
+
+    def size(self, batch: TaggedBatch) -> int:
+        """Words."""
+        return int(batch.sentences.lengths.sum())
+
+
+class Tagging(Task):
+    """Any network that tags. The best weights are those with the highest validation accuracy, or lowest loss.
+
+    Args:
+        counts: (V,) how often each word occurs in training.
+    """
+
+    def __init__(self, model: NeuralTagger, config: TaggerTraining, counts: np.ndarray) -> None:
+        super().__init__(config)
+        self.model = model
+        if config.early_stopping == "accuracy":
+            self.monitor, self.mode = ACCURACY, "max"
+        alpha = config.word_dropout
+        dropped = np.where(counts > 0, alpha / (alpha + np.maximum(counts, 1)), 0.0)  # (V,)
+        self.register_buffer("dropped", torch.from_numpy(dropped).float(), persistent=False)
+        self._right = 0
+
+    def loss(self, batch: TaggedBatch) -> torch.Tensor:
+        """Mean −log P(tags | words) in nats per word, some words taken for unknown."""
+        sentences = self._hidden(batch.sentences)
+        return self.model.loss(self.model(sentences), sentences, batch.tags) / sentences.lengths.sum()
+
+    def _hidden(self, batch: SentenceBatch) -> SentenceBatch:
+        """Hide rare words: in the learned table where there is one beside the vectors, else in the only one."""
+        dropped: Any = self.dropped
+        unknown = torch.rand(batch.tokens.shape, device=batch.tokens.device) < dropped[batch.learned]
+        if self.model.learned is not None:
+            return batch._replace(learned=batch.learned.masked_fill(unknown, UNK))
+        return batch._replace(tokens=batch.tokens.masked_fill(unknown, UNK))
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        super().on_validation_epoch_start()
+        self._right = 0
+
+    def evaluate(self, batch: TaggedBatch) -> tuple[float, int]:
+        """Summed −log P(tags | words), and the number of words."""
+        sentences, tags = batch
+        f = self.model(sentences)
+        best = self.model.best(f.float(), sentences.lengths).to(tags.device)  # (B, T)
+        self._right += int(((best == tags) & (sentences.tokens != PAD)).sum())
+        return float(self.model.loss(f, sentences, tags)), int(sentences.lengths.sum())
+
+    def measures(self) -> dict[str, float]:
+        """Share of the validation words that get their tag."""
+        return {ACCURACY: self._right / max(1, self._sums[1])}
+
+
+def train_tagger(
+    model: NeuralTagger,
+    train: Sequence[Tagged],
+    validation: Sequence[Tagged],
+    config: TaggerTraining,
+    *,
+    seed: int,
+    checkpoints: Path,
+    logger: Any = None,
+) -> Made:
+    """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: no training sentence, a tag that the model does not know, a step between tags that their scheme
+            forbids; see also `train_task`.
+    """
+    splits = [[sentence for sentence in split if sentence.words] for split in (train, validation)]
+    if not splits[0]:
+        raise InputError("tagging: no training sentence; see the report of the stage `clean`")
+    _possible(model, [sentence for split in splits for sentence in split])
+    encoded = [[model.encode(sentence.words) for sentence in split] for split in splits]
+    lengths = [[len(one.ids) for one in split] for split in encoded]
+    tags = [np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, lengths, strict=True)]
+
+    def batch(training: bool, rows: np.ndarray) -> TaggedBatch:
+        side = 0 if training else 1
+        sentences = model.words.collate([encoded[side][row] for row in rows])
+        padded = np.zeros(sentences.tokens.shape, dtype=np.int64)
+        for place, row in enumerate(rows):
+            padded[place, : lengths[side][row]] = tags[side][row]
+        return TaggedBatch(sentences, torch.from_numpy(padded))
+
+    batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
+    config = config.of(len(splits[0]))
+    counts = np.bincount(np.concatenate([one.ids for one in encoded[0]]), minlength=model.vocab_size)
+    task = Tagging(model, config, counts)
+    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    model.cpu().eval()
+    return Made(result.curve, result.cost, result.best_validation_loss)
+
+
+def _possible(model: NeuralTagger, sentences: Sequence[Tagged]) -> None:
+    """Raise InputError where tags take a step that the model forbids: such a sentence has no probability."""
+    if model.crf is None or bool(model.crf.allowed.all()):
+        return
+    ids = {tag: place for place, tag in enumerate(model.tags)}
+    steps = model.crf.allowed
+    for sentence in sentences:
+        path = [ids.get(tag, 0) for tag in sentence.tags or ()]
+        bad = [place for place in range(1, len(path)) if not steps[path[place - 1], path[place]]]
+        first, last = bool(model.crf.allowed_start[path[0]]), bool(model.crf.allowed_end[path[-1]])
+        if bad or not first or not last:
+            place = bad[0] if bad else 0 if not first else len(path) - 1
+            shown = " ".join(f"{w}/{t}" for w, t in list(zip(sentence.words, sentence.tags or (), strict=True))[:12])
+            raise InputError(
+                f"{shown[:200]!r}: the tag of word {place + 1} breaks the scheme of the tags (IOB2 or IOBES); "
+                "correct the data, or set model.constraints to false"
+            )
+
+
+def start_embedding(model: NeuralTagger, vectors: WordVectors | None, *, frozen: bool) -> None:
+    """Put word vectors into the input table, in place, scaled to the spread that its rows have; freeze it where asked.
+
+    Frozen, a word without a vector is a zero there: the network sees that it has none.
+
+    Raises:
+        InputError: they have another dimension, or no word in common with the tagger.
+    """
+    if vectors is None:
+        return
+    table, dim = model.embedding.weight, vectors.matrix.shape[1]
+    if dim != table.shape[1]:
+        raise InputError(
+            f"input.vectors: vectors of dimension {dim}, but model.embedding_dim is {table.shape[1]}: set it to {dim}, "
+            f"or name vectors of {table.shape[1]}"
+        )
+    spelt: dict[str, str] = {}
+    for word in vectors.words:  # the most frequent spelling of a word comes first
+        spelt.setdefault(model.words.folded(word), word)
+    rows = [place for place, word in enumerate(model.words.words) if word in spelt]
+    if not rows:
+        raise InputError("input.vectors: have a vector for no word of the training sentences")
+    found = torch.from_numpy(np.stack([vectors[spelt[model.words.words[place]]] for place in rows]))  # (N, D)
+    with torch.no_grad():
+        if frozen:
+            table.zero_()
+        table[torch.tensor(rows) + len(NAMES)] = (found / found.std().clamp(min=1e-12) * dim**-0.5).to(table)
+    table.requires_grad_(not frozen)
+
+
+def make(
+    kind: type[NeuralTagger],
+    tags: Sequence[str],
+    train: Sequence[Tagged],
+    validation: Sequence[Tagged],
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+    vectors: Path | None = None,
+    **_: object,
+) -> tuple[NeuralTagger, Made]:
+    """Train a tagger from its settings; see `models.reading`."""
+    chosen = settings.input
+    path = vectors or (Path(chosen.vectors) if chosen.vectors else None)
+    found = None if path is None else read_vectors(path)
+    words = TaggerWords.of(
+        train,
+        lowercase=chosen.lowercase,
+        digits=chosen.digits,
+        min_count=chosen.min_count,
+        more=[] if found is None else found.words,
+    )
+    torch.manual_seed(seed)
+    model = kind(settings.model, *words.sizes, len(tags)).equip(words, tags)
+    start_embedding(model, found, frozen=chosen.frozen)
+    made = train_tagger(
+        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
+    )
+    return model, made
