@@ -1,4 +1,4 @@
-"""Stage `transfer_tagger`: train a tagger that begins with another rung's word vectors; models/tagger_transfer/<rung>/."""
+"""Stage `transfer_tagger`: train a tagger that begins with the word vectors of another rung."""
 
 from pathlib import Path
 from typing import Any

@@ -12,7 +12,11 @@ from packaging.utils import canonicalize_name
 
 from pipeline import ROOT
 
-DISTRIBUTIONS = {"umap": ["umap-learn"], **importlib.metadata.packages_distributions()}  # umap may be absent
+DISTRIBUTIONS = {
+    "umap": ["umap-learn"],
+    "torchcrf": ["pytorch-crf"],
+    **importlib.metadata.packages_distributions(),
+}  # these two may be absent
 OWN = {"langladder", "pipeline", "tests"}
 
 

@@ -109,7 +109,9 @@ def _entities(
     return figures | {"invalid_sequences": invalid}, table
 
 
-def _shown(test: Sequence[Tagged], said: Sequence[Sequence[str]], facts: Sequence[np.ndarray]) -> list[list[TaggedWord]]:
+def _shown(
+    test: Sequence[Tagged], said: Sequence[Sequence[str]], facts: Sequence[np.ndarray]
+) -> list[list[TaggedWord]]:
     """The first sentences with mistakes, up to two thirds, then the first without."""
     short = [row for row, one in enumerate(test) if len(one.words) <= LONGEST]
     wrong = [row for row in short if list(said[row]) != list(test[row].tags or ())]
@@ -118,7 +120,9 @@ def _shown(test: Sequence[Tagged], said: Sequence[Sequence[str]], facts: Sequenc
     return [
         [
             TaggedWord(word=word, tag=tag, said=guess, probability=round(float(p), 4), unknown=bool(u))
-            for word, tag, guess, p, u in zip(test[row].words, test[row].tags or (), said[row], *facts[row], strict=True)
+            for word, tag, guess, p, u in zip(
+                test[row].words, test[row].tags or (), said[row], *facts[row], strict=True
+            )
         ]
         for row in chosen
     ]

@@ -17,7 +17,8 @@ class TaggerScores(Measured):
         sentences_right: share of the sentences whose words all get theirs.
         unknown_words: words that the training text lacks; unknown_accuracy: share of them that get their tag.
         macro_f1: mean over tags. cross_entropy: nats per word. calibration_error: ECE.
-        invalid_sequences: sentences whose tags break their scheme; entity_*: by seqeval. None where tags bracket nothing.
+        invalid_sequences: sentences whose tags break their scheme; entity_*: of whole phrases, by seqeval. None where
+            tags bracket nothing.
     """
 
     accuracy: float

@@ -1,4 +1,4 @@
-"""Taggers: words → a tag each; judged by the share of test words that get their tag, entities where tags bracket them."""
+"""Taggers: words → a tag each; judged by the share of the test words that get their tag."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ class TaggerFamily(Family):
 from langladder.models.tagger import Tagger
 
 model = Tagger.load(Path("{folder}"))
-model.tag([["the", "dog", "sleeps", "."]])  # a list of tags for each sentence; log_probs: (T, K) log P(tag | sentence)"""
+model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_probs: log P(tag | sentence), (T, K)"""
     limits = "The model gives every word one of its tags; it wants words apart from punctuation, as it has learnt them."
 
     def parts(self, rung: Any) -> dict[str, Any]:

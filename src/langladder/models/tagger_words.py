@@ -159,7 +159,7 @@ def words_from(path: Path, value: Mapping[str, Any]) -> TaggerWords:
 
 
 def shape_of(word: str) -> int:
-    """0 no letter or digit, 1 lower case, 2 Title, 3 CAPITALS, 4 mixed, 5 digits, 6 digits and letters, 7 one capital."""
+    """0 no letter or digit, 1 lower, 2 Title, 3 CAPITALS, 4 mixed, 5 digits, 6 with digits, 7 one capital."""
     letters = [letter for letter in word if letter.isalpha()]
     if any(letter.isdigit() for letter in word):
         return 6 if letters else 5

@@ -1,24 +1,20 @@
-"""What the report tells of taggers: their table, which differences mean something, tags by rung, confusions, sentences."""
+"""What the report tells of taggers: their table, which differences mean something, each tag, confusions, sentences."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from langladder.evaluation.paired import holm, paired_bootstrap, pairs
+from langladder.evaluation.paired import paired_bootstrap
 from langladder.evaluation.tagging_page import TaggedWord, TaggerPage
 from langladder.reporting import numbers
 from langladder.reporting.choosing import choice
 from langladder.reporting.columns import Column, cost_columns
-from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.section import Section
-
-MOST_TAGS = 30  # of a confusion matrix that can be read
-MOST_COMPARED = 12  # rungs, the best ones, that are compared two by two
-BESIDE = 6  # rungs side by side at first
-
-Rungs = Sequence[Entry[TaggerPage]]
+from langladder.reporting.labels import chosen_maps, confusion_maps, label_table, paired, ranked
+from langladder.reporting.score_plot import score_plot
+from langladder.reporting.section import Figure, Section
 
 
 def loss(page: TaggerPage) -> float:
@@ -27,71 +23,36 @@ def loss(page: TaggerPage) -> float:
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
-    """Every tagger: its tags, what it takes for what, its sentences; and which differences between them mean something."""
+    """Every tagger: which differences mean something, its tags, what it takes for what, its sentences."""
     rungs = inputs.judged_alike(family, TaggerPage)
     if not rungs:
         return
-    best = min(rungs, key=lambda rung: loss(rung.page))
+    ceilings = [rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None]
+    dots = score_plot(
+        list(reversed(ranked(rungs, loss))),
+        lambda page: (page.scores.accuracy, page.scores.accuracy_interval),
+        "taggers",
+        "accuracy on the test words",
+        best=max(ceilings, default=None),
+        line="Bayes accuracy",
+    )
+    maps = confusion_maps(rungs, lambda page: (page.confusion, page.labels), loss, "What is taken for what by")
+    bracketed = [rung for rung in rungs if rung.page.entities]
     context = {
-        "rungs": rungs,
-        "compared": compared(rungs),
-        "by_tag": _by_label([(rung, rung.page.per_label) for rung in rungs]),
-        "by_entity": _by_label([(rung, rung.page.entities) for rung in rungs if rung.page.entities]),
-        "confused": {"title": best.title, "rows": confused(best.page), "labels": best.page.labels},
+        "dots": dots and Figure(Markup(dots)),
+        "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_bootstrap),
+        "tags": label_table(rungs, lambda page: page.per_label, loss),
+        "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,
+        "maps": maps,
+        "mapped": chosen_maps(rungs, maps, loss),
         "sequences": [(rung, [list(map(_word(rung.page), words)) for words in rung.page.shown]) for rung in rungs],
-        "chosen": choice(rungs, loss, BESIDE),
         "sentences": choice(rungs, loss, 1, most=2),
     }
     yield Section("tags", "Tags", "taggers.html.j2", context)
 
 
-def compared(rungs: Rungs) -> list[dict[str, Any]]:
-    """Every two rungs, the better one first: how many points of accuracy lie between them, and p by the bootstrap."""
-    ranked = sorted(rungs, key=lambda rung: loss(rung.page))[:MOST_COMPARED]
-    known = {rung.name: rung for rung in ranked if rung.page.right}
-    tests = {
-        pair: paired_bootstrap(*(np.array(known[name].page.right) for name in pair))
-        for pair in pairs(list(known))
-        if len({len(known[name].page.right) for name in pair}) == 1
-    }
-    kept = holm(tests)
-    return [
-        {
-            "better": known[pair[0]].title,
-            "worse": known[pair[1]].title,
-            "points": numbers.decimals(2)(100 * (loss(known[pair[1]].page) - loss(known[pair[0]].page))),
-            "p": numbers.decimals(4)(p),
-            "sure": pair in kept,
-        }
-        for pair, p in tests.items()
-    ]
-
-
-def confused(page: TaggerPage) -> list[dict[str, Any]]:
-    """The rows of the confusion matrix, shaded by their share of the row's mistakes; none of too large a tag set."""
-    if len(page.labels) > MOST_TAGS:
-        return []
-    found = []
-    for place, (label, row) in enumerate(zip(page.labels, page.confusion, strict=True)):
-        most = max([count for column, count in enumerate(row) if column != place] or [0])
-        cells = [
-            {"count": count, "right": column == place, "shade": 0 if column == place else round(60 * count / max(1, most))}
-            for column, count in enumerate(row)
-        ]
-        if any(row):
-            found.append({"label": label, "cells": cells})
-    return found
-
-
-def _by_label(scored: Sequence[tuple[Entry[TaggerPage], Sequence[Any]]]) -> dict[str, Any]:
-    """F₁ of every label by rung, the most frequent label first."""
-    support = {score.label: score.support for _, scores in scored for score in scores if score.support}
-    f1 = [{score.label: score.f1 for score in scores} for _, scores in scored]
-    rows = [
-        (label, numbers.whole(support[label]), [numbers.share(found.get(label, 0.0)) for found in f1])
-        for label in sorted(support, key=lambda label: (-support[label], label))
-    ]
-    return {"rungs": [(rung.name, rung.title) for rung, _ in scored], "rows": rows}
+def _right(page: TaggerPage) -> np.ndarray:
+    return np.array(page.right)
 
 
 def _word(page: TaggerPage) -> Any:

@@ -112,7 +112,9 @@ def train_tagger(
     _possible(model, [sentence for split in splits for sentence in split])
     encoded = [[model.encode(sentence.words) for sentence in split] for split in splits]
     lengths = [[len(one.ids) for one in split] for split in encoded]
-    tags = [np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, lengths, strict=True)]
+    tags = [
+        np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, lengths, strict=True)
+    ]
 
     def batch(training: bool, rows: np.ndarray) -> TaggedBatch:
         side = 0 if training else 1

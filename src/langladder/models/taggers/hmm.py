@@ -12,13 +12,14 @@ Shape legend: K tags.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
 from langladder import schema
-from langladder.models.taggers.most_frequent import LexicalConfig, MostFrequentTag
 from langladder.models.tagger import allowed_steps
+from langladder.models.taggers.most_frequent import LexicalConfig, MostFrequentTag
 from langladder.nn.crf import Chain
 from langladder.text.labelled import Tagged
 
@@ -43,7 +44,7 @@ class HMM(MostFrequentTag):
         K = len(self.tags)
         self.steps = np.zeros((K + 1, K + 1))
         bounds = np.cumsum([0, *(len(sentence.words) for sentence in sentences)])
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, last in pairwise(bounds):
             if first < last:
                 path = np.concatenate([[K], tags[first:last], [K]])
                 np.add.at(self.steps, (path[:-1], path[1:]), 1)

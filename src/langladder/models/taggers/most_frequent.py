@@ -45,23 +45,25 @@ class MostFrequentTag(CountedTagger):
         flat = [word for sentence in sentences for word in sentence.words]
         self.words = {word: row for row, word in enumerate(sorted(set(flat)))}
         self.counts = np.zeros((len(self.words), len(self.tags)))
-        np.add.at(self.counts, ([self.words[word] for word in flat], tags), 1)
+        np.add.at(self.counts, (np.array([self.words[word] for word in flat]), tags), 1)
         self.suffixes = Suffixes.fit({word: self.counts[row] for word, row in self.words.items()})
 
     def probabilities(self, word: str) -> np.ndarray:
         """P(t | w): (K,)."""
         by_ending = self.config.unknown == "suffix"
-        guess = self.suffixes.probabilities(word) if by_ending else self.suffixes.prior
+        guess: np.ndarray = self.suffixes.probabilities(word) if by_ending else self.suffixes.prior
         if word not in self.words:
             return guess
-        counts, gamma = self.counts[self.words[word]], self.config.prior
+        counts: np.ndarray = self.counts[self.words[word]]
+        gamma = self.config.prior
         # P(t | w) = (n(w, t) + γ P(t | ending of w)) / (n(w) + γ)
         found: np.ndarray = (counts + gamma * guess) / (counts.sum() + gamma)
         return found
 
     def scores(self, words: Sequence[str]) -> np.ndarray:
         """See `CountedTagger.scores`."""
-        return np.log(np.stack([self.probabilities(word) for word in words]))
+        found: np.ndarray = np.log(np.stack([self.probabilities(word) for word in words]))
+        return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `CountedTagger.arrays`."""

@@ -9,7 +9,7 @@ Layers are torch's fused ones over packed rows; their equations stand in `nn.cel
 Shape legend: B sentences, T words, D input width, H width (both directions together).
 """
 
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -19,7 +19,7 @@ from langladder.models.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.nn.initialisation import begin_by_remembering
 from langladder.nn.recurrent_encoder import read_rows
 
-CELLS: dict[str, type[nn.RNNBase]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+CELLS: dict[str, Any] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class RecurrentTaggerConfig(NeuralTaggerConfig):

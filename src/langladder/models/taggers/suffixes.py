@@ -11,6 +11,7 @@ Shape legend: K tags, S endings.
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Suffixes:
         self._rows = {name: row for row, name in enumerate(names)}
 
     @classmethod
-    def fit(cls, counts: Mapping[str, np.ndarray]) -> "Suffixes":
+    def fit(cls, counts: Mapping[str, np.ndarray]) -> Self:
         """From the tags of each training word: word → (K,) how often it has which."""
         K = len(next(iter(counts.values())))
         endings: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(K))
