@@ -108,8 +108,13 @@ class WordUnits(Units):
 
     def text(self, text: str, *, words: bool = False) -> Read:
         """See `Units.text`."""
-        pieces = text.split(" ") if words else self._split(text)
+        pieces = self.split(text, words=words)
         return Read(pieces, self.ids(pieces))
+
+    def split(self, text: str, *, words: bool = False) -> list[str]:
+        """The words of a text as they stand there. `words`: they stand between single spaces already."""
+        found: list[str] = text.split(" ") if words else self._split(text)
+        return found
 
     def description(self) -> dict[str, Any]:
         """See `Units.description`."""
@@ -135,7 +140,7 @@ class WordUnits(Units):
         Raises:
             InputError: no word is left.
         """
-        chosen: WordChoice = "apart" if mode == "auto" and not stands_apart(list(texts[:SAMPLE])) else mode
+        chosen = mode_for(texts, mode)
         empty = cls([], chosen, lowercase)
         counts = Counter(empty.folded(word) for text in texts for word in empty._split(text))
         kept = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
@@ -143,6 +148,11 @@ class WordUnits(Units):
         if not kept:
             raise InputError(f"input.min_count={min_count} leaves no word of the training texts; lower it")
         return cls(kept, chosen, lowercase)
+
+
+def mode_for(texts: Sequence[str], mode: WordChoice) -> WordChoice:
+    """The mode, where it is `auto` by how the texts are written: `apart` takes punctuation off the words."""
+    return "apart" if mode == "auto" and not stands_apart(list(texts[:SAMPLE])) else mode
 
 
 @dataclass(frozen=True)
