@@ -1,11 +1,14 @@
-"""The smallest microworld, text and pairs, with three models trained on it for a moment: what experiments read."""
+"""The smallest microworld (text, pairs, labels, tags), with three models trained on it for a moment: what experiments
+read."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig, write_labels, write_tags
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel, generate_text, write_truth
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import train_language_model
@@ -13,6 +16,7 @@ from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
 from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tables import write_table
 from langladder.text.tokenizer_training import train_tokenizer
@@ -21,7 +25,7 @@ from langladder.text.tokenizers import TokenizerConfig
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    """Text, sentence pairs, agreement pairs and models, as the stages leave them."""
+    """Text, sentence pairs, labelled texts, tagged sentences, agreement pairs and models, as the stages leave them."""
     folder = tmp_path_factory.mktemp("experiments")
     source = MicroworldConfig(size="tiny", seed=1)
     tables = generate_text(source)
@@ -34,6 +38,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     models = {name: folder / "models" / name for name in ("kneser_ney", "lstm", "gpt")}
     agreement = folder / "truth" / "agreement.jsonl"
     found = Data(text=folder / "tokens", parallel=folder / "pairs", agreement=agreement, models=models)
+    found = replace(found, clean=folder / "clean", labels=folder / "labels", tags=folder / "tags")
+    _write_labelled(found, folder)
     _train(found, tokenizer.vocab_size)
     for model in models.values():
         shutil.copy(folder / "tokens" / "tokenizer.json", model / "tokenizer.json")
@@ -47,6 +53,14 @@ def _write_pairs(source: MicroworldConfig, folder: Path) -> None:
     shared = TokenizerConfig(kind="bpe_bytes", vocab_size=400)
     tokenizer = train_tokenizer(training_sides(clean, ["source", "target"]), shared)
     encode_pairs(clean, tokenizer, tokenizer, folder / "pairs")
+
+
+def _write_labelled(data: Data, folder: Path) -> None:
+    as_it_is = CleanLabelledConfig(iid=True)
+    write_labels(LabelledWorldConfig(size="tiny", seed=1), folder / "raw_labels")
+    clean_labels(folder / "raw_labels", data.labels, as_it_is, seed=1)
+    write_tags(TaggedWorldConfig(size="tiny", seed=1), folder / "raw_tags")
+    clean_tags(folder / "raw_tags", data.tags, as_it_is, seed=1)
 
 
 def _train(data: Data, vocab_size: int) -> None:

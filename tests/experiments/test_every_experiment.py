@@ -65,6 +65,9 @@ def declared(data: Data, reads: tuple[Source, ...]) -> Data:
     nowhere: dict[Source, dict[str, Any]] = {
         "tokens/text": {"text": NOWHERE},
         "tokens/parallel": {"parallel": NOWHERE},
+        "clean/text": {"clean": NOWHERE},
+        "clean/labels": {"labels": NOWHERE},
+        "clean/tags": {"tags": NOWHERE},
         "agreement": {"agreement": NOWHERE},
         "models": {"models": dict.fromkeys(data.models, NOWHERE)},
     }

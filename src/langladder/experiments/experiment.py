@@ -5,7 +5,7 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -16,11 +16,13 @@ from langladder import schema
 from langladder.evaluation.bleu_tokenizers import BleuChoice
 from langladder.experiments.findings import Findings
 from langladder.text.corpus_ids import PairStream, TokenStream
+from langladder.text.labelled import Example, Tagged, read_labelled, read_labels, read_tagged
+from langladder.text.tables import read_column
 from langladder.text.tokenizers import Tokenizer
 
 Progress = Callable[[str], None]
 Split = Literal["train", "validation", "test"]
-Source = Literal["tokens/text", "tokens/parallel", "agreement", "models"]
+Source = Literal["tokens/text", "tokens/parallel", "clean/text", "clean/labels", "clean/tags", "agreement", "models"]
 """What an experiment may read: a folder below data/, the file of `paths.agreement`, the trained language models."""
 
 
@@ -30,6 +32,7 @@ class Data:
 
     Attributes:
         text, parallel: folders of the stage `tokenize`.
+        clean, labels, tags: folders of the stage `clean`: of the text, of labelled texts, of tagged sentences.
         agreement: sentence pairs, JSON lines {"good", "bad", "clauses"}.
         models: name → folder of the trained models that a probe looks into.
         titles: name → what a reader is shown for it; a model without a title is shown by its name.
@@ -38,6 +41,9 @@ class Data:
 
     text: Path = Path("data/tokens/text")
     parallel: Path = Path("data/tokens/parallel")
+    clean: Path = Path("data/clean/text")
+    labels: Path = Path("data/clean/labels")
+    tags: Path = Path("data/clean/tags")
     agreement: Path = Path("data/raw/text/truth/agreement.jsonl")
     models: Mapping[str, Path] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -50,6 +56,27 @@ class Data:
     def pairs(self, split: Split) -> PairStream:
         """One split of the sentence pairs."""
         return PairStream.open(self.parallel / f"{split}.arrow")
+
+    def lines(self, split: Split) -> Iterator[str]:
+        """One split of the monolingual text as it was cleaned, line by line."""
+        for lines in read_column(self.clean / f"{split}.parquet", "text"):
+            yield from lines
+
+    def examples(self, split: Split) -> list[Example]:
+        """One split of the labelled texts."""
+        return read_labelled(self.labels / f"{split}.parquet")
+
+    def label_names(self) -> list[str]:
+        """The labels in the order of their ids."""
+        return read_labels(self.labels)
+
+    def sentences(self, split: Split) -> list[Tagged]:
+        """One split of the tagged sentences."""
+        return read_tagged(self.tags / f"{split}.parquet")
+
+    def tag_names(self) -> list[str]:
+        """The tags in the order of their ids."""
+        return read_labels(self.tags)
 
     def shown(self, model: str) -> str:
         """What a reader is shown for one of `models`."""

@@ -19,11 +19,17 @@ from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.corpus_ids import TokenStream
 
 
-def train(network: nn.Module, loss: Callable[[int], torch.Tensor], config: TrainingConfig) -> list[float]:
+def train(
+    network: nn.Module,
+    loss: Callable[[int], torch.Tensor],
+    config: TrainingConfig,
+    watch: Callable[[int], None] | None = None,
+) -> list[float]:
     """Train in place for `max_steps`, or until the loss is no number; the network ends in evaluation mode.
 
     Args:
         loss: step → scalar to differentiate.
+        watch: called after each step with the number of steps made.
 
     Returns:
         The loss of each step made; the last one is not finite where training diverged.
@@ -42,6 +48,8 @@ def train(network: nn.Module, loss: Callable[[int], torch.Tensor], config: Train
         if config.clip_norm is not None:
             nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
         optimizer.step()
+        if watch is not None:
+            watch(step + 1)
     network.eval()
     return losses
 

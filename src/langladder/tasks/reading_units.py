@@ -30,18 +30,26 @@ Table = tuple[np.ndarray, np.ndarray]
 
 
 def units_for(
-    settings: ReadingInput, train: Sequence[Example], *, tokenizer: Path | None = None, vectors: Path | None = None
+    settings: ReadingInput,
+    train: Sequence[Example],
+    *,
+    tokenizer: Path | None = None,
+    vectors: Path | WordVectors | None = None,
 ) -> tuple[Units, Table | None]:
     """The units of a rung, and the vectors of its ids where it begins with some.
 
     Args:
-        tokenizer: of the text, for subwords. vectors: to begin with, instead of those that the settings name.
+        tokenizer: of the text, for subwords. vectors: to begin with, or their path, instead of those that the settings
+            name.
 
     Raises:
         InputError: no word is left, subwords without a tokenizer, vectors that cannot be read or share no word.
     """
-    path = vectors or (Path(settings.vectors) if settings.vectors else None)
-    found = None if path is None else read_vectors(path)
+    if isinstance(vectors, WordVectors):
+        found: WordVectors | None = vectors
+    else:
+        path = vectors or settings.vectors
+        found = None if path is None else read_vectors(Path(path))
     if settings.units == "subwords":
         if tokenizer is None:
             raise InputError("input.units=subwords: needs the tokenizer of the text; set input.units to words")
@@ -60,7 +68,8 @@ def units_for(
         return units, None
     table = table_of(units, found)
     if not table[1].any():
-        raise InputError(f"input.vectors: {path} has a vector for no word of the training texts")
+        named = "the vectors given have" if isinstance(vectors, WordVectors) else f"{vectors or settings.vectors} has"
+        raise InputError(f"input.vectors: {named} a vector for no word of the training texts")
     return units, table
 
 

@@ -1,0 +1,66 @@
+"""Rungs inside an experiment: the very files of conf/classifier, composed into its settings.
+
+    defaults:
+      - /classifier@settings.rungs.text_cnn: text_cnn      conf/experiment/*.yaml
+      - _self_
+    settings:
+      rungs: {text_cnn: {model: {filters: 50}}}            what it changes of the file, for all that it measures
+
+The number of training steps is the experiment's own, so that each of its networks makes as many.
+"""
+
+from typing import Any, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from langladder.schema import Config, checked, locate
+from langladder.tasks.settings import ReadingInput, ReadingTraining
+
+
+class ReadingRung(Config):
+    """The file of a rung that reads. `model` is checked by its class; `training` only networks have."""
+
+    name: str
+    title: str
+    year: int | None = None
+    target: str = Field(alias="_target_")
+    model: dict[str, Any] = Field(default={})
+    input: ReadingInput = ReadingInput()
+    training: ReadingTraining | None = None
+    DOOR: ClassVar[str]
+
+    @property
+    def kind(self) -> Any:
+        """Its class."""
+        return locate(self.target)
+
+    def config(self, **changes: Any) -> Any:
+        """Settings of its network, with changes to single ones."""
+        return checked(self.kind.Config, self.model | changes, f"rung {self.name}")
+
+    def trained(self, **changes: Any) -> Any:
+        """How it is trained, with changes to single settings."""
+        assert self.training is not None, self.name
+        values = self.training.model_dump() | changes
+        return checked(type(self.training), values, f"rung {self.name}")
+
+    @model_validator(mode="after")
+    def _can_be_used(self) -> Self:
+        own = {base.__name__ for base in self.kind.__mro__}
+        if self.DOOR not in own:
+            raise ValueError(f"rung {self.name}: {self.target} is no {self.DOOR}")
+        self.config()
+        if self.input.vectors is not None:
+            raise ValueError(
+                f"rung {self.name}: input.vectors={self.input.vectors!r}: an experiment trains its own vectors; set it "
+                "to null"
+            )
+        if getattr(self.input, "units", "words") != "words":
+            raise ValueError(f"rung {self.name}: input.units: an experiment reads words; set it to words")
+        return self
+
+
+class ClassifierRung(ReadingRung):
+    """A file of conf/classifier."""
+
+    DOOR: ClassVar[str] = "Classifier"

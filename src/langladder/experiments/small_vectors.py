@@ -1,0 +1,41 @@
+"""Word vectors made on the spot from the unlabelled text: skip-gram with negative sampling (`embeddings.word2vec`).
+
+They are scaled to the standard deviation D^−½ that a random input table begins with: what differs from such a table is
+then where the words lie, and not how large the network's input is.
+"""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
+from langladder.errors import InputError
+from langladder.experiments.experiment import Data
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.segmenters import splitter
+from langladder.text.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.word_corpus import WordCorpus
+
+
+def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -> WordVectors:
+    """Vectors of the words of the first lines of the training text.
+
+    Args:
+        lines: how many at most.
+
+    Raises:
+        InputError: the text has fewer than two different words.
+    """
+    text = list(islice(data.lines("train"), lines))
+    split, _ = splitter("auto", text)
+    vocabulary = Vocabulary.build(text, VocabularyConfig(words="auto"), split)
+    rows = [vocabulary.encode(split(line)) for line in text]
+    if len(vocabulary) < 2:
+        raise InputError(f"{data.clean}/train.parquet: {len(vocabulary)} words are too few for word vectors")
+    stream = TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
+    settings = Word2VecConfig(dim=dim, epochs=epochs, window=5, lr=0.05, vectors="sum")
+    found = Word2Vec(settings).make(WordCorpus(stream, vocabulary), seed=seed, progress=lambda _: None).vectors
+    scale = dim**-0.5 / max(float(found.matrix.std()), 1e-12)
+    return replace(found, matrix=(found.matrix * scale).astype(np.float32))
