@@ -45,6 +45,35 @@ class Plot(Config):
     levels: dict[str, float] = Field(default_factory=dict)  # horizontal lines to compare with: name → height
 
 
+class GraphNode(Config):
+    """One node of a graph of computation: its value and gradient as text, and the names of what it was made of."""
+
+    name: str
+    operation: str = ""
+    value: str
+    gradient: str
+    parents: list[str] = Field(default_factory=list)
+
+
+class Graph(Config):
+    """A graph of computation, each node after those that it was made of."""
+
+    title: str
+    caption: str
+    nodes: list[GraphNode]
+
+    @model_validator(mode="after")
+    def _parents_come_first(self) -> Self:
+        seen: set[str] = set()
+        for node in self.nodes:
+            if unknown := set(node.parents) - seen:
+                raise ValueError(f"graph {self.title!r}: {node.name} is made of {sorted(unknown)}, not named before it")
+            seen.add(node.name)
+        if len(seen) < len(self.nodes):
+            raise ValueError(f"graph {self.title!r}: two nodes of one name")
+        return self
+
+
 class Shown(Config):
     """A sentence with what it rests on; `holds` says whether the claim does (None: these numbers cannot tell)."""
 
@@ -53,6 +82,7 @@ class Shown(Config):
     columns: list[str]
     rows: list[list[str | float | None]]
     plots: list[Plot]
+    graphs: list[Graph] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _rows_fit_columns(self) -> Self:

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from langladder.experiments.page import ClaimPage
 from langladder.reporting.entries import Entry
 from langladder.reporting.findings_plot import findings_plot
+from langladder.reporting.graph_plot import graph_plot
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.numbers import DASH, significant
 from langladder.reporting.section import Section
@@ -63,8 +64,11 @@ def _parts(claim: Entry[ClaimPage]) -> Iterator[ShownView]:
     for number, shown in enumerate((claim.page.findings, claim.timing.timed)):
         if shown is not None:
             drawn = (findings_plot(plot, f"claim-{claim.name}-{number}-{i}") for i, plot in enumerate(shown.plots))
+            graphs = (
+                graph_plot(graph, f"claim-{claim.name}-{number}-graph-{i}") for i, graph in enumerate(shown.graphs)
+            )
             rows = [[_cell(value) for value in row] for row in shown.rows]
-            yield ShownView(shown.verdict, [Markup(svg) for svg in drawn if svg], shown.columns, rows)
+            yield ShownView(shown.verdict, [Markup(svg) for svg in (*graphs, *drawn) if svg], shown.columns, rows)
 
 
 def _cell(value: str | float | None) -> str:

@@ -1,0 +1,119 @@
+"""What the foundations share: points on spiral arms to tell apart, and perceptrons of any depth to do it.
+
+    arm k at turn t ∈ [0, 1]:   r = t,   φ = 2π k / K + turns · 2π t + noise,   x = (r cos φ, r sin φ)
+
+No line parts the arms, and a network of two hidden layers learns them in a second; what is tried on it changes one
+thing at a time. A layer is z = W a + b, a = f(z); W begins as `nn.initialisation` says, b at 0.
+
+Shape legend: N points, K classes, H width, L hidden layers.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from langladder.experiments.training import train
+from langladder.nn.initialisation import initialise
+from langladder.tasks.optimisation import TrainingConfig
+
+Activation = Literal["sigmoid", "tanh", "relu", "leaky_relu", "elu", "gelu"]
+ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
+    "sigmoid": nn.Sigmoid,  # 1 / (1 + e^−z)
+    "tanh": nn.Tanh,  # (e^z − e^−z) / (e^z + e^−z)
+    "relu": nn.ReLU,  # max(0, z)
+    "leaky_relu": lambda: nn.LeakyReLU(0.01),  # z, or 0.01 z below 0
+    "elu": nn.ELU,  # z, or e^z − 1 below 0
+    "gelu": nn.GELU,  # z Φ(z)
+}
+SHOWN: dict[str, str] = {"relu": "ReLU", "leaky_relu": "leaky ReLU", "elu": "ELU", "gelu": "GELU"}
+TURNS = 0.6
+NOISE = 0.12
+
+
+class Points(NamedTuple):
+    """x (N, 2) and the arm of each, y (N,) int64."""
+
+    x: Tensor
+    y: Tensor
+
+    def batch(self, rows: int, draw: torch.Generator) -> "Points":
+        """So many of them at random."""
+        chosen = torch.randint(len(self.y), (rows,), generator=draw)
+        return Points(self.x[chosen], self.y[chosen])
+
+
+def spirals(count: int, *, arms: int, seed: int) -> Points:
+    """`count` points, spread over the arms by turns."""
+    draw = torch.Generator().manual_seed(seed)
+    y = torch.arange(count) % arms
+    t = torch.rand(count, generator=draw).sqrt()  # (N,)
+    angle = 2 * math.pi * (y / arms + TURNS * t) + NOISE * torch.randn(count, generator=draw)
+    return Points(torch.stack([t * angle.cos(), t * angle.sin()], dim=1), y)
+
+
+class Perceptron(nn.Module):
+    """Layers of one width, then a linear one.
+
+    Args:
+        widths: of the input, the hidden layers and the output.
+        norm: what stands between W a + b and f.
+    """
+
+    def __init__(
+        self, widths: Sequence[int], activation: Activation, norm: Literal["none", "batch", "layer"] = "none"
+    ) -> None:
+        super().__init__()
+        *hidden, last = [nn.Linear(a, b) for a, b in pairwise(widths)]
+        self.linear = nn.ModuleList(hidden)
+        kinds: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+        self.norms = nn.ModuleList(kinds.get(norm, nn.Identity)(layer.out_features) for layer in hidden)
+        self.activation, self.head = ACTIVATIONS[activation](), last
+        for layer in (*hidden, last):
+            initialise(layer.weight, "xavier" if activation in ("sigmoid", "tanh") else "he")
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, D) → logits (N, K)."""
+        found = self.layers(x)
+        logits: Tensor = self.head(found[-1][1] if found else x)
+        return logits
+
+    def layers(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """What each hidden layer makes of x: (z, a), (N, H) each."""
+        found = []
+        for linear, norm in zip(self.linear, self.norms, strict=True):
+            z = norm(linear(x))
+            x = self.activation(z)
+            found.append((z, x))
+        return found
+
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def learn(
+    network: nn.Module, points: Points, loss: Loss, config: TrainingConfig, *, rows: int, seed: int
+) -> list[float]:
+    """Train in place on batches of `rows` points; the loss of each step, see `training.train`."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def one(_: int) -> Tensor:
+        batch = points.batch(rows, draw)
+        return loss(network(batch.x), batch.y)
+
+    return train(network, one, config)
+
+
+@torch.no_grad()
+def accuracy(network: nn.Module, points: Points) -> float:
+    """Share of the points whose arm has the highest score."""
+    return float((network(points.x).argmax(dim=1) == points.y).double().mean())
+
+
+def shown(activation: str) -> str:
+    """What a reader is shown for an activation."""
+    return SHOWN.get(activation, activation)
