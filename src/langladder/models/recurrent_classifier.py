@@ -6,7 +6,7 @@
     r = h_n, or [→h_n ; ←h_1], where each direction ends      `pooling: last`
     r = max_t h_t, mean_t h_t, …                              over all states (Conneau et al. 2017, section 3.2)
 
-The two directions share the width. No padding is read: rows of one length run as they are, others packed.
+The two directions share the width. No padding is read before a word (`nn.recurrent_encoder.read_padded`).
 
 Shape legend: B rows, T positions, D width of the embedding, H width of both directions together.
 """
@@ -23,7 +23,7 @@ from langladder.models.reading import Reading, collate
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
 from langladder.nn.initialisation import begin_by_remembering, initialise
 from langladder.nn.pooling import Pool, Pooling
-from langladder.nn.recurrent_encoder import read_rows
+from langladder.nn.recurrent_encoder import read_padded
 from langladder.text.labelled import Example
 
 Cell = Literal["rnn", "gru", "lstm"]
@@ -72,7 +72,7 @@ class RecurrentReader(nn.Module):
             else:
                 nn.init.zeros_(weight)
         begin_by_remembering(self.rnn)
-        self.directions, self.width = directions, config.width
+        self.width = config.width
         self.pool: Pool | None = None
         if config.pooling != "last":
             self.pool = Pool(config.pooling, features=config.width, k=config.k, parts=config.parts)
@@ -80,17 +80,16 @@ class RecurrentReader(nn.Module):
 
     def forward(self, x: torch.Tensor, batch: Reading) -> torch.Tensor:
         """x (B, T, I) → (B, R)."""
-        h, final = self.states(x, batch)
+        h, last = self.states(x, batch)
         if self.pool is None:
             # [→h_n ; ←h_1]
-            return final[-self.directions :].transpose(0, 1).flatten(1)
+            return last
         pooled: torch.Tensor = self.pool(h, batch.mask)
         return pooled
 
     def states(self, x: torch.Tensor, batch: Reading) -> tuple[torch.Tensor, torch.Tensor]:
-        """x (B, T, I) → h (B, T, H), last h of each layer and direction (L · directions, B, H / directions)."""
-        h, final = read_rows(self.rnn, x, batch.lengths)
-        return h, final[0]
+        """x (B, T, I) → h (B, T, H), of no meaning at padding, and where each direction ends (B, H)."""
+        return read_padded(self.rnn, x, batch.lengths)
 
 
 class RecurrentClassifier(ReadingNetwork):

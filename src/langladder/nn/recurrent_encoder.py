@@ -11,7 +11,7 @@ starts from, every layer by itself. Rows are packed: no padding is ever read, in
 Shape legend: B rows, S positions, I input width, H width, L layers.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -77,6 +77,39 @@ def read_rows(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[
     output, final = rnn(packed)
     states, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
     return states, final if isinstance(final, tuple) else (final,)
+
+
+_FUNCTIONS: dict[str, Any] = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh}
+
+
+def read_padded(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same without packing, which doubles the time of an LSTM on a CPU: for rows of about one length.
+
+    Padding stands at the end of a row, so no state before it has read it. The other direction reads each row from its
+    last word on, `[x_n … x_1, padding]`, and its states are turned back.
+
+    x (B, S, I), lengths (B,) → states (B, S, H), at padding of no meaning; last h of the top layer's directions (B, H).
+    """
+    function = _FUNCTIONS[rnn.mode]
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    place = torch.arange(x.shape[1], device=x.device)
+    turned = torch.where(place < lengths[:, None], lengths[:, None] - 1 - place, place)[..., None]  # (B, S, 1)
+    rows, ends = torch.arange(len(x), device=x.device), lengths.to(x.device) - 1
+    for layer in range(rnn.num_layers):
+        states, last = [], []
+        for way in ("", "_reverse") if rnn.bidirectional else ("",):
+            weights = [getattr(rnn, f"{name}_l{layer}{way}") for name in names]
+            read = x.gather(1, turned.expand_as(x)) if way else x
+            first = x.new_zeros(1, len(x), rnn.hidden_size)
+            begin = (first, first) if rnn.mode == "LSTM" else first
+            # has biases, 1 layer, no dropout between layers, training, one direction, batch first
+            h = function(read, begin, weights, True, 1, 0.0, rnn.training, False, True)[0]  # (B, S, H / directions)
+            last.append(h[rows, ends])
+            states.append(h.gather(1, turned.expand_as(h)) if way else h)
+        x = torch.cat(states, dim=-1)
+        if layer + 1 < rnn.num_layers:
+            x = nn.functional.dropout(x, rnn.dropout, rnn.training)
+    return x, torch.cat(last, dim=-1)
 
 
 def reverse_source(source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
