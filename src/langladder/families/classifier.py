@@ -19,7 +19,7 @@ class ClassifierFamily(Family):
     experiment = "classifiers"
     shown_by = "langladder.reporting.classifiers"
     place = 20
-    default = "logistic"
+    default = "textcnn"
     reads = ("data/clean/labels",)
     side = "labels"
     loading = """from langladder.models.classifier import Classifier

@@ -56,6 +56,16 @@ class ReadingInput(InputVectors):
         return choice
 
 
+class TransferInput(ReadingInput):
+    """The same of a rung whose input embedding begins with its base's vectors."""
+
+    @model_validator(mode="after")
+    def _something_to_freeze(self) -> Self:
+        if self.vectors is not None:
+            raise ValueError(f"vectors={self.vectors!r}: the rung begins with those of its base; set vectors to null")
+        return self
+
+
 class ReadingTraining(TrainingConfig):
     """Training settings of classifiers and taggers."""
 
