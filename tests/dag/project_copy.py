@@ -59,7 +59,8 @@ def copy_project(folder: Path) -> Path:
 def smallest(folder: Path, **changes: object) -> None:
     """The tiny ladder: everything that a rung of each kind needs, a few steps each."""
     params = yaml.safe_load((folder / "params.yaml").read_text())
-    params |= {"size": "tiny", "debug": "fast", "embeddings": ["skipgram"], "lms": ["kneser_ney", "lstm"]} | changes
+    params |= {"size": "tiny", "debug": "fast", "embeddings": ["skipgram"], "lms": ["kneser_ney", "lstm"]}
+    params |= {"classifiers": [], "taggers": []} | changes
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 

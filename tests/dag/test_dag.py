@@ -24,7 +24,13 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    smallest(folder, lms=["maximum_likelihood", "kneser_ney", "lstm"], captioners=["lstm"])
+    smallest(
+        folder,
+        lms=["maximum_likelihood", "kneser_ney", "lstm"],
+        captioners=["lstm"],
+        classifiers=["textcnn"],
+        taggers=["hmm"],
+    )
     return with_git(folder)
 
 
@@ -38,6 +44,10 @@ def test_repro_makes_everything(project: Path) -> None:
         "evaluate_translator@attention",
         "corpus@scenes",
         "evaluate_captioner@lstm",
+        "clean@labels",
+        "evaluate_classifier@textcnn",
+        "clean@tags",
+        "evaluate_tagger@hmm",
         "experiment@gradient_flow",
         "probe@agreement",
         "report",

@@ -22,12 +22,18 @@ def sentences(number: int, seed: int = 0) -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("own"))
-    smallest(folder, corpus="text", parallel="text", tokenizer="word", lms=["kneser_ney", "gpt"], transcribers=["ctc"])
+    reading = {"labels": "text", "tags": "columns", "classifiers": ["logistic", "textcnn"], "taggers": ["hmm"]}
+    rungs = {"lms": ["kneser_ney", "gpt"], "transcribers": ["ctc"]} | reading
+    smallest(folder, corpus="text", parallel="text", tokenizer="word", **rungs)
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
     lines = sentences(400)
     (folder / "input" / "text" / "mine.txt").write_text("\n".join(lines) + "\n")
     pairs = [f"{line}\t{' '.join(reversed(line.split()))}" for line in lines]
     (folder / "input" / "parallel" / "mine.tsv").write_text("\n".join(pairs) + "\n")
+    labelled = [f"{line}\t{'good' if 'loves' in line else 'bad'}" for line in lines]
+    (folder / "input" / "labels" / "mine.tsv").write_text("\n".join(["text\tlabel", *labelled]) + "\n")
+    tagged = ["\n".join(f"{word}\t{'PLACE' if word in PLACES else 'O'}" for word in line.split()) for line in lines]
+    (folder / "input" / "tags" / "mine.conll").write_text("\n\n".join(tagged) + "\n")
     return folder
 
 
@@ -38,6 +44,25 @@ def test_own_text_and_pairs(project: Path) -> None:
     scores = json.loads((project / "metrics" / "lm" / "kneser_ney.json").read_text())
     assert scores["perplexity_per_word"] > 1 and scores.get("floor_perplexity_per_word") is None
     assert "person" in (project / "data" / "words" / "vocabulary.json").read_text()
+
+
+def test_own_labels_and_tags(project: Path) -> None:
+    """What can be told from one word is learnt; their splits are cut by hash, and stratified."""
+    assert json.loads((project / "metrics" / "classifier" / "logistic.json").read_text())["accuracy"] > 0.95
+    assert json.loads((project / "metrics" / "tagger" / "hmm.json").read_text())["accuracy"] > 0.95
+    assert json.loads((project / "data" / "clean" / "labels" / "labels.json").read_text())["labels"] == ["bad", "good"]
+    page = (project / "reports" / "index.html").read_text()
+    assert "TextCNN" in page and "PLACE" in page
+
+
+def test_a_broken_line_of_labels_is_refused_with_its_number(project: Path) -> None:
+    file = project / "input" / "labels" / "mine.tsv"
+    whole = file.read_text()
+    file.write_text(whole + "only one column\n")
+    output = run(project, "dvc", "repro", "clean@labels", check=False)
+    assert "mine.tsv:402" in output and "Traceback" not in output
+    assert (project / "models" / "classifier" / "textcnn" / "model.safetensors").is_file()
+    file.write_text(whole)
 
 
 def test_a_corpus_of_one_document_cannot_be_split(project: Path) -> None:

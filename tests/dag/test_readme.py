@@ -29,7 +29,7 @@ def commands() -> list[list[str]]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("readme"))
-    smallest(folder, embeddings=["skipgram"], lms=["lstm", "gpt"])
+    smallest(folder, embeddings=["skipgram"], lms=["lstm", "gpt"], classifiers=["textcnn"], taggers=["hmm"])
     return with_git(folder)
 
 

@@ -18,8 +18,13 @@ from project_copy import ENVIRONMENT, copy_project, edit, run, smallest, with_gi
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
-RUNGS = {"embeddings": ["svd", "skipgram"], "lms": ["lstm", "gpt"]}
-TRAININGS = ["embed", "train_lm", "train_translator"]
+RUNGS = {
+    "embeddings": ["svd", "skipgram"],
+    "lms": ["lstm", "gpt"],
+    "classifiers": ["textcnn"],
+    "taggers": ["bilstm_crf"],
+}
+TRAININGS = ["embed", "train_lm", "train_translator", "train_classifier", "train_tagger"]
 
 
 @pytest.fixture(scope="module")
