@@ -17,6 +17,7 @@ from langladder.cli.neighbours import neighbours
 from langladder.cli.reading import refuse_broken_text
 from langladder.cli.score import score
 from langladder.cli.similarity import similarity
+from langladder.cli.tag import tag
 from langladder.cli.translate import translate
 from langladder.errors import InputError
 
@@ -65,7 +66,7 @@ class App(click.Group):
 def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
-    Ask language models: how they go on, what they find likely; take them away, bring others in. Translate.
+    Ask language models: how they go on, what they find likely; take them away, bring others in. Translate. Tag words.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -74,6 +75,6 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, export, import_model, translate, check_gradients)
+OF_MODELS = (generate, score, export, import_model, translate, tag, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS):
     app.add_command(command)

@@ -88,8 +88,8 @@ def _entities(
     scheme = scheme_of(tags)
     if scheme is None:
         return {}, []
-    from seqeval.metrics import precision_recall_fscore_support as scored
     from seqeval.metrics.sequence_labeling import get_entities
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as scored
 
     gold = [list(sentence.tags or ()) for sentence in test]
     found = [list(row) for row in said]

@@ -1,0 +1,136 @@
+"""`langladder tag`: a tag for each word of the sentences of a file, of a pipe, or of a conversation."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.reading import is_folder, standard_input
+from langladder.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.models.tagger import Tagger
+
+COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_red", "bright_cyan", "bright_green", "bright_yellow")
+CHUNK = 512  # sentences tagged together
+
+
+@click.command(short_help="Tag the words of sentences, of a file, or of what comes through a pipe.")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("file", required=False, metavar="[FILE]")
+@click.option("--explain", is_flag=True, help="Show how likely each tag is, and the second best.")
+@click.option(
+    "--words",
+    "mode",
+    type=click.Choice(["apart", "whitespace", "unicode"]),
+    default="whitespace",
+    show_default=True,
+    help="What is a word: whitespace, what stands between spaces; apart, punctuation taken off; unicode, letters.",
+)
+@json_option
+def tag(model: Path, file: str | None, explain: bool, mode: str, as_json: bool) -> None:
+    """Tag each word of the sentences in FILE, one a line (also .gz; - is the standard input).
+
+    Without FILE, read what comes through a pipe, or ask for sentences. MODEL is a folder that the pipeline wrote. Words
+    should look as in the training text, punctuation apart: `the dog sleeps .`; --words apart takes it off.
+
+    The probability of a tag is that given the whole sentence (the marginal); on a terminal each tag has its colour.
+
+    \b
+    Examples:
+      echo "the dog sleeps ." | langladder tag models/tagger/bilstm_crf --explain
+      langladder tag models/tagger/hmm sentences.txt --json
+      langladder tag models/tagger/bilstm_crf
+    """
+    loaded = read_tagger(model)
+    if file is None and sys.stdin.isatty():
+        _converse(loaded, mode, explain, as_json)
+        return
+    lines = [line for line in _lines(file) if line.strip()]
+    answers: list[dict[str, Any]] = []
+    for first in range(0, len(lines), CHUNK):
+        part = tag_lines(loaded, lines[first : first + CHUNK], mode, explain)
+        if as_json:
+            answers += part
+        else:
+            _show(loaded, part, explain)
+    if as_json:
+        print_json({"sentences": answers})
+
+
+def read_tagger(folder: Path) -> "Tagger":
+    """A tagger out of a folder of the pipeline. Raises InputError for anything else."""
+    if not is_folder(str(folder)) or not (folder / "config.json").is_file():
+        raise InputError(f"{folder}: not a tagger (a folder with config.json); see models/tagger/")
+    from langladder.models.tagger import Tagger
+
+    return Tagger.load(folder)
+
+
+def tag_lines(model: "Tagger", lines: Sequence[str], mode: Any, explain: bool) -> list[dict[str, Any]]:
+    """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs."""
+    import numpy as np
+
+    from langladder.text.words import split_words
+
+    sentences = [split_words(line, mode) for line in lines]
+    answers: list[dict[str, Any]] = [
+        {"words": words, "tags": tags} for words, tags in zip(sentences, model.tag(sentences), strict=True)
+    ]
+    if not explain:
+        return answers
+    ids = {name: place for place, name in enumerate(model.tags)}
+    for answer, log_probs in zip(answers, model.log_probs(sentences), strict=True):
+        p = np.exp(log_probs)  # (T, K)
+        said = np.array([ids[name] for name in answer["tags"]], dtype=np.int64)
+        rows = np.arange(len(said))
+        answer["probabilities"] = [round(float(value), 4) for value in p[rows, said]]
+        p[rows, said] = -1.0
+        second = p.argmax(axis=1) if len(said) else said
+        single = len(model.tags) == 1
+        answer["second"] = [None if single else model.tags[place] for place in second]
+        answer["second_probabilities"] = [None if single else round(float(value), 4) for value in p[rows, second]]
+    return answers
+
+
+def _lines(file: str | None) -> list[str]:
+    if file is None or file == "-":
+        return standard_input()
+    from langladder.text.lines import read_lines
+
+    return list(read_lines(Path(file)))
+
+
+def _show(model: "Tagger", answers: Sequence[dict[str, Any]], explain: bool) -> None:
+    for answer in answers:
+        tagged = zip(answer["words"], answer["tags"], strict=True)
+        # into a pipe or file click leaves the colours out
+        click.echo(" ".join(f"{word}/{click.style(name, fg=_colour(model, name))}" for word, name in tagged))
+        if explain:
+            keys = ("words", "tags", "probabilities", "second", "second_probabilities")
+            rows = list(zip(*(answer[key] for key in keys), strict=True))
+            print_table(["word", "tag", "p", "second best", "p"], rows)
+
+
+def _colour(model: "Tagger", name: str) -> str:
+    return COLOURS[model.tags.index(name) % len(COLOURS)]
+
+
+def _converse(model: "Tagger", mode: str, explain: bool, as_json: bool) -> None:
+    """Ask for a sentence, answer, ask again; an end of input (Ctrl-D) or Ctrl-C ends it."""
+    click.echo("A sentence a line, words apart from punctuation; Ctrl-D ends.", err=True)
+    while True:
+        try:
+            line = input("> ")
+        except (EOFError, KeyboardInterrupt):
+            click.echo()
+            return
+        except UnicodeDecodeError as error:
+            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
+            continue
+        if line.strip():
+            (answer,) = tag_lines(model, [line], mode, explain)
+            print_json(answer) if as_json else _show(model, [answer], explain)

@@ -1,0 +1,95 @@
+"""Figures of taggers by hand, phrases against seqeval's own, what a tagger does not know."""
+
+import numpy as np
+import pytest
+
+from langladder.errors import InputError
+from langladder.evaluation.bootstrap import ratio_interval
+from langladder.evaluation.tagging import evaluate_tagger
+from langladder.evaluation.tagging_page import TaggerPage
+from langladder.models.tagger import Tagger
+from langladder.text.labelled import Tagged
+
+
+class Fixed(Tagger):
+    """Says what it was given, with probability 0.8."""
+
+    approach = "fixed"
+
+    def __init__(self, tags, said):
+        self.tags, self.said = tags, said
+
+    def tag(self, sentences):
+        return [self.said[words] for words in sentences]
+
+    def log_probs(self, sentences):
+        rows = [np.full((len(words), len(self.tags)), 0.2 / (len(self.tags) - 1)) for words in sentences]
+        for row, tags in zip(rows, self.tag(sentences), strict=True):
+            row[np.arange(len(tags)), [self.tags.index(tag) for tag in tags]] = 0.8
+        return [np.log(row) for row in rows]
+
+    def number_of_parameters(self):
+        return 7
+
+    def save(self, folder):
+        raise NotImplementedError
+
+
+TEST = [
+    Tagged(("the", "dog", "sleeps"), ("D", "N", "V"), ceilings=(1.0, 1.0, 0.7)),
+    Tagged((), ()),
+    Tagged(("new", "dogs"), ("N", "N"), ceilings=(0.8, 1.0)),
+]
+SAID = {TEST[0].words: ["D", "N", "N"], TEST[2].words: ["N", "N"]}
+
+
+def judged(test=TEST, said=SAID, tags=("D", "N", "V")) -> TaggerPage:
+    return evaluate_tagger(Fixed(list(tags), said), test, known={"the", "dog", "sleeps"}, name="fixed")
+
+
+def test_golden_figures():
+    page = judged()
+    scores = page.scores
+    assert (page.sentences, page.words, page.right) == (2, 5, [2, 2])
+    assert scores.accuracy == 0.8 and scores.sentences_right == 0.5
+    assert (scores.unknown_words, scores.unknown_accuracy) == (2, 1.0)
+    # F₁: D 1, N 2·3/(3 + 4), V 0
+    assert scores.macro_f1 == pytest.approx((1 + 6 / 7 + 0) / 3, abs=1e-6)
+    assert scores.cross_entropy == pytest.approx(-(4 * np.log(0.8) + np.log(0.1)) / 5, abs=1e-6)
+    assert scores.calibration_error == 0.0
+    assert page.bayes_accuracy == pytest.approx(0.9)
+    assert page.confusion == [[1, 0, 0], [0, 3, 0], [0, 1, 0]]
+    assert scores.entity_f1 is None and "entity_f1" not in page.figures()
+    assert page.shown[0][2].model_dump() == {
+        "word": "sleeps", "tag": "V", "said": "N", "probability": 0.8, "unknown": False,
+    }  # fmt: skip
+    assert TaggerPage.model_validate(page.model_dump(mode="json")) == page
+
+
+def test_golden_entities():
+    """Gold: X at 0–1, Y at 3. Said: X at 0–1, X at 3, and an I-Y after O: one right of three said and two there."""
+    test = [Tagged(tuple("abcde"), ("B-X", "I-X", "O", "B-Y", "O"))]
+    page = judged(test, {tuple("abcde"): ["B-X", "I-X", "O", "B-X", "I-Y"]}, ("B-X", "B-Y", "I-X", "I-Y", "O"))
+    scores = page.scores
+    assert scores.invalid_sequences == 1
+    assert scores.entity_precision == pytest.approx(1 / 3, abs=1e-6) and scores.entity_recall == 0.5
+    assert scores.entity_f1 == pytest.approx(0.4, abs=1e-6)
+    assert [(one.label, one.support, one.said, one.f1) for one in page.entities] == [
+        ("X", 1, 2, pytest.approx(2 / 3, abs=1e-6)),
+        ("Y", 1, 1, 0.0),
+    ]
+
+
+def test_interval_of_words_is_drawn_by_sentences():
+    """Sentences that are right or wrong as a whole tell as much as so many items, not as so many words."""
+    right, whole = np.repeat([0, 10], 50), np.full(100, 10)
+    low, high = ratio_interval(right, whole)
+    assert high - low == pytest.approx(2 * 1.96 * 0.05, rel=0.1)
+    assert ratio_interval(np.zeros(3), np.zeros(3)) is None
+
+
+def test_what_cannot_be_judged():
+    with pytest.raises(InputError, match="no test sentence"):
+        judged([TEST[1]])
+    with pytest.raises(InputError, match="'X' is none of D, N, V"):
+        judged([Tagged(("the",), ("X",))], {("the",): ["D"]})

@@ -1,0 +1,125 @@
+"""Training taggers: vectors in their place, rare words hidden, resuming, data that cannot be learnt from."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.models.tagger_words import TaggerWords
+from langladder.models.taggers.recurrent import RecurrentTagger
+from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagger
+from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
+from langladder.text.labelled import Tagged
+from langladder.text.specials import UNK
+
+TAGS = ["D", "N", "V"]
+LINES = ["the/D dog/N sees/V", "a/D cat/N sleeps/V", "dogs/N sleep/V", "the/D cats/N see/V the/D dog/N"]
+SMALL = {"embedding_dim": 8, "width": 8, "dropout": 0.1, "output": "crf"}
+SHORT = {"max_steps": 40, "lr": 0.05, "batch_size": 2, "progress": False, "accelerator": "cpu", "validations": 2}
+
+
+def corpus(lines=LINES) -> list[Tagged]:
+    rows = [[pair.split("/") for pair in line.split()] for line in lines]
+    return [Tagged(tuple(w for w, _ in row), tuple(t for _, t in row)) for row in rows]
+
+
+def trained(folder, seed=1, train=None, tags=TAGS, vectors=None, **changes):
+    settings = SimpleNamespace(
+        model=RecurrentTagger.Config.model_validate(SMALL | changes.pop("model", {})),
+        input=TaggerInput.model_validate(changes.pop("input", {})),
+        training=TaggerTraining.model_validate(SHORT | changes),
+    )
+    train = train or corpus()
+    return make(
+        RecurrentTagger, tags, train, train[:2], settings=settings, seed=seed, checkpoints=folder, vectors=vectors
+    )
+
+
+def network(**settings) -> RecurrentTagger:
+    words = TaggerWords.of(corpus(), lowercase=True, digits=True, min_count=1, more=["horse"])
+    config = RecurrentTagger.Config.model_validate(SMALL | settings)
+    return RecurrentTagger(config, *words.sizes, len(TAGS)).equip(words, TAGS)
+
+
+def test_it_learns_and_the_same_seed_gives_the_same_bits(tmp_path):
+    first, made = trained(tmp_path / "a")
+    second, _ = trained(tmp_path / "b")
+    assert [tuple(row) for row in first.tag([one.words for one in corpus()])] == [one.tags for one in corpus()]
+    for one, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert made.curve[-1]["validation_accuracy"] == 1.0 and made.validation_loss is not None
+
+
+def vectors(dim=8) -> WordVectors:
+    rng = np.random.default_rng(0)
+    return WordVectors(["DOG", "horse", "cat"], rng.normal(size=(3, dim)).astype(np.float32))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_vectors_stand_in_the_rows_of_their_words(frozen):
+    model = network()
+    start_embedding(model, vectors(), frozen=frozen)
+    table, scale = model.embedding.weight, 8**-0.5 / torch.from_numpy(vectors().matrix).std()
+    for word, row in (("dog", 0), ("horse", 1), ("cat", 2)):
+        given = torch.from_numpy(vectors().matrix[row]) * scale
+        torch.testing.assert_close(table[model.words.index[word]].detach(), given)
+    other = table[model.words.index["sees"]]
+    assert (other == 0).all().item() == frozen and table.requires_grad != frozen
+
+
+def test_vectors_give_words_that_training_lacks_an_id_and_stay_frozen(tmp_path):
+    vectors().save(tmp_path / "vectors")
+    model, _ = trained(
+        tmp_path / "run", input={"frozen": True, "vectors": str(tmp_path / "vectors")}, model={"learned_dim": 4}
+    )
+    assert "horse" in model.words.index
+    assert model.training_vocab_size == model.vocab_size - 1
+    scale = 8**-0.5 / torch.from_numpy(vectors().matrix).std()
+    kept = model.embedding.weight[model.words.index["horse"]]
+    torch.testing.assert_close(kept, torch.from_numpy(vectors().matrix[1]) * scale)
+
+
+def test_vectors_of_another_dimension_or_of_no_word_are_refused():
+    with pytest.raises(InputError, match=r"dimension 5, but model.embedding_dim is 8: set it to 5"):
+        start_embedding(network(), vectors(5), frozen=False)
+    stranger = WordVectors(["zzz"], np.ones((1, 8), dtype=np.float32))
+    with pytest.raises(InputError, match="no word of the training sentences"):
+        start_embedding(network(), stranger, frozen=False)
+
+
+@pytest.mark.parametrize("learned", [0, 4])
+def test_rare_words_are_hidden_at_their_rate(learned):
+    model = network(learned_dim=learned)
+    counts = np.zeros(model.vocab_size, dtype=np.int64)
+    rare, frequent = model.words.index["cats"], model.words.index["the"]
+    counts[rare], counts[frequent] = 1, 10**6
+    task = Tagging(model, TaggerTraining.model_validate(SHORT | {"word_dropout": 1.0}), counts)
+    batch = model.words.collate([model.encode(["cats", "the"] * 500)])
+    torch.manual_seed(0)
+    hidden = task._hidden(batch)
+    changed, same = (hidden.learned, hidden.tokens) if learned else (hidden.tokens, hidden.learned)
+    assert (changed[0, ::2] == UNK).float().mean() == pytest.approx(0.5, abs=0.06)  # α / (α + n)
+    assert (changed[0, 1::2] == frequent).all() and (same == batch.tokens).all()
+
+
+def test_a_step_that_the_scheme_forbids_is_named(tmp_path):
+    bad = corpus(["a/B-X b/I-X", "a/O b/I-X"])
+    with pytest.raises(InputError, match=r"'a/O b/I-X': the tag of word 2 breaks the scheme"):
+        trained(tmp_path, train=bad, tags=["B-X", "I-X", "O"])
+    trained(tmp_path, train=bad, tags=["B-X", "I-X", "O"], model={"constraints": False}, max_steps=2)
+
+
+@pytest.mark.parametrize(
+    ("train", "told"),
+    [
+        ([Tagged((), ())], "no training sentence"),
+        ([Tagged(("a",), ("?",))], "the tag '\\?' is none of D, N, V"),
+        ([Tagged(("a", "b"), ("D",))], "not a tag for each word"),
+    ],
+)
+def test_sentences_that_cannot_be_learnt_from(train, told, tmp_path):
+    with pytest.raises(InputError, match=told):
+        train_tagger(network(), train, [], TaggerTraining.model_validate(SHORT), seed=1, checkpoints=tmp_path)
