@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import yaml
+from classifier_files import LABELS, classifier, with_filters, with_trees
 from small_run_files import (
     DAG,
     analogy_figure,
@@ -27,6 +28,7 @@ APPROACHES = {
     "lm": ["n-grams", "feed-forward", "recurrent", "convolutional", "Transformer"],
     "embedding": ["without text", "counts", "prediction"],
     "translator": ["recurrent", "recurrent with attention", "Transformer"],
+    "classifier": ["bags of n-grams", "convolutional", "recurrent", "trees"],
 }
 WORDS = ["king", "国王", "المدينة", "a_rather_long_word_that_nobody_breaks", "Donaudampfschifffahrt", "queen", "paris"]
 
@@ -90,8 +92,20 @@ def translators(chance: random.Random) -> list[Entry[Any]]:
     return found
 
 
-def many_rungs(seed: int = 1) -> ReportInputs:
-    """Every language model, every way to word vectors and every translator of conf/."""
+def classifiers(chance: random.Random, labels: int) -> list[Entry[Any]]:
+    names = list(LABELS) if labels == 2 else [f"{chance.choice(WORDS)[:14]} {i}" for i in range(labels)]
+    found = []
+    for i, (name, title, approach) in enumerate(listed("classifier")):
+        value = classifier(name, chance.uniform(0.5, 0.95), labels=names, texts=1000)
+        value |= {"title": title, "approach": approach}
+        if labels == 2 and i % 6 == 0:
+            value = with_trees(classifier(name, 0.9)) | {"title": title, "approach": approach}
+        found.append(entry("classifier", with_filters(value) if i % 5 == 0 else value))
+    return found
+
+
+def many_rungs(seed: int = 1, labels: int = 50) -> ReportInputs:
+    """Every language model, every way to word vectors, every translator and every classifier of conf/."""
     chance = random.Random(seed)
     cost = {"seconds": 3599, "tokens_per_second": 123_456.0, "peak_memory_bytes": 812_000_000}
     timing = Timing.model_validate(cost | {"run": "3f2a" * 8})
@@ -103,6 +117,8 @@ def many_rungs(seed: int = 1) -> ReportInputs:
         rung = entry("lm", value, timing=timing, curve=drawn)
         lms.append(replace(rung, told=Told(title=rung.title, year=1948 + i)))
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="microworld", tokenizer="bpe")
-    inputs = report_of(meta, lm=lms, embedding=embeddings, translator=translators(chance))
+    inputs = report_of(
+        meta, lm=lms, embedding=embeddings, translator=translators(chance), classifier=classifiers(chance, labels)
+    )
     data = {side: {"splits": {"train": split(20_000), "test": split(100)}} for side in ("text", "parallel")}
     return replace(inputs, dag=[Stage.model_validate(stage) for stage in DAG], data=data)

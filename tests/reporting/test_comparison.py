@@ -63,7 +63,9 @@ def test_measures_can_be_named() -> None:
     (found,) = compare(a, b, ["perplexity per token"])
     assert found.measures == ["perplexity per token"]
     both = reread(many_rungs(1)), reread(many_rungs(2))
-    assert [one.measures for one in compare(*both)][1] == ["analogies", "ρ wordsim353", "dimension"]
+    measures = {one.title: one.measures for one in compare(*both)}
+    assert measures["Word vectors"] == ["analogies", "ρ wordsim353", "dimension"]
+    assert measures["Classifiers"] == ["accuracy", "macro-F₁", "parameters"]
     known = "perplexity per word, perplexity per token, bits per byte, above the floor, parameters"
     with pytest.raises(InputError, match=f"no such measure; there are {known}$"):
         compare(a, b, ["beauty"])
@@ -90,4 +92,4 @@ def test_another_file_is_refused(value: object) -> None:
 
 def test_families_that_neither_has_are_left_out() -> None:
     inputs = with_rungs(many_rungs(), "translator", [])
-    assert [one.title for one in compare(inputs, inputs)] == ["Language models", "Word vectors"]
+    assert [one.title for one in compare(inputs, inputs)] == ["Language models", "Classifiers", "Word vectors"]

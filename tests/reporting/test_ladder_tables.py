@@ -148,7 +148,7 @@ def test_an_infinite_perplexity_is_a_result() -> None:
 
 
 def test_approaches_stand_together_in_the_order_of_their_first_rungs() -> None:
-    table = ladder_rows(many_rungs())[1]
+    (table,) = [table for table in ladder_rows(many_rungs()) if table.family == "embedding"]
     approaches = table.approaches()
     assert [name for name, _ in approaches] == ["without text", "counts", "prediction", "inside language models"]
     assert sorted(row.name for _, rows in approaches for row in rows) == sorted(row.name for row in table.rows)

@@ -78,7 +78,8 @@ def nodes(page: str) -> list[Node]:
 
 def test_every_rung_can_be_chosen_and_few_are_at_first(nodes: list[Node]) -> None:
     scopes = [node for node in nodes if node.has("choice")]
-    assert len(scopes) == 10  # 2 curves, samples, translations, length, widths, attention, neighbours, sections, maps
+    # 2 curves, samples, translations, length, widths, attention, neighbours, sections, maps; of classifiers 4
+    assert len(scopes) == 14
     for scope in scopes:
         parts = scope.all()
         offered = {node.get("value") for node in parts if node.tag == "option"} - {""}
@@ -92,7 +93,7 @@ def test_every_rung_can_be_chosen_and_few_are_at_first(nodes: list[Node]) -> Non
 def test_rows_know_what_the_script_sorts_and_filters_by(nodes: list[Node]) -> None:
     tables = [node for node in nodes if node.tag == "table" and node.has("sortable")]
     wanted = ladder_rows(many_rungs())
-    assert len(tables) == len(wanted) == 3
+    assert len(tables) == len(wanted) == 4
     for table, ladder in zip(tables, wanted, strict=True):
         rows = [node for node in table.all() if node.get("data-place")]
         assert [int(row.get("data-place")) for row in rows] == list(range(len(ladder.rows)))

@@ -9,6 +9,7 @@ from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.calibration import calibration_error, reliability
 from langladder.evaluation.classifier_page import ClassifierPage, ClassifierScores, Decision
 from langladder.evaluation.confusion import confusion, macro_f1, per_label
+from langladder.evaluation.decisions import decision, filters
 from langladder.models.classifier import Classifier
 from langladder.text.labelled import Example
 
@@ -39,7 +40,7 @@ def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str
     known = [one.log_prob for one in test if one.log_prob is not None]
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
-        return [_decision(model, test[row], int(said[row]), float(sure[row])) for row in rows]
+        return [decision(model, test[row], int(said[row]), float(sure[row])) for row in rows]
 
     return ClassifierPage(
         name=name,
@@ -55,24 +56,12 @@ def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str
             calibration_error=calibration_error(bins),
         ),
         bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(test) else None,
-        bayes_cross_entropy=round(-float(np.mean(known)), 6) if len(known) == len(test) else None,
+        bayes_cross_entropy=round(-float(np.mean(known)), 6) + 0.0 if len(known) == len(test) else None,
         per_label=labels,
         confusion=matrix.tolist(),
         reliability=bins,
         right="".join("1" if one else "0" for one in right),
         mistakes=decisions(worst.tolist()),
         shown=decisions(range(min(SHOWN, len(test)))),
-    )
-
-
-def _decision(model: Classifier, example: Example, said: int, sure: float) -> Decision:
-    explained = model.explain(example, said)
-    return Decision(
-        text=example.text,
-        second=example.second,
-        label=str(example.label),
-        said=model.labels[said],
-        probability=round(sure, 6),
-        pieces=[] if explained is None else explained.pieces,
-        weights=[] if explained is None else [round(float(weight), 4) for weight in explained.weights],
+        filters=filters(model, test),
     )

@@ -19,8 +19,24 @@ class ClassifierScores(Measured):
     calibration_error: float
 
 
+class Node(Measured):
+    """A node of a tree: those below it, its word, its label in the corpus, what was said of it and how surely."""
+
+    children: list[int]
+    word: int | None
+    label: str | None
+    said: str
+    probability: float
+
+
 class Decision(Measured):
-    """A test text, its label, what was said and with which probability; weight of each piece for what was said."""
+    """A test text, its label, what was said and with which probability.
+
+    Attributes:
+        weights: of each piece for what was said; above 0 speaks for it.
+        attention: how much of each piece is in what the label was read from; empty without attention.
+        tree: its nodes, children first; empty where the classifier reads no trees.
+    """
 
     text: str
     second: str | None
@@ -29,6 +45,17 @@ class Decision(Measured):
     probability: float
     pieces: list[str] = Field(default_factory=list)
     weights: list[float] = Field(default_factory=list)
+    attention: list[float] = Field(default_factory=list)
+    tree: list[Node] = Field(default_factory=list)
+
+
+class Filter(Measured):
+    """A filter over some words in a row: the n-grams of the test with its highest values, and what it speaks for."""
+
+    width: int
+    label: str
+    ngrams: list[str]
+    values: list[float]
 
 
 class ClassifierPage(Page):
@@ -40,9 +67,12 @@ class ClassifierPage(Page):
         confusion: row the right label, column what was said.
         right: of each test text, in order, 1 or 0: rungs are compared by it.
         mistakes: the most confident ones. shown: a few test texts as they come.
+        filters: a few of a network that has any.
     """
 
-    detail: ClassVar[dict[str, Any]] = {"right": True, "mistakes": True, "shown": True, "reliability": True}
+    detail: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("confusion", "reliability", "right", "mistakes", "shown", "filters"), True
+    )
 
     parameters: int
     texts: int
@@ -51,11 +81,12 @@ class ClassifierPage(Page):
     bayes_accuracy: float | None = None
     bayes_cross_entropy: float | None = None
     per_label: list[LabelScores]
-    confusion: list[list[int]]
-    reliability: list[Bin]
+    confusion: list[list[int]] = Field(default_factory=list)
+    reliability: list[Bin] = Field(default_factory=list)
     right: str = ""
     mistakes: list[Decision] = Field(default_factory=list)
     shown: list[Decision] = Field(default_factory=list)
+    filters: list[Filter] = Field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
         """See `Page.figures`."""

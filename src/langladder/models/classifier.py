@@ -28,6 +28,16 @@ class Explained(NamedTuple):
     weights: list[float]
 
 
+class Favourite(NamedTuple):
+    """What a filter likes: the n-grams with its highest values, best first, and the label that it speaks for most."""
+
+    width: int
+    filter: int
+    label: str
+    ngrams: list[str]
+    values: list[float]
+
+
 class Classifier(ABC):
     """Everything that classifies. `labels` are in the order of their ids."""
 
@@ -50,6 +60,21 @@ class Classifier(ABC):
     def explain(self, example: Example, label: int) -> Explained | None:
         """How much each piece of an example speaks for a label; None where the classifier cannot tell."""
         del example, label
+        return None
+
+    def attention(self, example: Example) -> Explained | None:
+        """How much of each piece is in what the label is read from, 1 in all; None without attention."""
+        del example
+        return None
+
+    def nodes(self, example: Example) -> list[np.ndarray] | None:
+        """P(label) at each node of the example's tree, (C,) each, in the order of `Tree`; None: it reads no trees."""
+        del example
+        return None
+
+    def favourites(self, examples: Sequence[Example], top: int = 5) -> list[Favourite] | None:
+        """The n-grams among the texts that each filter likes most; None without filters."""
+        del examples, top
         return None
 
     @abstractmethod

@@ -12,7 +12,7 @@ Shape legend: B rows, T positions, D width of the embedding, F filters of a widt
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import nn
 
 from langladder import schema
-from langladder.models.classifier import Explained
+from langladder.models.classifier import Explained, Favourite
 from langladder.models.reading import Reading, collate
 from langladder.models.reading_network import ReadingConfig, ReadingNetwork
 from langladder.nn.pooling import Pool, Pooling
@@ -38,16 +38,6 @@ class TextCNNConfig(ReadingConfig):
     k: int = Field(default=2, ge=1, le=64)  # values kept, with pooling=k_max
     parts: int = Field(default=2, ge=1, le=64)  # of the text, with pooling=chunked
     channels: int = Field(default=1, ge=1, le=2)
-
-
-class Favourite(NamedTuple):
-    """What a filter likes: the n-grams with its highest values, best first, and the label that it speaks for most."""
-
-    width: int
-    filter: int
-    label: str
-    ngrams: list[str]
-    values: list[float]
 
 
 class TextCNN(ReadingNetwork):

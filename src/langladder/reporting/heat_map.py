@@ -18,7 +18,7 @@ from langladder.reporting.svg import visible
 NUMBERED = 12  # labels; with more, cells are too small for their numbers
 MOST_LABELS = 60  # of a map; with more, those that are confused most
 LONGEST = 18  # characters of a label that are shown
-_LETTER, _TURN = 6.4, 60  # px a character; degrees that the labels of columns are turned
+_LETTER, _TURN = 7.4, 60  # px a character; degrees that the labels of columns are turned
 _CELL, _ROOM = 14, 8  # px: a cell without its number; about labels
 
 

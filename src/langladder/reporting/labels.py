@@ -18,7 +18,7 @@ from langladder.reporting.heat_map import MOST_LABELS, cells, confusions, heat_m
 from langladder.reporting.section import Figure, RungFigures
 from langladder.reporting.views import Aligned, aligned
 
-MAX_CELLS = 6000  # of all confusion maps together: they would be most of the file's size
+MAX_CELLS = 3000  # of all confusion maps together: they would be most of the file's size
 LISTED = 5  # confusions that are told in words
 NAMED = 5  # rungs that a sentence names one by one
 AT_FIRST = 3  # rungs side by side in the table of labels
@@ -73,9 +73,17 @@ def chosen_maps(rungs: Rungs, drawn: Sequence[RungFigures], loss: Loss) -> Choic
     return choice([rung for rung in rungs if rung.name in names], loss, 1, most=2)
 
 
+def isolated(text: str) -> str:
+    """Text whose direction touches nothing around it (Unicode's isolates), for a sentence that holds names."""
+    return f"\u2068{text}\u2069"
+
+
 def _in_words(matrix: Sequence[Sequence[int]], labels: Sequence[str]) -> str:
     found = confusions(matrix, labels, LISTED)
-    told = [f"{one.label} taken for {one.said} {one.count:,}× ({numbers.share(one.share)})" for one in found]
+    told = [
+        f"{isolated(one.label)} taken for {isolated(one.said)} {one.count:,}× ({numbers.share(one.share)})"
+        for one in found
+    ]
     left_out = len(labels) - MOST_LABELS
     more = f" The {MOST_LABELS} labels with most mistakes of {len(labels)}." if left_out > 0 else ""
     return (f"Most often: {', '.join(told)}." if told else "Nothing is confused.") + more

@@ -1,7 +1,6 @@
 """The ladder's picture: every language model over the entropy floor."""
 
 from collections.abc import Sequence
-from itertools import cycle
 from math import isfinite
 from typing import Any
 
@@ -13,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from langladder.evaluation.language_model_page import LanguageModelPage
 from langladder.reporting import numbers
 from langladder.reporting.entries import Entry
-from langladder.reporting.svg import SERIES, drawing, new_figure, to_file, to_svg, visible
+from langladder.reporting.svg import MARKERS, SERIES, drawing, new_figure, to_file, to_svg, visible
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
 _LOG_FROM = 6.0  # a log axis pays once the largest value is so many times the smallest
@@ -38,11 +37,12 @@ def ladder_plot(
         _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
         values = [min(value, axes.get_xlim()[1]) for value in values]  # what is infinite stands at the edge
         left = floor if floor else axes.get_xlim()[0]
-        hue = approach_hues(figure, [rung.approach for rung in rungs])
-        colours = [hue[rung.approach] for rung in rungs]
+        marks = approach_marks(figure, [rung.approach for rung in rungs])
+        colours = [marks[rung.approach][0] for rung in rungs]
         axes.hlines(range(len(rungs)), left, values, colors=colours, linewidth=2.2, alpha=0.55)
-        for height, (value, colour) in enumerate(zip(values, colours, strict=True)):
-            axes.plot(value, height, "o", color=colour, markersize=8, clip_on=False)
+        for height, (rung, value) in enumerate(zip(rungs, values, strict=True)):
+            hue, mark = marks[rung.approach]
+            axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
         for height, (rung, place) in enumerate(zip(rungs, values, strict=True)):
             above = rung.page.scores.above_floor_percent
             text = numbers.perplexity(rung.page.scores.perplexity_per_word) + (
@@ -69,16 +69,17 @@ def dated(rung: Entry[Any]) -> str:
     return rung.title if rung.told.year is None else f"{rung.title}, {rung.told.year}"
 
 
-def approach_hues(figure: Figure, approaches: list[str]) -> dict[str, str]:
-    """A colour for each approach, and a legend that tells them where there are several."""
+def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str, str]]:
+    """A colour and a mark for each approach, and a legend that tells them where there are several."""
     names = list(dict.fromkeys(approaches))
     others = [hue for hue in SERIES if hue != SERIES[1]]  # which is the floor's
-    found = dict(zip(names, cycle(others), strict=False))
+    found = {name: (others[i % len(others)], MARKERS[i // len(others) % len(MARKERS)]) for i, name in enumerate(names)}
     if len(names) > 1 and all(names):
         dots = [
-            Line2D([], [], color=hue, marker="o", linestyle="none", label=visible(name)) for name, hue in found.items()
+            Line2D([], [], color=hue, marker=mark, linestyle="none", label=visible(name))
+            for name, (hue, mark) in found.items()
         ]
-        figure.legend(handles=dots, loc="outside lower center", ncols=len(names), handletextpad=0.2)
+        figure.legend(handles=dots, loc="outside lower center", ncols=min(len(names), 5), handletextpad=0.2)
     return found
 
 

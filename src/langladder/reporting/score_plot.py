@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter
 from langladder.evaluation.page import Interval
 from langladder.reporting import numbers
 from langladder.reporting.entries import Entry
-from langladder.reporting.ladder_plot import approach_hues, dated
+from langladder.reporting.ladder_plot import approach_marks, dated
 from langladder.reporting.svg import SERIES, drawing, new_figure, to_svg, visible
 
 Read = Callable[[Any], tuple[float, Interval | None]]
@@ -33,12 +33,12 @@ def score_plot(
     spread = max(high - low, 0.02)
     with drawing():
         figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
-        hues = approach_hues(figure, [rung.approach for rung in rungs])
+        marks = approach_marks(figure, [rung.approach for rung in rungs])
         edge = high + 0.02 * spread
         for height, (rung, (value, _)) in enumerate(zip(rungs, found, strict=True)):
-            colour = hues[rung.approach]
-            axes.hlines(height, lows[height], highs[height], colors=colour, linewidth=2.2, alpha=0.55)
-            axes.plot(value, height, "o", color=colour, markersize=8, clip_on=False)
+            hue, mark = marks[rung.approach]
+            axes.hlines(height, lows[height], highs[height], colors=hue, linewidth=2.2, alpha=0.55)
+            axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
             axes.annotate(numbers.share(value), (edge, height), (6, 0), textcoords="offset points", va="center")
         axes.set_xlim(max(0.0, low - 0.06 * spread), high + 0.14 * spread)
         axes.set_yticks(range(len(rungs)), [visible(dated(rung)) for rung in rungs])
