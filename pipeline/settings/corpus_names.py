@@ -7,12 +7,14 @@ from pipeline import ROOT
 from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import read_yaml
 
-OWN = {"text", "hub"}  # files of conf/corpus and conf/parallel that name no corpus
+OWN = {"text", "hub", "pairs", "columns", "conllu"}  # files of conf/ that name no corpus
+SIDES = ("text", "parallel", "labels", "tags")
 
 
 def corpus_names(chosen: Choices) -> dict[str, str]:
-    """`text` and `pairs`, the fields of the report's `Meta`."""
+    """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`."""
     sides = {"text": ("text", chosen.corpus), "pairs": ("parallel", chosen.parallel)}
+    sides |= {"labels": ("labels", chosen.labels), "tags": ("tags", chosen.tags)}
     return {field: _name(side, choice) for field, (side, choice) in sides.items()}
 
 
@@ -33,8 +35,8 @@ def file_name(path: Path, said: str) -> str:
         held = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
         if len(held) == 1:
             return file_name(held[0], held[0].name)
-        return said if path.name in ("text", "parallel") else path.name
+        return said if path.name in SIDES else path.name
     name = path.name
-    for ending in (".gz", ".txt", ".tsv", ".csv", ".jsonl", ".parquet"):
+    for ending in (".gz", ".txt", ".tsv", ".csv", ".conll", ".conllu", ".jsonl", ".parquet"):
         name = name.removesuffix(ending)
     return name or said

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hydra import initialize_config_dir
+from hydra import compose, initialize_config_dir
 from project_copy import run
 
 from langladder.errors import InputError
@@ -15,8 +15,8 @@ from langladder.evaluation import bleu_tokenizers
 from langladder.families import families
 from langladder.schema import locate
 from pipeline import ROOT
-from pipeline.settings import params, plan
-from pipeline.settings.compose import Compositions, resolve
+from pipeline.settings import jobs, params, plan, schema
+from pipeline.settings.compose import Compositions, prepare, resolve
 from pipeline.settings.ladder_copy import every_rung
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
@@ -62,6 +62,13 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         compositions = every
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
             compositions.job(plan.Job(stage, name, f"{group}={name}"))
+    elif group in ("labels", "tags"):
+        those, side = chosen(**{group: name}), f"side={group}"
+        prepare()
+        config = compose("config", [*params.overrides(those, [side]), side])
+        for reads in ("corpus", "clean"):
+            values = jobs.job_values(plan.stages()[reads], group, config, those, Compositions(those).rung)
+            schema.checked(reads, values, schema.file_of(config))
     elif group in params.GROUPS:
         monkeypatch.setattr("langladder.text.vocabulary.installed", lambda _: None)  # segmenters are extras
         resolve(chosen(**{group: name}))

@@ -103,10 +103,12 @@ class Stage(Part):
 
 
 class Meta(Part):
-    """What was chosen in params.yaml; `text` and `pairs` are the names of the corpora themselves, of own files too."""
+    """What was chosen in params.yaml; `text`, `pairs`, `labels` and `tags` name the corpora themselves."""
 
     text: str | None = None
     pairs: str | None = None
+    labels: str | None = None
+    tags: str | None = None
     size: str | None = None
     seed: int | None = None
     corpus: str | None = None

@@ -18,6 +18,7 @@ from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, P, S
 
 Key = tuple[str, str]  # (family, rung)
 SIDES = ("text", "parallel")
+LABELLED = ("labels", "tags")  # where they have been cleaned
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def load_report(
         families=families,
         rungs=together(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
-        data={side: _files_read(root, side) | _of_side(root, "clean", side) for side in SIDES},
+        data={side: _files_read(root, side) | _of_side(root, "clean", side) for side in _sides(root)},
         tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
     )
 
@@ -110,6 +111,10 @@ def together(families: Sequence[Family], entries: Mapping[Key, Entry[Any]]) -> d
 def stage_of(family: Family, rung: str) -> str:
     """The job that writes a rung's page."""
     return f"{f'evaluate_{family.name}' if family.trained else family.name}@{rung}"
+
+
+def _sides(root: Path) -> list[str]:
+    return [*SIDES, *(side for side in LABELLED if (root / "metrics" / "clean" / f"{side}.json").is_file())]
 
 
 def _of_side(root: Path, stage: str, side: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from langladder.reporting.tables import ladder_rows
 
 SCRIPTS = ("tables.js", "choose.js")
 SIDES = {"text": "Monolingual text", "parallel": "Parallel text"}
+SIDES |= {"labels": "Labelled texts", "tags": "Tagged sentences"}
 
 
 def build_page(inputs: ReportInputs) -> str:
@@ -95,7 +96,8 @@ def _curves(inputs: ReportInputs) -> Iterable[Figure]:
 
 def _reports(inputs: ReportInputs) -> Iterable[Section]:
     """What the stages report of the data and of the tokenizers, side by side."""
-    names = {"text": inputs.meta.text, "parallel": inputs.meta.pairs}
+    meta = inputs.meta
+    names = {"text": meta.text, "parallel": meta.pairs, "labels": meta.labels, "tags": meta.tags}
     intro = "What came in, what was dropped and why, and what the splits hold."
     for name, title, above, reports in (
         ("data", "The data", intro, inputs.data),

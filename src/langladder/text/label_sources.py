@@ -68,7 +68,7 @@ class LabelledSource(EncodedSource):
     @model_validator(mode="after")
     def _columns_are_alike(self) -> Self:
         wanted = [place for place in (self.text, self.label, self.second) if place is not None]
-        if len(set(map(type, wanted))) > 1 or len(set(wanted)) < len(wanted) or wanted[0] == -1:
+        if len(set(map(type, wanted))) > 1 or len(set(wanted)) < len(wanted):
             raise ValueError(
                 f"text: {self.text!r}, label: {self.label!r}, second: {self.second!r}; give different columns, all by "
                 "name (the first line has the names) or all by number from 0 (there are no names)"

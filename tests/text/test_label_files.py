@@ -1,0 +1,295 @@
+"""Readers of labelled texts: every layout gives the same examples; every bad input is named with file and line."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from langladder.errors import InputError
+from langladder.text import tables
+from langladder.text.label_files import read_labels
+from langladder.text.label_sources import LabelledSource
+from langladder.text.labelled import LABELLED, Example, read_labelled
+from pipeline import ROOT
+
+TREES = "(4 (2 a) (4 (3 lovely) (2 film)))\n(0 (2 so) (0 dull))\n"
+
+
+def read(folder: Path, split: str = "all", **settings: object) -> list[Example]:
+    out = folder.parent / "raw"
+    read_labels(LabelledSource.model_validate({"path": str(folder), **settings}), out)
+    return read_labelled(out / f"{split}.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "texts").mkdir()
+    return tmp_path / "texts"
+
+
+def refuses(folder: Path, message: str, **settings: object) -> None:
+    """The reader says `message`, and nothing is written."""
+    with pytest.raises(InputError, match=message):
+        read(folder, **settings)
+    assert not (folder.parent / "raw").exists() and not list(folder.parent.glob(".raw*"))
+
+
+def shipped(name: str) -> dict[str, Any]:
+    """The settings of conf/labels/<name>.yaml for one's own files."""
+    settings = yaml.safe_load((ROOT / "conf" / "labels" / f"{name}.yaml").read_text())["source"]
+    return {key: value for key, value in settings.items() if key != "path"}
+
+
+# ---- layouts
+
+
+def test_tables_rows_and_folders_give_the_same_examples(folder: Path) -> None:
+    wanted = {("so good", "pos"), ('"no", he said', "neg"), ("猫が好き", "pos")}
+    rows = sorted(wanted)
+    (folder / "a.tsv").write_text("label\ttext\n" + "".join(f"{label}\t{text}\n" for text, label in rows))
+    cells = [(text.replace('"', '""'), label) for text, label in rows]
+    (folder / "b.csv").write_text("text,label\n" + "".join(f'"{text}",{label}\n' for text, label in cells))
+    lines = "\n".join(json.dumps({"text": text, "label": label}) for text, label in rows)
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    table = pa.table({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    tables.write_table(folder / "d.parquet", table)
+    for number, (text, label) in enumerate(rows):
+        (folder / "e" / label).mkdir(parents=True, exist_ok=True)
+        (folder / "e" / label / f"{number}.txt").write_text(f"{text}\n")
+    (folder / "f.txt").write_text("".join(f"{label} {text}\n" for text, label in rows))
+    for name in "abcdef":
+        where = folder / "e" if name == "e" else folder
+        layout = {"layout": "first_word"} if name == "f" else {}
+        files = "**/*" if name == "e" else f"{name}.*"
+        found = read(where, files=files, **layout)
+        assert {(one.text, one.label) for one in found} == wanted, name
+        assert all(one.second is None and one.tree is None and one.heads is None for one in found)
+
+
+def test_the_shipped_settings_read_ones_own_files(folder: Path) -> None:
+    (folder / "mine.csv").write_text("text,label\ngood,1\nbad,0\n")
+    assert [(one.text, one.label) for one in read(folder, **shipped("text"))] == [("good", "1"), ("bad", "0")]
+    (folder / "mine.csv").write_text("premise,hypothesis,label\na b,a,yes\na b,c,no\n")
+    pairs = read(folder, **shipped("text") | shipped("pairs"))
+    assert [(one.text, one.second, one.label) for one in pairs] == [("a b", "a", "yes"), ("a b", "c", "no")]
+
+
+def test_columns_by_number_have_no_first_line_of_names(folder: Path) -> None:
+    (folder / "a.tsv").write_text('1\tx\t"so good\n0\ty\tbad\n')
+    assert [(one.text, one.label) for one in read(folder, text=2, label=0)] == [('"so good', "1"), ("bad", "0")]
+
+
+def test_a_cell_of_a_csv_may_have_several_lines(folder: Path) -> None:
+    (folder / "a.csv").write_text('text,label\n"one\ntwo",a\nthree,b\n,\n"",c\n')
+    refuses(folder, r"a\.csv:6: an empty text")
+    (folder / "a.csv").write_text('text,label\n"one\ntwo",a\nthree,b\n')
+    assert [one.text for one in read(folder)] == ["one two", "three"]
+
+
+def test_labels_that_are_numbers(folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"text": "good", "label": 1}\n{"text": "bad", "label": 0}\n')
+    assert [one.label for one in read(folder)] == ["1", "0"]
+    tables.write_table(folder / "a.jsonl.parquet", pa.table({"text": ["x"], "label": [3]}))
+    assert [one.label for one in read(folder, files="*.parquet")] == ["3"]
+
+
+def test_a_file_a_label_in_another_encoding(folder: Path) -> None:
+    (folder / "pos.txt").write_bytes("très bien\n".encode("latin-1"))
+    (folder / "neg.txt").write_bytes("mauvais\n".encode("latin-1"))
+    found = read(folder, layout="files", encoding="latin-1", rename={"pos": "good"})
+    assert [(one.text, one.label) for one in found] == [("mauvais", "neg"), ("très bien", "good")]
+    refuses_only(folder, r"pos\.txt:1: invalid UTF-8 \(byte 0xe8 at column 3\)", layout="files")
+
+
+def refuses_only(folder: Path, message: str, **settings: object) -> None:
+    """As `refuses`, where an earlier reading has left its folder."""
+    before = sorted((folder.parent / "raw").iterdir())
+    with pytest.raises(InputError, match=message):
+        read(folder, **settings)
+    assert sorted((folder.parent / "raw").iterdir()) == before
+
+
+def test_whole_files_of_folders(folder: Path) -> None:
+    (folder / "spam").mkdir()
+    (folder / "spam" / "1.txt").write_text("buy\n\nnow\n")
+    assert read(folder, files="**/*", texts="file") == [Example("buy now", label="spam")]
+    (folder / "loose.txt").write_text("x\n")
+    refuses_only(folder, r"loose\.txt: its name does not say where the labels stand", files="**/*")
+    refuses_only(folder, r"loose\.txt: stands in no folder of a label", files="**/*", layout="folders")
+
+
+def test_coarse_labels(folder: Path) -> None:
+    (folder / "a.txt").write_text("DESC:manner How did it go ?\nNUM:count How many ?\n")
+    fine = read(folder, layout="first_word")
+    assert [one.label for one in fine] == ["DESC:manner", "NUM:count"] and fine[0].text == "How did it go ?"
+    assert [one.label for one in read(folder, layout="first_word", label_before=":")] == ["DESC", "NUM"]
+
+
+# ---- trees
+
+
+def test_trees_have_the_label_of_their_root(folder: Path) -> None:
+    (folder / "a.txt").write_text(TREES)
+    one, two = read(folder, layout="trees")
+    assert (one.text, one.label, one.tree) == ("a lovely film", "4", "(4 (2 a) (4 (3 lovely) (2 film)))")
+    assert (two.text, two.label) == ("so dull", "0")
+
+
+def test_labels_that_are_renamed_to_nothing_are_left_out(folder: Path) -> None:
+    (folder / "a.txt").write_text(TREES + "(2 (2 a) (2 film))\n")
+    names = {"0": "bad", "1": "bad", "2": None, "3": "good", "4": "good"}
+    one, two = read(folder, layout="trees", rename=names)
+    assert one.tree == "(good (a) (good (good lovely) (film)))" and two.tree == "(bad (so) (bad dull))"
+
+
+def test_each_different_phrase_of_training_trees_on_request(folder: Path) -> None:
+    (folder / "train.txt").write_text(TREES + TREES)
+    (folder / "dev.txt").write_text(TREES)
+    files = {"train": "train*", "validation": "dev*"}
+    train = read(folder, "train", layout="trees", files=files, phrases=True)
+    found = [(one.text, one.label) for one in train]
+    assert found[0] == ("a lovely film", "4") and len(found) == len(set(found)) == 8
+    assert ("lovely film", "4") in found and ("so", "2") in found
+    assert len(read_labelled(folder.parent / "raw" / "validation.parquet")) == 2
+    refuses_only(folder, "phrases: true needs splits", layout="trees", files="train*", phrases=True)
+
+
+def test_penn_trees_over_several_lines(folder: Path) -> None:
+    (folder / "a.mrg").write_text(
+        "(S (NP (DT the)\n       (NN film))\n   (VP (VBD won)))\n\n(SQ (VBD did)\n  (PRP it))\n"
+    )
+    assert [(one.text, one.label) for one in read(folder)] == [("the film won", "S"), ("did it", "SQ")]
+
+
+def test_words_with_a_space_inside_stay_one_word(folder: Path) -> None:
+    (folder / "a.txt").write_text("(2 (2 8\u00a01\\/2) (2 hours))\n(3 (2 x) (3 y))\n")
+    assert read(folder, layout="trees")[0].text == "8_1/2 hours"
+
+
+def test_heads_of_words_with_a_label_above(folder: Path) -> None:
+    rows = [
+        "# label = good",
+        "# text = a film",
+        "1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_",
+        "2\tfilm\t_\tNOUN\t_\t_\t0\troot\t_\t_",
+    ]
+    (folder / "a.conllu").write_text("\n".join(rows) + "\n\n# label = bad\n1\tno\t_\tDET\t_\t_\t0\troot\t_\t_\n")
+    assert read(folder) == [Example("a film", label="good", heads=(2, 0)), Example("no", label="bad", heads=(0,))]
+    (folder / "a.conllu").write_text("\n".join(rows[1:]) + "\n")
+    refuses_only(folder, r"a\.conllu:2: 0 comments '# label = …'")
+    (folder / "a.conllu").write_text("\n".join([*rows[:3], rows[3].replace("\t0\t", "\t1\t")]) + "\n")
+    refuses_only(folder, r"a\.conllu:3: the sentence that begins here: 0 words have head 0")
+
+
+# ---- splits and folds
+
+
+def test_folds_are_the_same_size_for_each_label_and_share_no_example(folder: Path) -> None:
+    lines = [f"text {number}\t{'ab'[number % 3 == 0]}" for number in range(30)]
+    (folder / "a.tsv").write_text("text\tlabel\n" + "\n".join(lines) + "\n")
+    seen: list[str] = []
+    for fold in range(5):
+        test = read(folder, "test", folds=5, fold=fold)
+        train = read_labelled(folder.parent / "raw" / "train.parquet")
+        assert [one.label for one in test].count("b") == 2 and len(test) == 6 and len(train) == 24
+        assert not {one.text for one in test} & {one.text for one in train}
+        seen += [one.text for one in test]
+    assert sorted(seen) == sorted(line.partition("\t")[0] for line in lines)
+    by_hash = [len(read(folder, "test", folds=3, fold=fold, fold_by="hash")) for fold in range(3)]
+    assert sum(by_hash) == 30 and min(by_hash) > 0
+
+
+def test_report(folder: Path) -> None:
+    (folder / "train.tsv").write_bytes(b"text\tlabel\r\ngood\t1\r\nso\t2\r\nbad\t0\r\n")
+    (folder / "test.tsv").write_text("text\tlabel\ngood\t1\n")
+    (folder / "notes.pdf").write_text("x")
+    source = {"path": str(folder), "files": {"train": "train*", "test": "test*"}, "rename": {"2": None}}
+    report = read_labels(LabelledSource.model_validate(source), folder.parent / "raw")
+    assert report["splits"]["train"] == {"examples": 2, "left_out": 1} and report["crlf_lines"] == 4
+    assert report["skipped"] == [{"file": "notes.pdf", "why": "its ending, .pdf, is not known"}]
+    assert tables.read_table(folder.parent / "raw" / "test.parquet").schema.equals(LABELLED)
+
+
+def test_same_files_same_bytes(folder: Path) -> None:
+    (folder / "a.txt").write_text(TREES)
+    read(folder, layout="trees")
+    first = (folder.parent / "raw" / "all.parquet").read_bytes()
+    read(folder, layout="trees")
+    assert (folder.parent / "raw" / "all.parquet").read_bytes() == first
+
+
+# ---- what is refused
+
+HEAD = "text\tlabel\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "settings", "message"),
+    [
+        ("a.tsv", HEAD + "good\t1\nbad\n", {}, r"a\.tsv:3: 1 columns, but the first line has 2"),
+        ("a.tsv", HEAD + "good\t1\n \t0\n", {}, r"a\.tsv:3: an empty text"),
+        ("a.tsv", HEAD + "good\t\n", {}, r"a\.tsv:2: an empty label"),
+        ("a.tsv", "body\tlabel\nx\t1\n", {}, r"a\.tsv:1: no column 'text'; the first line has 'body, label'"),
+        ("a.tsv", "x\t1\n", {"text": 0, "label": 2}, r"a\.tsv:1: no column 2"),
+        ("a.csv", 'text,label\n"open,1\nx,0\n', {}, r"a\.csv:2: not a table \(unexpected end of data"),
+        ("a.jsonl", '{"text": "x", "label": "1"}\n{"text": \n', {}, r"a\.jsonl:2: not JSON"),
+        ("a.jsonl", '{"text": "x"}\n', {}, r"a\.jsonl:1: has no field 'label'; it has text"),
+        ("a.jsonl", '{"text": "x", "label": null}\n', {}, r"a\.jsonl:1: field 'label' is a NoneType"),
+        ("a.jsonl", '{"text": "x", "label": true}\n', {}, r"a\.jsonl:1: field 'label' is a bool"),
+        ("a.jsonl", '{"text": "x", "label": "1"}\n', {"text": 0, "label": 1}, r"a\.jsonl: has fields, not columns"),
+        ("a.parquet", "no parquet", {}, r"a\.parquet: not a Parquet file"),
+        ("a.txt", "x\n", {}, r"a\.txt: its name does not say where the labels stand; set layout"),
+        ("a.txt", "DESC\n", {"layout": "first_word"}, r"a\.txt:1: an empty text"),
+        ("a.txt", "(2 (2 a) (2 b)\n", {"layout": "trees"}, r"a\.txt:1: 1 bracket\(s\) of this tree are not closed"),
+        ("a.txt", "(2 a)\n(2 (2 a)\n(2 b)\n", {"layout": "trees"}, r"a\.txt:2: 1 bracket\(s\) of this tree"),
+        ("a.txt", "(2 (2 a)) b)\n", {"layout": "trees"}, r"a\.txt:1: character 11: 'b' stands outside the tree"),
+        ("a.txt", "(2 a)\n(2 (2 a) ())\n", {"layout": "trees"}, r"a\.txt:2: character \d+: a bracket holds nothing"),
+        ("a.txt", "((2 a) (2 b))\n", {"layout": "trees"}, r"a\.txt:1: the tree has no label at its root"),
+        ("a.txt", "", {"layout": "trees"}, r"a\.txt: the file is empty"),
+        ("a.txt", "1 one\n\0\n", {"layout": "first_word"}, r"a\.txt:2: a NUL byte"),
+        ("a.tsv", HEAD + "x\t1\ny\t1\n", {"phrases": True, "folds": 2}, r"phrases: true, but this file has no trees"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(
+    folder: Path, name: str, content: str, settings: dict[str, object], message: str
+) -> None:
+    (folder / name).write_text(content)
+    refuses(folder, message, **settings)
+
+
+def test_a_label_that_only_a_held_out_split_has(folder: Path) -> None:
+    (folder / "train.tsv").write_text(HEAD + "x\tgood\ny\tbad\n")
+    (folder / "test.tsv").write_text(HEAD + "x\tgood\ny\tawful\n")
+    said = r"test\.tsv:3: 'awful' is no label of the training split, which has bad, good"
+    refuses(folder, said, files={"train": "train*", "test": "test*"})
+
+
+def test_bytes_that_cannot_be_decoded(folder: Path) -> None:
+    (folder / "a.tsv").write_bytes(HEAD.encode() + b"caf\xe9\t1\n")
+    refuses(folder, r"a\.tsv:2: invalid UTF-8 \(byte 0xe9 at column 4\)")
+    refuses(folder, r"a\.tsv:2: invalid ascii", encoding="ascii")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"text": "a", "label": "a"}, "different columns"),
+        ({"text": 0, "label": "b"}, "all by name"),
+        ({"text": -1, "label": 0}, "numbers count from 0"),
+        ({"encoding": "utf-17"}, "'utf-17' is no encoding that is read"),
+        ({"encoding": "utf-16"}, "'utf-16' is no encoding that is read"),
+        ({"encoding": "hex"}, "'hex' is no encoding that is read"),
+        ({"folds": 5, "fold": 5}, "a fold is one of 0 to folds − 1"),
+        ({"folds": 5, "files": {"train": "*"}}, "the folds cut the test split themselves"),
+        ({"files": {"test": "*"}}, "train"),
+        ({"layout": "excel"}, "layout"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        LabelledSource.model_validate({"path": "x", **settings})

@@ -1,0 +1,129 @@
+"""Readers of tagged sentences: columns, IOB schemes, heads; every bad line is named."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from langladder.errors import InputError
+from langladder.text.label_sources import TaggedSource
+from langladder.text.labelled import Tagged, read_tagged
+from langladder.text.tag_files import read_tags, to_iob2
+
+NER = "EU B-ORG\nrejects O\nGerman B-MISC\ncall O\n\nPeter B-PER\nBlackburn I-PER\n"
+
+
+def read(folder: Path, split: str = "all", **settings: object) -> list[Tagged]:
+    out = folder.parent / "raw"
+    read_tags(TaggedSource.model_validate({"path": str(folder), **settings}), out)
+    return read_tagged(out / f"{split}.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "texts").mkdir()
+    return tmp_path / "texts"
+
+
+def refuses(folder: Path, message: str, **settings: object) -> None:
+    """The reader says `message`, and nothing is written."""
+    with pytest.raises(InputError, match=message):
+        read(folder, **settings)
+    assert not (folder.parent / "raw").exists() and not list(folder.parent.glob(".raw*"))
+
+
+def test_columns_parted_by_spaces_or_tabs(folder: Path) -> None:
+    (folder / "a.txt").write_text(NER)
+    (folder / "b.tsv.gz").write_bytes(gzip.compress(NER.replace(" ", "\t").replace("\n\n", "\n \n\n").encode()))
+    wanted = [
+        Tagged(("EU", "rejects", "German", "call"), ("B-ORG", "O", "B-MISC", "O")),
+        Tagged(("Peter", "Blackburn"), ("B-PER", "I-PER")),
+    ]
+    assert read(folder, files="a*") == wanted and read(folder, files="b*") == wanted
+
+
+def test_conll_2003_by_its_columns(folder: Path) -> None:
+    text = "-DOCSTART- -X- -X- O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\nParis NNP I-NP I-ORG\nBonn NNP I-NP B-ORG\n"
+    (folder / "a.conll").write_text(text)
+    assert read(folder, columns={"tag": 1})[0].tags == ("NNP", "VBZ", "NNP", "NNP")
+    found = read(folder, columns={"tag": 3}, scheme="IOB1")
+    assert found[0].tags == ("B-ORG", "O", "B-ORG", "B-ORG")
+
+
+def test_conllu_without_ranges_and_empty_nodes(folder: Path) -> None:
+    rows = ["# text = au cinéma", "1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_", "1\tà\t_\tADP\t_\t_\t3\tcase\t_\t_"]
+    rows += [
+        "2\tle\t_\tDET\t_\t_\t3\tdet\t_\t_",
+        "3\tcinéma\t_\tNOUN\t_\t_\t0\troot\t_\t_",
+        "3.1\tva\t_\tVERB\t_\t_\t_\t_\t_\t_",
+    ]
+    (folder / "a.conllu").write_text("\n".join(rows) + "\n")
+    found = read(folder, columns={"id": 0, "form": 1, "tag": 3, "head": 6})
+    assert found == [Tagged(("à", "le", "cinéma"), ("ADP", "DET", "NOUN"), (3, 3, 0))]
+
+
+def test_a_comment_is_no_word_and_a_hash_may_be_one(folder: Path) -> None:
+    (folder / "a.tsv").write_text("# newdoc id = x\n#\tSYM\n1\tNUM\n# a comment\n\n10 000\tNUM\n")
+    assert read(folder) == [Tagged(("#", "1"), ("SYM", "NUM")), Tagged(("10_000",), ("NUM",))]
+
+
+def test_folds(folder: Path) -> None:
+    (folder / "a.txt").write_text("".join(f"w{number} A\nx B\n\n" for number in range(9)))
+    assert [one.words[0] for one in read(folder, "test", folds=3, fold=1)] == ["w1", "w4", "w7"]
+
+
+@pytest.mark.parametrize(
+    ("iob1", "iob2"),
+    [
+        ("I-A I-A O I-B", "B-A I-A O B-B"),
+        ("I-A B-A I-A I-B", "B-A B-A I-A B-B"),
+        ("B-A I-A", "B-A I-A"),
+        ("O O", "O O"),
+    ],
+)
+def test_golden_iob1_to_iob2(iob1: str, iob2: str) -> None:
+    assert to_iob2(iob1.split()) == tuple(iob2.split())
+
+
+def test_the_scheme_is_seen_from_the_tags(folder: Path) -> None:
+    for tags, scheme in (
+        ("B-A I-A O", "IOB2"),
+        ("B-A E-A S-B", "IOBES"),
+        ("I-A I-A O", "IOB1"),
+        ("NN VB .", "none"),
+        ("B C O", "none"),
+    ):
+        (folder / "a.txt").write_text("".join(f"w {tag}\n" for tag in tags.split()))
+        report = read_tags(TaggedSource(path=str(folder)), folder.parent / "raw")
+        assert report["scheme"] == scheme and report["splits"]["all"] == {"sentences": 1, "words": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "message"),
+    [
+        ("EU B-ORG\nx O\n\nPeter I-PER\ny O\n", {}, r"a\.txt:4: 'I-PER' must not follow the beginning \(IOB2\).*IOB1"),
+        ("EU B-ORG\nx O\nPeter I-PER\n", {}, r"a\.txt:3: 'I-PER' must not follow 'O' \(IOB2\)"),
+        ("EU B-ORG\nPeter I-PER\n", {}, r"a\.txt:2: 'I-PER' must not follow 'B-ORG'"),
+        ("EU B-ORG\nx S-ORG\n", {}, r"a\.txt:2: 'S-ORG' must not follow 'B-ORG' \(IOBES\)"),
+        ("x S-ORG\nEU B-ORG\n\n", {}, r"a\.txt:2: the end must not follow 'B-ORG' \(IOBES\)"),
+        ("x NN\ny O\n", {"scheme": "IOB2"}, r"a\.txt:1: 'NN' is no tag of IOB2; set scheme: none"),
+        ("a X\nb\n", {}, r"a\.txt:2: 1 columns, but the first line has 2"),
+        ("a X\nb Y Z\n", {}, r"a\.txt:2: 3 columns, but the first line has 2"),
+        ("a\nb\n", {}, r"a\.txt:1: 1 column\(s\), but number 1 \(from 0\) is wanted"),
+        ("a\tX\t1\n\tY\t0\n", {}, r"a\.txt:2: an empty word or tag"),
+        ("a X 2\nb Y one\n", {"columns": {"head": 2}}, r"a\.txt:2: head 'one' is no number"),
+        ("a X 2\nb Y 3\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*word 2 \('b'\) has head 3"),
+        ("a X 0\nb Y 0\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*2 words have head 0"),
+        ("z X 0\n\na X 0\nb Y 3\nc Z 2\n", {"columns": {"head": 2}}, r"a\.txt:3: the sentence .*in a circle"),
+        ("\n\n", {}, "split 'all' holds no sentence"),
+    ],
+)
+def test_bad_lines_are_named(folder: Path, content: str, settings: dict[str, object], message: str) -> None:
+    (folder / "a.txt").write_text(content)
+    refuses(folder, message, **settings)
+
+
+def test_a_tag_that_only_a_held_out_split_has(folder: Path) -> None:
+    (folder / "train.txt").write_text("a X\nb Y\n")
+    (folder / "test.txt").write_text("a X\n\nb Z\n")
+    refuses(folder, r"test\.txt:3: 'Z' is no label of the training split", files={"train": "train*", "test": "test*"})
