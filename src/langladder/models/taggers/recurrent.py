@@ -4,7 +4,7 @@
     two directions    h_t = [→h_t ; ←h_t]            Schuster & Paliwal 1997; BiLSTM: Graves & Schmidhuber 2005
     output: crf       BiLSTM-CRF                     Huang et al. 2015; with letters Lample et al. 2016, Ma & Hovy 2016
 
-Layers are torch's fused ones over packed rows; their equations stand in `nn.cells`.
+Layers are torch's fused ones, over rows of about one length; their equations stand in `nn.cells`.
 
 Shape legend: B sentences, T words, D input width, H width (both directions together).
 """
@@ -17,7 +17,7 @@ from torch import nn
 
 from langladder.models.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.nn.initialisation import begin_by_remembering
-from langladder.nn.recurrent_encoder import read_rows
+from langladder.nn.recurrent_encoder import read_padded
 
 CELLS: dict[str, Any] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -63,5 +63,5 @@ class RecurrentTagger(NeuralTagger):
 
     def read(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """See `NeuralTagger.read`."""
-        h, _ = read_rows(self.rnn, x, lengths)  # (B, T, H)
+        h, _ = read_padded(self.rnn, x, lengths)  # (B, T, H)
         return h
