@@ -55,6 +55,28 @@ def test_bad_files(
     assert not [file for file in out.rglob("*") if "partial" in file.name]
 
 
+LABELLED = {
+    "labels.csv": ("labels=text", "text,label\ngood,1\nbad\n", ["labels.csv:3", "1 columns"]),
+    "tags.conll": ("tags=columns", "he B-PER\n\nshe I-PER\n", ["tags.conll:3", "'I-PER' must not follow", "IOB1"]),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_bad_labelled_files(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    choice, content, said = LABELLED[name]
+    side = choice.partition("=")[0]
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / name).write_text(content)
+    paths = f"paths.{side}='{tmp_path / 'input'}'"
+    assert run_stage("corpus", tmp_path / "out", monkeypatch, choice, paths, f"side={side}") == 2
+    message = capsys.readouterr().err
+    for part in said:
+        assert part in message, message
+    assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
 def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from langladder.text.tables import read_table
 

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from langladder.errors import InputError
 from langladder.text.corpus_ids import PairStream, TokenStream
+from langladder.text.label_files import read_labels
+from langladder.text.label_sources import LabelledSource, TagColumns, TaggedSource
 from langladder.text.readers import read_parallel, read_text
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tables import TEXT, read_table
+from langladder.text.tag_files import read_tags
 from langladder.text.vocabulary import Vocabulary
 from langladder.text.word_corpus import WordCorpus
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
@@ -126,3 +129,34 @@ def test_documents_that_are_not_the_streams_are_refused(tmp_path: Path, bounds: 
     write_arrays(tmp_path / "documents.safetensors", other)
     with pytest.raises(InputError, match=r"documents\.safetensors"):
         WordCorpus.open(tmp_path)
+
+
+LABELLED = {
+    "x.tsv": (b"text\tlabel\ngood\t1\nbad\t0\n", {}),
+    "x.csv": (b'text,label\n"good, ""so""",1\nbad,0\n', {}),
+    "x.jsonl": (b'{"text": "good", "label": 1}\n{"text": "bad", "label": "0"}\n', {}),
+    "x.txt": (b"(4 (2 a) (4 (3 lovely) (2 film)))\n(0 (2 so)\n  (0 dull))\n", {"layout": "trees"}),
+    "x.conllu": (b"# label = a\n1\tgo\t_\tVERB\t_\t_\t0\troot\t_\t_\n2\ton\t_\tADV\t_\t_\t1\tx\t_\t_\n", {}),
+}
+TAGGED = b"Peter B-PER 2\nBlackburn I-PER 3\nsings O 0\n\nhe O 0\n"
+
+
+@pytest.mark.parametrize("name", LABELLED)
+@given(data=st.data())
+@fuzzed
+def test_fuzz_labelled_files(tmp_path: Path, name: str, data: st.DataObject) -> None:
+    raw, settings = LABELLED[name]
+    path = tmp_path / name
+    row = {"text": "good", "label": 1}
+    strange = strange_json(row) if name == "x.jsonl" and data.draw(st.booleans()) else strange_bytes(raw)
+    path.write_bytes(data.draw(strange))
+    read(read_labels, LabelledSource.model_validate({"path": str(path), **settings}), tmp_path / "raw")
+
+
+@given(data=st.data())
+@fuzzed
+def test_fuzz_tagged_files(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(data.draw(strange_bytes(TAGGED)))
+    columns = TagColumns(head=data.draw(st.sampled_from([None, 2])))
+    read(read_tags, TaggedSource(path=str(path), columns=columns), tmp_path / "raw")

@@ -86,7 +86,7 @@ def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:
     for place, value in enumerate(sentence.column(columns.head)):
         if not (value.isascii() and value.isdecimal() and len(value) < 10):
             raise InputError(
-                f"{sentence.where(place)}: head {value!r} is no number; the place of a word, 0 for the root"
+                f"{sentence.where(place)}: head {value[:40]!r} is no number; the place of a word, 0 for the root"
             )
         heads.append(int(value))
     try:

@@ -50,7 +50,7 @@ def rows(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
             raise InputError(
                 f"{row.where}: an empty {'label' if not label.strip() else 'text'}; fill it in, or take it out"
             )
-        yield row._replace(text=_one_line(texts[0]), label=label.strip(), second=_one_line(texts[1]))
+        yield row._replace(text=_one_line(texts[0]), label=_one_line(label.strip()), second=_one_line(texts[1]))
 
 
 def _one_line(text: Any) -> Any:

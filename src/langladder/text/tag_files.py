@@ -91,12 +91,14 @@ def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[
         return tuple(tags)
     for place, tag in enumerate(tags):
         if not _IOB[scheme].fullmatch(tag):
-            raise InputError(f"{sentence.where(place)}: {tag!r} is no tag of {scheme}; set scheme: none (conf/tags)")
+            raise InputError(
+                f"{sentence.where(place)}: {tag[:40]!r} is no tag of {scheme}; set scheme: none (conf/tags)"
+            )
     if scheme == "IOB1":
         return to_iob2(tags)
     for place in bad_steps(tags, "IOBES" if scheme == "IOBES" else "IOB2"):
-        before = repr(tags[place - 1]) if place else "the beginning"
-        after = repr(tags[place]) if place < len(tags) else "the end"
+        before = repr(tags[place - 1][:40]) if place else "the beginning"
+        after = repr(tags[place][:40]) if place < len(tags) else "the end"
         raise InputError(
             f"{sentence.where(min(place, len(tags) - 1))}: {after} must not follow {before} ({scheme}); mend it, or "
             "set scheme: IOB1, where I-X may open a phrase (written as IOB2), or none (conf/tags)"

@@ -53,7 +53,7 @@ def parse_tree(text: str) -> Tree:
     for match in _TOKEN.finditer(text):
         token, place = match[0], match.start() + 1
         if not open_ and (children or token != "("):
-            raise ValueError(f"character {place}: {token!r} stands outside the tree")
+            raise ValueError(f"character {place}: {token[:40]!r} stands outside the tree")
         if token == "(":
             if len(open_) == DEEPEST:
                 raise ValueError(f"character {place}: more than {DEEPEST:,} brackets inside one another")
@@ -67,7 +67,7 @@ def parse_tree(text: str) -> Tree:
             if len(said) > (1 if below else 2) or not own or (not below and not said):
                 raise ValueError(f"character {place}: a bracket holds {own_words(own)}; a label and a word, or parts")
             if below and said and not isinstance(own[0], str):
-                raise ValueError(f"character {place}: the label {said[0]!r} stands behind the parts")
+                raise ValueError(f"character {place}: the label {said[0][:40]!r} stands behind the parts")
             label.append(said[0] if below and said else said[0] if len(said) == 2 else None)
             word.append(-1 if below else len(words))
             if not below:
@@ -84,7 +84,7 @@ def parse_tree(text: str) -> Tree:
 
 def own_words(own: Sequence[str | int]) -> str:
     """What a bracket holds, in words."""
-    return " and ".join(repr(part) if isinstance(part, str) else "a part" for part in own[:4]) or "nothing"
+    return " and ".join(repr(part[:40]) if isinstance(part, str) else "a part" for part in own[:4]) or "nothing"
 
 
 def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
@@ -99,7 +99,7 @@ def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
     for place, head in enumerate(heads, start=1):
         if not 0 <= head <= len(words) or head == place:
             raise ValueError(
-                f"word {place} ({words[place - 1]!r}) has head {head}; allowed: another of 0 to {len(words)}"
+                f"word {place} ({words[place - 1][:40]!r}) has head {head}; allowed: another of 0 to {len(words)}"
             )
         below[head].append(place)
     if len(below[0]) != 1:
@@ -112,7 +112,7 @@ def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
         waiting += below[place]
     if len(order) < len(words):
         ring = min(set(range(1, len(words) + 1)) - set(order))
-        raise ValueError(f"word {ring} ({words[ring - 1]!r}) depends on itself in a circle")
+        raise ValueError(f"word {ring} ({words[ring - 1][:40]!r}) depends on itself in a circle")
     order.reverse()
     node = {place: number for number, place in enumerate(order)}
     children = tuple(tuple(node[child] for child in below[place]) for place in order)
