@@ -1,15 +1,21 @@
 """Reading what the stages leave: lenient to what is new or not measured, strict to what is missing or broken."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from small_run_files import FAMILIES, language_model, write
 
 from langladder.errors import InputError
-from langladder.reporting.entries import Timing
+from langladder.reporting.entries import Meta, Timing
 from langladder.reporting.inputs import ReportInputs, load_report, read_curve
+from langladder.reporting.page import build_page
+from langladder.text.clean_labelled import CleanLabelledConfig, clean_labels
+from langladder.text.labelled import LABELLED
+from langladder.text.tables import write_table
 
 
 def load(root: Path, **rungs: list[str]) -> ReportInputs:
@@ -97,3 +103,15 @@ def test_a_broken_curve_names_its_line(tmp_path: Path, row: str, message: str) -
     path.write_text(f"step,train_loss\n{row}\n")
     with pytest.raises(InputError, match=rf"curve\.csv{message}"):
         read_curve(path)
+
+
+def test_labelled_sides_are_shown_where_they_were_cleaned(tree: Path, tmp_path: Path) -> None:
+    assert list(load(tree).data) == ["text", "parallel"]
+    rows = [{"text": f"text {number}", "label": "ab"[number % 2], "ceiling": 0.9} for number in range(60)]
+    write_table(tmp_path / "raw" / "all.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
+    report = clean_labels(tmp_path / "raw", tmp_path / "clean", CleanLabelledConfig(), 1)
+    write(tree / "metrics" / "clean" / "labels.json", report)
+    found = load(tree)
+    assert list(found.data) == ["text", "parallel", "labels"]
+    page = build_page(replace(found, meta=Meta(labels="reviews")))
+    assert "Labelled texts: <bdi>reviews</bdi>" in page and "best possible accuracy" in page

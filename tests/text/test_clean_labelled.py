@@ -161,7 +161,7 @@ def test_statistics_and_the_best_possible_accuracy(tmp_path: Path) -> None:
     report = clean_labels(raw(tmp_path, all=known), tmp_path / "clean", CleanLabelledConfig(), 1)
     test = report["splits"]["test"]
     assert test["best_possible_accuracy"] == 0.9 == pytest.approx(bayes_accuracy(tmp_path / "clean" / "test.parquet"))
-    assert test["words"] == 4 and test["words_new_to_train"] == 0.5 and test["words_each"]["100"] == 2
+    assert test["words"] == 4 and test["words_new_to_train"] == 0.5 and test["words_at_most"] == 2
     known[0]["ceiling"] = None
     assert clean_labels(raw(tmp_path, all=known), tmp_path / "clean", CleanLabelledConfig(), 1)["splits"]["train"][
         "best_possible_accuracy"

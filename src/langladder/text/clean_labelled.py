@@ -179,7 +179,8 @@ def _statistics(splits: dict[str, list[Row]], kind: Kind) -> dict[str, Any]:
             "word_types": len(words),
             "words_new_to_train": round(new / words.total(), 6),
             "best_possible_accuracy": round(sum(sure) / len(sure), 6) if len(sure) == len(ceilings) else None,
-            "words_each": percentiles(lengths),
+            "words_in_the_median": percentiles(lengths)["50"],
+            "words_at_most": max(lengths),
         }
     return report
 
