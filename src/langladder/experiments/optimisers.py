@@ -9,7 +9,7 @@ weights (by 0.01) that tell it from Adam. A run whose loss is no number counts a
 """
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -63,7 +63,7 @@ class OptimisersConfig(ExperimentConfig):
     seeds: int = Field(default=2, ge=1)  # of the best rate's runs; the search itself has one
 
     @model_validator(mode="after")
-    def _one_budget(self) -> "OptimisersConfig":
+    def _one_budget(self) -> Self:
         counts = {name: len(rates) for name, rates in self.rates.items()}
         if len(set(counts.values())) > 1 or not min(counts.values()):
             raise ValueError(f"rates: as many for each optimiser, or the search is not fair; got {counts}")
