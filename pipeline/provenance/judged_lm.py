@@ -6,8 +6,10 @@ from typing import Any
 from langladder.artefacts import read_json, write_json
 from langladder.decoding.sampling import SamplingConfig
 from langladder.evaluation.language_model import evaluate_language_model
+from langladder.evaluation.page import Work
 from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
 from langladder.evaluation.word_vectors_page import WordVectorsPage
+from langladder.evaluation.work import work_of
 from langladder.export.input_embedding import input_embedding
 from langladder.infinity import show, to_plain
 from langladder.models.base import LanguageModel
@@ -39,6 +41,7 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
             prompts=job.evaluation.prompts,
             sampling=SamplingConfig(temperature=job.evaluation.temperature, max_tokens=job.evaluation.sample_tokens),
             vectors=_input_vectors(model, folder, sets, job, name),
+            work=_work(model, getattr(job, family)),
         )
         write_json(out / "reports" / "rungs" / family / f"{name}.json", page.model_dump(mode="json"))
         write_json(out / "metrics" / family / f"{name}.json", to_plain(page.figures()))
@@ -46,6 +49,14 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
     scores = page.scores
     above = "" if (floor := scores.above_floor_percent) is None else f", {show(floor, '.1f')} % above the entropy floor"
     print(f"{stage} {name}: test perplexity per word {show(scores.perplexity_per_word, '.2f')}{above}")
+
+
+def _work(model: LanguageModel, rung: Any) -> Work | None:
+    """Operations and memory, as it is trained; nothing of a counted model."""
+    if not isinstance(model, NeuralLanguageModel):
+        return None
+    training = rung.training
+    return work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length)
 
 
 def _input_vectors(

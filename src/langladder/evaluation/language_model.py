@@ -6,6 +6,7 @@ from typing import Any
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
 from langladder.evaluation.language_model_page import LanguageModelPage, Sample
+from langladder.evaluation.page import Work
 from langladder.evaluation.perplexity import score
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.models.base import LanguageModel
@@ -24,6 +25,7 @@ def evaluate_language_model(
     prompts: Sequence[str] | int,
     sampling: SamplingConfig,
     vectors: WordVectorsPage | None = None,
+    work: Work | None = None,
 ) -> LanguageModelPage:
     """Score the test text; continue some prompts.
 
@@ -32,6 +34,7 @@ def evaluate_language_model(
         name: of the rung.
         prompts: what to continue, or how many beginnings of test sentences are drawn for it.
         vectors: the page of its input embedding, where it has one.
+        work: what it takes, where it is a network.
     """
     scores = score(model, test, **sizes)
     if isinstance(prompts, int):
@@ -41,6 +44,7 @@ def evaluate_language_model(
         name=name,
         approach=model.approach,
         parameters=model.number_of_parameters(),
+        work=work,
         scores=scores,
         samples=[Sample(prompt=prompt, text=complete(model, tokenizer, prompt, sampling)) for prompt in begun],
         vectors=vectors,

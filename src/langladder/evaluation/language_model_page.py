@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from langladder.evaluation.page import Measured, Page
+from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.infinity import from_plain, to_plain
 
@@ -61,6 +61,7 @@ class LanguageModelPage(Page):
     detail: ClassVar[dict[str, Any]] = {"samples": True, "vectors": True}
 
     parameters: int
+    work: Work | None = None  # of networks; counted models multiply nothing
     scores: TextScores
     samples: list[Sample] = Field(default_factory=list)
     vectors: WordVectorsPage | None = None

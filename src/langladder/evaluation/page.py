@@ -18,6 +18,18 @@ class Measured(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class Work(Measured):
+    """What a network takes on any machine, see `evaluation.work`.
+
+    Attributes:
+        flops: operations of a forward pass, for each position (a token, a frame).
+        training_bytes: of weights, gradients, the optimiser's state and what the backward pass needs.
+    """
+
+    flops: float
+    training_bytes: int
+
+
 class Page(Measured):
     """What every page has: the rung's name, and the approach of its class, under which the report groups rungs."""
 

@@ -115,6 +115,7 @@ class GPT(NeuralLanguageModel):
 
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = GPTConfig
+    config: GPTConfig
     context: int
     position: torch.Tensor | None
 
@@ -163,6 +164,11 @@ class GPT(NeuralLanguageModel):
             x, past = block(x, None if cache is None else cache.layers[number])
             kept.append(past)
         return self.norm(x), kept
+
+    def products(self, length: int) -> float:
+        """See `Network.products`: the matrices, and for each layer T² scores of width D and as many values mixed."""
+        # 2 N T² D: masked scores are computed, too
+        return super().products(length) + 2 * self.config.layers * length**2 * self.config.width
 
     def _initialise(self, config: GPTConfig) -> None:
         for module in self.modules():

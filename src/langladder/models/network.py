@@ -51,6 +51,14 @@ class Network(nn.Module):
         """
         raise NotImplementedError(f"{type(self).__name__} does not say trial_loss, its loss on made-up data")
 
+    def products(self, length: int) -> float | None:
+        """Multiplications of a forward pass over one row of `length` positions, its loss included; None: not said.
+
+        Each comes with an addition. What goes by entries is left out, see `nn.products`.
+        """
+        del length
+        return None
+
     def save(self, folder: Path) -> None:
         """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}

@@ -23,6 +23,7 @@ from langladder.models.base import LanguageModel, check_tokens, kept_rows, predi
 from langladder.models.network import Network
 from langladder.models.trial import sentences
 from langladder.nn.output import OutputLayer
+from langladder.nn.products import matrix_entries
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 
@@ -87,6 +88,10 @@ class NeuralLanguageModel(Network, LanguageModel):
         """See `Network.trial_loss`."""
         tokens = sentences(rows, length - 1, self.vocab_size)  # (B, T + 1)
         return self.loss(self(tokens[:, :-1])[0], tokens[:, 1:])
+
+    def products(self, length: int) -> float:
+        """See `Network.products`."""
+        return length * (matrix_entries(self) + self.head.products())
 
     @torch.no_grad()
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -30,6 +30,7 @@ from langladder.models.network import Network
 from langladder.models.saving import READING
 from langladder.models.tagger import Sentences, Tagger, allowed_steps
 from langladder.models.tagger_words import KEYS, SHAPES, Encoded, SentenceBatch, TaggerWords, words_from
+from langladder.models.trial import words
 from langladder.nn.crf import CRF
 from langladder.nn.dropout import LockedDropout
 from langladder.nn.initialisation import word_embedding
@@ -139,6 +140,21 @@ class NeuralTagger(Network, Tagger):
             return total
         inside = batch.tokens != PAD  # (B, T)
         return F.cross_entropy(f[inside].float(), tags[inside], reduction="sum")
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; every word has a form of its own, of four letters."""
+        places = torch.arange(rows * length).view(rows, length)  # (B, T)
+        forms = rows * length + 1  # U
+        batch = SentenceBatch(
+            words(rows, length, self.vocab_size),
+            torch.full((rows,), length),
+            words(rows, length, self.training_vocab_size),
+            places + 1,
+            words(forms, 4, self.number_of_characters),
+            torch.full((forms,), 4),
+            torch.arange(forms) % SHAPES,
+        )
+        return self.loss(self(batch), batch, places % self.number_of_labels)
 
     def best(self, f: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """The best tags (B, T): Viterbi with a CRF, else the likeliest of each word."""

@@ -91,6 +91,18 @@ class ClusteredSoftmax(CountedOutput):
             loss = loss + cross_entropy(part.shrink(hidden[rows]), part.weight, part.bias, words)
         return loss
 
+    def products(self) -> float:
+        """See `OutputLayer.products`: the head always, a cluster for the words that lie in it."""
+        self.refresh()
+        share = self.counts[self.order].double() / self.counts.sum()  # (V,), frequent words first
+        head, *tails = self.parts()
+        total = float(head.weight.numel())
+        for tail, (low, high) in zip(tails, pairwise(self.bounds), strict=True):
+            narrow = tail.weight.shape[1]
+            shrinking = self.width * narrow if narrow != self.width else 0
+            total += float(share[low:high].sum()) * (shrinking + tail.weight.numel())
+        return total
+
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """See `OutputLayer.target_log_probs`."""

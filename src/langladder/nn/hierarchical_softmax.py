@@ -66,6 +66,12 @@ class HierarchicalSoftmax(CountedOutput):
         refuse_smoothing(smoothing, "hierarchical")
         return -self._log_probs(hidden, targets).sum()
 
+    def products(self) -> float:
+        """See `OutputLayer.products`: a word takes as many decisions as its code is long."""
+        self.refresh()
+        lengths = (self.signs != 0).sum(dim=1).double()  # (V,)
+        return float((lengths * self.counts).sum() / self.counts.sum()) * self.width
+
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """See `OutputLayer.target_log_probs`."""

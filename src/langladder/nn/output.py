@@ -59,6 +59,10 @@ class OutputLayer(nn.Module, ABC):
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """log P(target | h) for each position: (N, D), (N,) → (N,) float32; no gradient."""
 
+    @abstractmethod
+    def products(self) -> float:
+        """Multiplications that the loss of a position takes, in the mean over the words of the training text."""
+
     def set_counts(self, counts: torch.Tensor) -> None:
         """How often each word occurs in the training text, (V,): for the layers that are built on it."""
 
@@ -90,6 +94,10 @@ class SoftmaxOutput(OutputLayer):
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Sum of the cross-entropies in nats: (N, D), (N,) → scalar; differentiable."""
         return cross_entropy(hidden, self.weight, self.bias, targets, smoothing)
+
+    def products(self) -> float:
+        """See `OutputLayer.products`: every word has a score, V · D."""
+        return float(self.vocab_size * self.width)
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -70,6 +70,10 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
             share = torch.ones_like(self.counts, dtype=torch.float64)
         self.keep("log_noise", (share / share.sum()).log().float())
 
+    def products(self) -> float:
+        """See `OutputLayer.products`: k noise words and the target have a score."""
+        return float((self.samples + 1) * self.width)
+
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """See `OutputLayer.loss`: the sampled loss of fresh noise words."""
         refuse_smoothing(smoothing, "sampled or nce")

@@ -30,6 +30,28 @@ class Column(Generic[P]):
     compared: bool = False
 
 
+def work_columns(unit: str) -> tuple[Column[Any], ...]:
+    """What a network takes on any machine, of pages with `work`; `unit` is a position: token or word."""
+    return (
+        Column(
+            f"operations/{unit}",
+            f"multiplications and additions of a forward pass for each {unit}, at the length it is trained on; "
+            "training takes about three times as many",
+            lambda page, _: None if page.work is None else page.work.flops,
+            numbers.compact,
+            "lower",
+        ),
+        Column(
+            "training memory",
+            "of weights, gradients, the optimiser's state and what the backward pass needs of a batch, in fp32; "
+            "an estimate for any machine, without libraries and data",
+            lambda page, _: None if page.work is None else page.work.training_bytes,
+            numbers.memory,
+            "lower",
+        ),
+    )
+
+
 def cost_columns(unit: str) -> tuple[Column[Any], ...]:
     """What training cost, on the machine that trained; `unit` is what it reads: tokens or words."""
     return (

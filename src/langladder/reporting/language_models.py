@@ -10,7 +10,7 @@ from markupsafe import Markup
 from langladder.evaluation.language_model_page import LanguageModelPage, Sample
 from langladder.reporting import numbers
 from langladder.reporting.choosing import BESIDE, choice
-from langladder.reporting.columns import Column, cost_columns
+from langladder.reporting.columns import Column, cost_columns, work_columns
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.ladder_plot import ladder_plot
@@ -64,6 +64,7 @@ COLUMNS: tuple[Column[LanguageModelPage], ...] = (
         brief=True,
         compared=True,
     ),
+    *work_columns("token"),
     *cost_columns("tokens"),
 )
 

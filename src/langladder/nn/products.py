@@ -1,0 +1,24 @@
+"""How much a network multiplies: the entries of the matrices that every position meets once.
+
+A product of a matrix (m, n) with a vector takes m · n multiplications and as many additions, 2 m n operations. What
+goes by entries (activations, norms, gates) is left out, as is usual: it is a few operations a number against hundreds.
+So are look-ups in a table of embeddings, which multiply nothing. Output layers say for themselves what they take.
+"""
+
+from torch import nn
+
+from langladder.nn.output import OutputLayer
+from langladder.nn.recurrent import LoopLayer
+
+
+def matrix_entries(network: nn.Module) -> int:
+    """Σ m · n over the linear, convolutional and recurrent layers, but those of output layers."""
+    if isinstance(network, OutputLayer):
+        return 0
+    if isinstance(network, nn.Linear | nn.Conv1d):
+        return int(network.weight.numel())  # a filter of width k: (out, in, k), at every position
+    if isinstance(network, nn.RNNBase):
+        return sum(p.numel() for name, p in network.named_parameters() if name.startswith("weight"))
+    if isinstance(network, LoopLayer):
+        return network.W.numel() + network.U.numel()
+    return sum(matrix_entries(part) for part in network.children())
