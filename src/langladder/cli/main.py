@@ -8,6 +8,7 @@ from langladder.atomic import disk_error
 from langladder.cli.analogy import analogy
 from langladder.cli.bias import bias
 from langladder.cli.check_gradients import check_gradients
+from langladder.cli.classify import classify
 from langladder.cli.convert import convert
 from langladder.cli.draw_map import draw_map
 from langladder.cli.export import export
@@ -66,7 +67,8 @@ class App(click.Group):
 def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
-    Ask language models: how they go on, what they find likely; take them away, bring others in. Translate. Tag words.
+    Ask language models: how they go on, what they find likely; take them away, bring others in. Translate. Label
+    texts, tag words.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -75,6 +77,6 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, export, import_model, translate, tag, check_gradients)
+OF_MODELS = (generate, score, export, import_model, translate, classify, tag, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS):
     app.add_command(command)

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,25 @@ def standard_input() -> list[str]:
             where = f"standard input: not UTF-8 in line {number}"
             raise InputError(f"{where} ({error.reason}); convert it first") from error
     return lines
+
+
+def asked(hint: str) -> Iterator[str]:
+    """What the user types after `> `, a line at a time; Ctrl-D or Ctrl-C ends it.
+
+    Args:
+        hint: is shown first.
+    """
+    click.echo(hint, err=True)
+    while True:
+        try:
+            line = input("> ")
+        except (EOFError, KeyboardInterrupt):
+            click.echo()
+            return
+        except UnicodeDecodeError as error:
+            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
+            continue
+        yield line
 
 
 def is_folder(word: str) -> bool:

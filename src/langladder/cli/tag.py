@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.output import json_option, print_json, print_table
-from langladder.cli.reading import is_folder, standard_input
+from langladder.cli.reading import asked, is_folder, standard_input
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,17 +120,8 @@ def _colour(model: "Tagger", name: str) -> str:
 
 
 def _converse(model: "Tagger", mode: str, explain: bool, as_json: bool) -> None:
-    """Ask for a sentence, answer, ask again; an end of input (Ctrl-D) or Ctrl-C ends it."""
-    click.echo("A sentence a line, words apart from punctuation; Ctrl-D ends.", err=True)
-    while True:
-        try:
-            line = input("> ")
-        except (EOFError, KeyboardInterrupt):
-            click.echo()
-            return
-        except UnicodeDecodeError as error:
-            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
+    for line in asked("A sentence a line, words apart from punctuation; Ctrl-D ends."):
+        if not line.strip():
             continue
-        if line.strip():
-            (answer,) = tag_lines(model, [line], mode, explain)
-            print_json(answer) if as_json else _show(model, [answer], explain)
+        (answer,) = tag_lines(model, [line], mode, explain)
+        print_json(answer) if as_json else _show(model, [answer], explain)

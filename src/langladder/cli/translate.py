@@ -9,7 +9,7 @@ import click
 
 from langladder.cli.out import STDOUT, claim, overwrite_option
 from langladder.cli.output import Cell, as_text, json_option, print_json, print_table
-from langladder.cli.reading import LARGEST_SEED, Number, standard_input
+from langladder.cli.reading import LARGEST_SEED, Number, asked, standard_input
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -158,17 +158,7 @@ def _show(answer: "Answer", request: "Request") -> None:
 
 
 def _converse(request: "Request", as_json: bool) -> None:
-    """Ask for a sentence, answer, ask again; an end of input (Ctrl-D) or Ctrl-C ends it."""
-    click.echo("A sentence a line; Ctrl-D ends.", err=True)
-    while True:
-        try:
-            line = input("> ")
-        except (EOFError, KeyboardInterrupt):
-            click.echo()
-            return
-        except UnicodeDecodeError as error:
-            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
-            continue
+    for line in asked("A sentence a line; Ctrl-D ends."):
         try:
             (answer,) = request.answer([line])
         except InputError as error:

@@ -1,0 +1,82 @@
+"""What `langladder classify` asks of a classifier, and what it answers. Loads numpy: import inside a command."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from langladder.errors import InputError
+from langladder.evaluation.classifier_page import Decision
+from langladder.evaluation.decisions import decision
+from langladder.models.classifier import Classifier
+from langladder.text.labelled import Example
+from langladder.text.trees import parse_tree
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a classifier says of a line: its best labels with their probabilities, and why, where that was asked."""
+
+    line: str
+    example: Example
+    top: list[tuple[str, float]]
+    explained: Decision | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what the line does not have or nobody asked for is left out."""
+        found: dict[str, Any] = {"text": self.example.text}
+        if self.example.second is not None:
+            found["second"] = self.example.second
+        found["labels"] = [{"label": label, "probability": p} for label, p in self.top]
+        if self.explained is not None:
+            names = [("piece", self.explained.pieces), ("weight", self.explained.weights)]
+            names += [("attention", self.explained.attention)] if self.explained.attention else []
+            columns = zip(*(values for _, values in names), strict=True)
+            found["words"] = [dict(zip([name for name, _ in names], row, strict=True)) for row in columns]
+            if self.explained.tree:
+                found["nodes"] = [node.model_dump(exclude={"label"}) for node in self.explained.tree]
+        return found
+
+
+def parsed(model: Classifier, line: str, where: str = "") -> Example:
+    """The text, the two texts or the tree of a line.
+
+    Args:
+        where: file and line, for the message.
+
+    Raises:
+        InputError: more than two texts, an empty one of two, or no tree for a classifier that reads trees.
+    """
+    at = f"{where}: " if where else ""
+    if getattr(model, "reads_trees", False):
+        try:
+            tree = parse_tree(line)
+        except ValueError as error:
+            wanted = "this classifier reads bracketed trees, such as ((it) ((was) ((not) (boring))))"
+            raise InputError(f"{at}{error}; {wanted}") from error
+        return Example(" ".join(tree.words), tree=line.strip())
+    texts = [part.strip() for part in line.split("\t")]
+    if len(texts) > 2 or (len(texts) == 2 and not all(texts)):
+        held = f"{len(texts)} texts with tabs between them" if all(texts) else "a tab beside an empty text"
+        raise InputError(f"{at}{held}; a line is one text, or two, neither of them empty")
+    return Example(texts[0], texts[1] if len(texts) == 2 else None)
+
+
+def answer(model: Classifier, examples: Sequence[Example], top: int, explain: bool) -> list[Answer]:
+    """The best labels of each example, the likeliest first.
+
+    Raises:
+        InputError: an example cannot be read, or the classifier cannot tell why.
+    """
+    found = []
+    for example, log_probs in zip(examples, model.log_probs(examples), strict=True):
+        p = np.exp(log_probs)  # (C,)
+        order = np.argsort(-p, kind="stable")[:top]
+        best = [(model.labels[place], round(float(p[place]), 6)) for place in order]
+        line = example.text if example.second is None else f"{example.text}\t{example.second}"
+        why = decision(model, example, int(order[0]), best[0][1]) if explain else None
+        if why is not None and not why.weights:
+            raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
+        found.append(Answer(line, example, best, why))
+    return found

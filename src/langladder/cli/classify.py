@@ -1,0 +1,109 @@
+"""`langladder classify`: a label for each text of a file, of a pipe, or of a conversation, and why."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.reading import asked, is_folder, standard_input
+from langladder.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.cli.classifiers import Answer
+    from langladder.models.classifier import Classifier
+
+CHUNK = 256  # texts read together: enough for like lengths to stand together, few enough to see answers come
+
+
+@click.command(short_help="Label texts, a file, or what comes through a pipe.")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("file", required=False, metavar="[FILE]")
+@click.option("--explain", is_flag=True, help="Show how much each word speaks for the label, or against it.")
+@click.option("--top", type=click.IntRange(1, 1000), default=1, show_default=True, help="Labels to show.")
+@json_option
+def classify(model: Path, file: str | None, explain: bool, top: int, as_json: bool) -> None:
+    """Label the texts in FILE, one a line (also .gz; - is the standard input).
+
+    Without FILE, read what comes through a pipe, or ask for texts. MODEL is a folder that the pipeline wrote. Two texts
+    of a pair stand on a line with a tab between them; a classifier of trees reads bracketed trees, one a line.
+
+    On a terminal a table answers; into a pipe go lines of label, probability and text, with tabs between them.
+
+    \b
+    Examples:
+      langladder classify models/classifier/logistic reviews.txt --top 2
+      echo "the film was not boring ." | langladder classify models/classifier/bilstm --explain
+      echo "((not) (boring))" | langladder classify models/classifier/tree_lstm --explain
+    """
+    loaded = read_classifier(model)
+    if file is None and sys.stdin.isatty():
+        _converse(loaded, explain, top, as_json)
+        return
+    from langladder.cli.classifiers import answer, parsed
+
+    texts = [parsed(loaded, line, where) for where, line in _lines(file) if line.strip()]
+    answers: list[Answer] = []
+    for first in range(0, len(texts), CHUNK):
+        part = answer(loaded, texts[first : first + CHUNK], top, explain)
+        if as_json:
+            answers += part
+        else:
+            _show(part, legend=first == 0)
+    if as_json:
+        print_json({"labels": loaded.labels, "texts": [one.as_dict() for one in answers]})
+
+
+def read_classifier(folder: Path) -> "Classifier":
+    """A classifier out of a folder of the pipeline. Raises InputError for anything else."""
+    if not is_folder(str(folder)) or not (folder / "config.json").is_file():
+        raise InputError(f"{folder}: not a classifier (a folder with config.json); see models/classifier/")
+    from langladder.models.classifier import Classifier
+
+    return Classifier.load(folder)
+
+
+def _lines(file: str | None) -> Iterator[tuple[str, str]]:
+    """Where a line stands, and the line."""
+    if file is None or file == "-":
+        yield from ((f"standard input:{number}", line) for number, line in enumerate(standard_input(), start=1))
+        return
+    from langladder.text.lines import read_lines
+
+    yield from ((f"{file}:{number}", line) for number, line in enumerate(read_lines(Path(file)), start=1))
+
+
+def _show(answers: "list[Answer]", *, legend: bool = False) -> None:
+    if answers and answers[0].explained is not None:
+        from langladder.cli.weights_shown import explanation, legend_line
+
+        if legend:
+            click.echo(legend_line())
+        for one in answers:
+            click.echo(explanation(one))
+    elif not sys.stdout.isatty():
+        for one in answers:
+            click.echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
+    else:
+        most = len(answers[0].top) if answers else 0
+        columns = ["label", "p", *(name for place in range(2, most + 1) for name in (f"{place}.", "p")), "text"]
+        rows = [[*(cell for found in one.top for cell in found), one.line.replace("\t", " ‖ ")] for one in answers]
+        print_table(columns, rows)
+
+
+def _converse(model: "Classifier", explain: bool, top: int, as_json: bool) -> None:
+    from langladder.cli.classifiers import answer, parsed
+
+    legend = True
+    for line in asked("A text a line; Ctrl-D ends."):
+        if not line.strip():
+            continue
+        try:
+            found = answer(model, [parsed(model, line)], top, explain)
+        except InputError as error:
+            click.echo(f"Error: {error}", err=True)
+            continue
+        print_json(found[0].as_dict()) if as_json else _show(found, legend=legend)
+        legend = False
