@@ -25,10 +25,10 @@ from langladder.models.classifier import Classifier, Explained, read_reading
 from langladder.models.network import Network
 from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.saving import READING
-from langladder.models.trial import right_branching, words
+from langladder.models.trial import words
 from langladder.nn.forest import CompiledTree, compile_tree, join
 from langladder.text.labelled import Example
-from langladder.text.trees import read_tree
+from langladder.text.trees import Tree, parse_tree, read_tree
 from langladder.text.units import Units, WordUnits, units_from
 
 CELLS = 16_384
@@ -61,7 +61,7 @@ class NeuralClassifier(Network, Classifier):
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
         tokens = words(rows, length, self.vocab_size)  # (B, T)
-        trees = [compile_tree(right_branching(length), {})] * rows if self.reads_trees else []
+        trees = [compile_tree(_right_branching(length), {})] * rows if self.reads_trees else []
         labels = torch.arange(rows) % self.number_of_labels
         return self.loss(Reading(tokens, torch.full((rows,), length), join(trees) if trees else None), labels)
 
@@ -176,3 +176,11 @@ def _by_length(lengths: Sequence[int]) -> Iterator[np.ndarray]:
         if end == len(order) or (end + 1 - start) * lengths[order[end]] > CELLS:
             yield order[start:end]
             start = end
+
+
+def _right_branching(length: int) -> Tree:
+    """A binary tree over so many words, without labels: (w (w (w w)))."""
+    text = "(w)"
+    for _ in range(length - 1):
+        text = f"((w) {text})"
+    return parse_tree(text)

@@ -9,7 +9,6 @@ Shape legend: B rows, T positions.
 import torch
 
 from langladder.text.specials import BOS, EOS, NAMES
-from langladder.text.trees import Tree, parse_tree
 
 
 def generator() -> torch.Generator:
@@ -26,11 +25,3 @@ def sentences(rows: int, length: int, vocab_size: int) -> torch.Tensor:
     """(B, T + 2) int64: BOS, T ordinary words, EOS."""
     first, last = torch.full((rows, 1), BOS), torch.full((rows, 1), EOS)
     return torch.cat([first, words(rows, length, vocab_size), last], dim=1)
-
-
-def right_branching(length: int) -> Tree:
-    """A binary tree over so many words, without labels: (w (w (w w)))."""
-    text = "(w)"
-    for _ in range(length - 1):
-        text = f"((w) {text})"
-    return parse_tree(text)
