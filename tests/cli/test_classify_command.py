@@ -73,6 +73,21 @@ def test_a_file_may_be_gzipped_and_hold_pairs(run: Run, tmp_path: Path) -> None:
     assert [word["piece"] for word in found["words"]] == ["good", "film", ".", "<sep>", "bad", "film", "."]
 
 
+def test_texts_may_stand_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "texts").write_text("fine film .\n")
+    result = run("logistic", "bad film .", tmp_path / "texts", "good", "-", text="film .")
+    assert [line.split("\t")[2] for line in result.stdout.splitlines()] == [
+        "bad film .",
+        "fine film .",
+        "good",
+        "film .",
+    ]
+    for name in ("reviews.txt", "input/reviews", "a.tsv.gz"):
+        result = run("logistic", name)
+        assert result.exit_code == 2 and f"{name}: no such file" in result.stderr
+    assert run("logistic", "x" * 5000).exit_code == 0
+
+
 def test_json_has_labels_words_and_nodes(run: Run) -> None:
     found = json.loads(run("trees", "--json", "--explain", "--top", 5, text="((not) (good))").stdout)
     assert found["labels"] == ["no", "yes"]

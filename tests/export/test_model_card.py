@@ -22,15 +22,23 @@ from langladder.export.model_card import model_card
 from langladder.families import families
 from langladder.infinity import to_plain
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.counted_classifier import CountedClassifier
+from langladder.models.counted_tagger import tag_ids
 from langladder.models.ctc import CTCRecognizer
+from langladder.models.linear_classifier import LinearClassifier
+from langladder.models.majority import Majority
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
+from langladder.models.taggers.hmm import HMM
+from langladder.models.tree_lstm import TreeLSTM
 from langladder.tasks.checkpoints import write_checkpoint
 from langladder.text.corpus_ids import TokenStream
+from langladder.text.labelled import Example, Tagged
 from langladder.text.specials import BOS, EOS
 from langladder.text.tables import PAIRS, write_table
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.units import WordUnits
 from pipeline.provenance.job import TrackedJob
 
 IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)
@@ -48,6 +56,25 @@ def translator(folder: Path) -> None:
         train_tokenizer(lines, TokenizerConfig(kind="word", vocab_size=None)).save(folder / f"{side}.json")
 
 
+def counted_classifier(kind: type[CountedClassifier], folder: Path) -> None:
+    model = kind(kind.Config(), ["no", "yes"])
+    model.fit([Example("good .", label="yes"), Example("bad .", label="no")], [])
+    model.save(folder)
+
+
+def trees(folder: Path) -> None:
+    labels, units = [f"l{place}" for place in range(14)], WordUnits(["the", "film", "was", "not", "boring"])
+    network = TreeLSTM(TreeLSTM.Config(width=4, embedding_dim=4), units.full_vocab_size, len(labels))
+    network.equip(units, labels).save(folder)
+
+
+def tagger(folder: Path) -> None:
+    model = HMM(HMM.Config(), ["D", "N"])
+    sentences = [Tagged(("the", "dog"), ("D", "N"))]
+    model.fit(sentences, tag_ids(sentences, model.tags))
+    model.save(folder)
+
+
 MAKERS = {
     "n-gram": n_gram,
     "recurrent": lambda folder: RecurrentLM(RecurrentLM.Config(width=4, embedding_dim=4), 9).save(folder),
@@ -55,7 +82,13 @@ MAKERS = {
     "dense": lambda folder: WordVectors(["a", "b"], np.eye(2, 3, dtype=np.float32)).save(folder),
     "sparse": lambda folder: WordVectors(["a", "b"], csr_matrix(np.eye(2, 3, dtype=np.float32))).save(folder),
     "ctc": lambda folder: CTCRecognizer(CTCRecognizer.Config(width=4), 3, 5).save(folder),
+    "counted classifier": lambda folder: counted_classifier(LinearClassifier, folder),
+    "majority": lambda folder: counted_classifier(Majority, folder),
+    "trees": trees,
+    "tagger": tagger,
 }
+FAMILIES = {"dense": "embedding", "sparse": "embedding", "translator": "translator", "tagger": "tagger"}
+FAMILIES |= dict.fromkeys(("counted classifier", "majority", "trees"), "classifier")
 SAYS = {
     "n-gram": ["A language model, P(w_t | w_1 … w_{t-1}): ", "a vocabulary of 7 tokens", "| order | 2 |"],
     "recurrent": ["A language model", "a vocabulary of 9 tokens", "| cell | lstm |"],
@@ -65,6 +98,13 @@ SAYS = {
     ],
     "dense": ["Word vectors.", "2 words × 3 dimensions, dense.", "read_vectors", "words that are not in it"],
     "sparse": ["2 words × 3 dimensions, stored sparse."],
+    "counted classifier": [
+        "A classifier, P(label | text): n-grams → scores. ", "parameters, 2 labels: no, yes. It reads words.",
+        "from langladder.models.classifier import Classifier", "| method | logistic |",
+    ],
+    "majority": ["2 parameters, 2 labels: no, yes. It does not look at the text."],
+    "trees": ["14 labels: l0, l1, ", ", l11 and 2 more. It reads the words of bracketed trees, 5 of which it knows."],
+    "tagger": ["A tagger, P(tags | words): ", "2 tags: D, N."],
     "ctc": ["Bidirectional recurrent network", "from langladder.models.ctc import CTCRecognizer"],
 }  # fmt: skip
 
@@ -74,7 +114,7 @@ def test_card_of_every_kind_of_model(tmp_path: Path, kind: str) -> None:
     torch.manual_seed(0)
     folder = tmp_path / kind
     MAKERS[kind](folder)
-    family = families()[{"dense": "embedding", "sparse": "embedding", "translator": "translator"}.get(kind, "lm")]
+    family = families()[FAMILIES.get(kind, "lm")]
     own = {} if kind == "ctc" else {"loading": family.loading, "limits": family.limits}
     card = model_card(folder, name=str(folder), **own)
     for line in [*SAYS[kind], "## Training\n\nNot recorded", "## Scores\n\nNone were given."]:
@@ -146,6 +186,9 @@ def test_scores_of_each_ladder(tmp_path: Path) -> None:
     figures = {"bleu": 43.21987, "chrf": 60.5, "signature": "nrefs:1|case:mixed", "sentences": 7}
     card = model_card(tmp_path / "translator", figures)
     assert "| BLEU | 43.22 |" in card and "nrefs:1\\|case:mixed" in card and "sentences" not in card
+    MAKERS["majority"](tmp_path / "majority")
+    card = model_card(tmp_path / "majority", {"accuracy": 0.508333, "bayes_accuracy": 0.9512, "texts": 3})
+    assert "| accuracy | 0.5083 |\n| Bayes accuracy, the best that can be known | 0.9512 |" in card
     MAKERS["dense"](tmp_path / "vectors")
     card = model_card(tmp_path / "vectors", {"analogy": 0.25, "similarity_nouns": 0.5})
     assert "| analogies answered | 0.25 |" in card and "| similarity_nouns | 0.5 |" in card

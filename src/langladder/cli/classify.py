@@ -1,14 +1,13 @@
 """`langladder classify`: a label for each text of a file, of a pipe, or of a conversation, and why."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from langladder.cli.output import json_option, print_json, print_table
-from langladder.cli.reading import asked, is_folder, standard_input
+from langladder.cli.reading import asked, is_folder, lines_given
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,14 +19,14 @@ CHUNK = 256  # texts read together: enough for like lengths to stand together, f
 
 @click.command(short_help="Label texts, a file, or what comes through a pipe.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("file", required=False, metavar="[FILE]")
+@click.argument("given", nargs=-1, metavar="[FILE | TEXT]...")
 @click.option("--explain", is_flag=True, help="Show how much each word speaks for the label, or against it.")
 @click.option("--top", type=click.IntRange(1, 1000), default=1, show_default=True, help="Labels to show.")
 @json_option
-def classify(model: Path, file: str | None, explain: bool, top: int, as_json: bool) -> None:
-    """Label the texts in FILE, one a line (also .gz; - is the standard input).
+def classify(model: Path, given: tuple[str, ...], explain: bool, top: int, as_json: bool) -> None:
+    """Label each TEXT, and the texts in each FILE, one a line (also .gz; - is the standard input).
 
-    Without FILE, read what comes through a pipe, or ask for texts. MODEL is a folder that the pipeline wrote. Two texts
+    Without any, read what comes through a pipe, or ask for texts. MODEL is a folder that the pipeline wrote. Two texts
     of a pair stand on a line with a tab between them; a classifier of trees reads bracketed trees, one a line.
 
     On a terminal a table answers; into a pipe go lines of label, probability and text, with tabs between them.
@@ -35,16 +34,16 @@ def classify(model: Path, file: str | None, explain: bool, top: int, as_json: bo
     \b
     Examples:
       langladder classify models/classifier/logistic reviews.txt --top 2
-      echo "the film was not boring ." | langladder classify models/classifier/bilstm --explain
-      echo "((not) (boring))" | langladder classify models/classifier/tree_lstm --explain
+      langladder classify models/classifier/bilstm "the film was not boring ." --explain
+      langladder classify models/classifier/tree_lstm "((not) (boring))" --explain
     """
     loaded = read_classifier(model)
-    if file is None and sys.stdin.isatty():
+    if not given and sys.stdin.isatty():
         _converse(loaded, explain, top, as_json)
         return
     from langladder.cli.classifiers import answer, parsed
 
-    texts = [parsed(loaded, line, where) for where, line in _lines(file) if line.strip()]
+    texts = [parsed(loaded, line, where) for where, line in lines_given(given) if line.strip()]
     answers: list[Answer] = []
     for first in range(0, len(texts), CHUNK):
         part = answer(loaded, texts[first : first + CHUNK], top, explain)
@@ -63,16 +62,6 @@ def read_classifier(folder: Path) -> "Classifier":
     from langladder.models.classifier import Classifier
 
     return Classifier.load(folder)
-
-
-def _lines(file: str | None) -> Iterator[tuple[str, str]]:
-    """Where a line stands, and the line."""
-    if file is None or file == "-":
-        yield from ((f"standard input:{number}", line) for number, line in enumerate(standard_input(), start=1))
-        return
-    from langladder.text.lines import read_lines
-
-    yield from ((f"{file}:{number}", line) for number, line in enumerate(read_lines(Path(file)), start=1))
 
 
 def _show(answers: "list[Answer]", *, legend: bool = False) -> None:

@@ -1,8 +1,9 @@
 """What the commands are given, taken with care: numbers within bounds, Unicode, words that may be paths."""
 
 import math
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from langladder.errors import InputError
 
 LARGEST_SEED = 2**32 - 1
+_NAME = re.compile(r"\S*/\S*|\S+\.(txt|tsv|csv|jsonl?|gz|text)")  # more likely the name of a file than a text
 
 
 class Number(click.FloatRange):
@@ -67,6 +69,37 @@ def asked(hint: str) -> Iterator[str]:
             click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
             continue
         yield line
+
+
+def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Lines of the files among some words, the other words as they are, each with where it stands.
+
+    Args:
+        given: words of the command line; `-` is the standard input, and so is none at all.
+
+    Raises:
+        InputError: what looks like the name of a file is none.
+    """
+    from langladder.text.lines import read_lines
+
+    for word in given or ("-",):
+        if word == "-":
+            yield from ((f"standard input:{number}", line) for number, line in enumerate(standard_input(), start=1))
+        elif _is_file(word):
+            yield from ((f"{word}:{number}", line) for number, line in enumerate(read_lines(Path(word)), start=1))
+        else:
+            yield "", word
+
+
+def _is_file(word: str) -> bool:
+    try:
+        if Path(word).exists():
+            return True
+    except (OSError, ValueError):  # a text may be too long for any name
+        return False
+    if _NAME.fullmatch(word):
+        raise InputError(f"{word}: no such file (a text that looks like the name of a file goes through a pipe)")
+    return False
 
 
 def is_folder(word: str) -> bool:

@@ -4,7 +4,7 @@ Language models, translators, word vectors and the rest alike. Everything stands
 (config.json or words.json, tokenizers, provenance.json); the scores are given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,18 @@ SCORES = {
     "analogy": "analogies answered",
     "analogy_coverage": "share of analogies whose words it has",
     "purity": "purity of clusters",
+    "accuracy": "accuracy",
+    "bayes_accuracy": "Bayes accuracy, the best that can be known",
+    "macro_f1": "macro-F₁",
+    "cross_entropy": "cross-entropy, nats",
+    "calibration_error": "expected calibration error",
 }
 ANY = """from {module} import {class}
 
 model = {class}.load("{folder}")"""
 LIMITS = "The model knows what it was trained on, and is sure of itself elsewhere too."
-_BASES = {"LanguageModel": "lm", "Translator": "translator"}
+_BASES = {"LanguageModel": "lm", "Translator": "translator", "Classifier": "classifier", "Tagger": "tagger"}
+_NAMED = 12  # labels that are named one by one
 
 
 @dataclass(frozen=True)
@@ -126,9 +132,30 @@ def _network(folder: Path) -> _Described:
         what = "A translator, P(y_t | y_1 … y_{t-1}, x): "
         vocabularies = f"{model.source_vocab_size:,} source and {model.target_vocab_size:,} target tokens"
         size = f"{size}, vocabularies of {vocabularies}"
+    elif sort == "classifier":
+        what, size = "A classifier, P(label | text): ", f"{size}, {_labels(model.labels, 'labels')}. {_reads(model)}"
+    elif sort == "tagger":
+        what, size = "A tagger, P(tags | words): ", f"{size}, {_labels(model.tags, 'tags')}"
     order = getattr(model, "order", None)  # of n-grams: how many tokens it looks at, itself included
     named = _first_line(kind) if order is None else f"{_first_line(kind)}, of order {order}"
     return _Described(kind, f"{what}{named}. {size}.", model.config.model_dump(mode="json"))
+
+
+def _labels(labels: Sequence[str], what: str) -> str:
+    named = [label.replace("|", "\\|") for label in labels[:_NAMED]]
+    more = len(labels) - len(named)
+    return f"{len(labels)} {what}: {', '.join(named)}{f' and {more} more' if more else ''}"
+
+
+def _reads(model: Any) -> str:
+    """What a classifier takes a text for."""
+    if (units := getattr(model, "units", None)) is None:
+        return "It does not look at the text"
+    words = getattr(units, "words", None)
+    if words is None:
+        return f"It reads subwords, {units.vocab_size:,} of them"
+    trees = "the words of bracketed trees" if getattr(model, "reads_trees", False) else "words"
+    return f"It reads {trees}{f', {len(words):,} of which it knows' if words else ''}"
 
 
 def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:

@@ -26,7 +26,8 @@ class ClassifierFamily(Family):
 from langladder.text.labelled import Example
 
 model = Classifier.load("{folder}")
-model.log_probs([Example("the film was not boring .")])  # (1, C) log P(label | text); model.labels names them"""
+texts = [Example("not boring", tree="((not) (boring))")]  # the tree is for those alone that read trees
+model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
     limits = (
         "The model gives every text one of its labels, whatever the text is about, and knows the words it has seen."
     )
