@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from langladder.nn.forest import Forest, compile_tree, join
-from langladder.nn.tree_lstm import ChildSumCell, NaryCell, TreeCell, read_forest
+from langladder.nn.tree_lstm import Children, ChildSumCell, NaryCell, TreeCell, read_forest
 from langladder.text.trees import Tree, parse_tree, tree_of_heads
 
 CELLS: dict[str, Callable[[], TreeCell]] = {
@@ -68,13 +68,14 @@ def by_recursion(cell: TreeCell, tree: Tree, x: torch.Tensor) -> torch.Tensor:
     """h of its nodes (n, H), one node after the other."""
     states: list[tuple[torch.Tensor, torch.Tensor]] = []
     for node, below in enumerate(tree.children):
-        driven = cell.drive(x[tree.word[node]][None]) if tree.word[node] >= 0 else cell.b[None]
+        word = x[tree.word[node]][None] if tree.word[node] >= 0 else None
         if below:
+            driven = cell.b[None] if word is None else cell.drive(word)
             h, c = (torch.cat([states[child][part] for child in below]) for part in (0, 1))
             parent, order = torch.zeros(len(below), dtype=torch.long), torch.arange(len(below))
-            states.append(cell.join(driven, h, c, parent, order))
+            states.append(cell.join(driven, Children(h, c, parent, order), cell.matrices()))
         else:
-            states.append(cell.leaf(driven))
+            states.append(cell.leaf(word, 1))
     return torch.cat([h for h, _ in states])
 
 

@@ -75,7 +75,8 @@ class TreeLSTM(ReadingNetwork):
         """h of all nodes (N, H), and the forest whose nodes they are."""
         assert batch.forest is not None
         tree, place = batch.forest.word.unbind(dim=1)  # (W,) each
-        h, _ = read_forest(self.cell, self.embed(batch)[tree, place], batch.forest)
+        words = self.embed(batch).flatten(0, 1).index_select(0, tree * batch.tokens.shape[1] + place)  # (W, D)
+        h, _ = read_forest(self.cell, words, batch.forest)
         return h, batch.forest
 
     def read(self, batch: Reading) -> torch.Tensor:

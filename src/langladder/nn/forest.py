@@ -46,6 +46,7 @@ class Height(NamedTuple):
         pieces: how many of these nodes go to which height: ((height, nodes), …) in their order.
         parent: (E,) int64, of each child its parent, from 0 at this height; children in the order of their rows.
         order: (E,) int64, which child of its parent each is.
+        family: (E,) int64, the children parent by parent, in their order; each: how many each parent has, 0: not alike.
     """
 
     first: int
@@ -55,6 +56,8 @@ class Height(NamedTuple):
     pieces: tuple[tuple[int, int], ...]
     parent: torch.Tensor
     order: torch.Tensor
+    family: torch.Tensor
+    each: int
 
 
 class Forest(NamedTuple):
@@ -110,6 +113,8 @@ def join(trees: Sequence[CompiledTree]) -> Forest:
     heights = []
     for h in range(highest + 1):
         children = by_parent[edges[h] : edges[h + 1]]  # (E,)
+        nodes, of = int(bounds[h + 1] - bounds[h]), parents[children] - bounds[h]
+        each = len(children) // nodes
         heights.append(
             Height(
                 first=int(bounds[h]),
@@ -117,8 +122,10 @@ def join(trees: Sequence[CompiledTree]) -> Forest:
                 words=(int(words[h]), int(words[h + 1])),
                 worded=torch.from_numpy(with_word[words[h] : words[h + 1]] - bounds[h]),
                 pieces=tuple((int(to), int(counts[h, to])) for to in (-1, *np.flatnonzero(counts[h, :-1]))),
-                parent=torch.from_numpy(parents[children] - bounds[h]),
+                parent=torch.from_numpy(of),
                 order=torch.from_numpy(order[children]),
+                family=torch.from_numpy(np.lexsort((order[children], of))),
+                each=each if (np.bincount(of, minlength=nodes) == each).all() else 0,
             )
         )
     tensors = (label[old], row[starts + sizes - 1], tree, old - first[old])

@@ -17,24 +17,39 @@ h̃ = Σ_ℓ h_jℓ by one U, and f_jk = σ(W_fk x_j + U_fk h_jk + b_fk). Exchan
 changes the gates f alone.
 
 A node without a word has x = 0, one without children only i, o and u. The whole forest is computed height by height
-(see `nn.forest`): W x of all words is one product, U h one a height.
+(see `nn.forest`): W x of all words is one product, U h one a height, ∂L/∂U one in all (`nn.deferred`).
 
 Shape legend: N nodes, n nodes of a height, E their children, W nodes with a word, D input, H width, K places.
 """
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from langladder.nn.deferred import Deferred
 from langladder.nn.forest import Forest, Height
 from langladder.nn.initialisation import initialise
 
 State = tuple[Tensor, Tensor]
 """h and c, (nodes, H) each."""
+Matrices = tuple[Deferred, ...]
 Variant = Literal["paper", "notes"]
+
+
+class Children(NamedTuple):
+    """h and c: (E, H). parent: (E,), whose child each is, from 0. order: (E,), which child of it.
+
+    each: how many each parent has; then they stand parent by parent, in their order. 0: not alike, in any order.
+    """
+
+    h: Tensor
+    c: Tensor
+    parent: Tensor
+    order: Tensor
+    each: int = 0
 
 
 class TreeCell(nn.Module, ABC):
@@ -59,19 +74,21 @@ class TreeCell(nn.Module, ABC):
         """W x + b: (…, D) → (…, G·H)."""
         return linear(x, self.W, self.b)
 
-    def leaf(self, driven: Tensor) -> State:
-        """Nodes without children: driven (n, G·H) → (n, H) each."""
-        i, o, u = driven[:, : 3 * self.width].chunk(3, dim=1)
+    def leaf(self, x: Tensor | None, nodes: int) -> State:
+        """Nodes without children: their words x (n, D), or none, → (n, H) each. No gate f is asked."""
+        rows = 3 * self.width
+        driven = self.b[:rows].expand(nodes, -1) if x is None else linear(x, self.W[:rows], self.b[:rows])  # (n, 3H)
+        i, o, u = driven.chunk(3, dim=1)
         # c = i ⊙ u
         return output(o, torch.sigmoid(i) * torch.tanh(u))
 
     @abstractmethod
-    def join(self, driven: Tensor, h: Tensor, c: Tensor, parent: Tensor, order: Tensor) -> State:
-        """Nodes with children.
+    def matrices(self) -> Matrices:
+        """What multiplies the children's h, for one pass."""
 
-        Args:
-            driven: (n, G·H). h, c: (E, H) of all children. parent: (E,) whose child each is. order: (E,) which one.
-        """
+    @abstractmethod
+    def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
+        """Nodes with children: driven (n, G·H) → (n, H) each."""
 
 
 def output(o: Tensor, c: Tensor) -> State:
@@ -90,16 +107,24 @@ class ChildSumCell(TreeCell):
         initialise(self.U_f, "orthogonal")
         self.remember(3)
 
-    def join(self, driven: Tensor, h: Tensor, c: Tensor, parent: Tensor, order: Tensor) -> State:  # noqa: ARG002
-        """See `TreeCell.join`; `order` is not read."""
-        H, nodes = self.width, (len(driven), self.width)
+    def matrices(self) -> Matrices:
+        """See `TreeCell.matrices`: U, U_f."""
+        return Deferred(self.U), Deferred(self.U_f)
+
+    def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
+        """See `TreeCell.join`; the order of the children is not read."""
+        (U, U_f), (h, c, parent, _, each), H = matrices, children, self.width
+        driven_iou, driven_f = torch.split(driven, [3 * H, H], dim=1)
+
+        def summed(x: Tensor) -> Tensor:  # over the children of each parent: (E, H) → (n, H)
+            return x.view(-1, each, H).sum(dim=1) if each else x.new_zeros(len(driven), H).index_add(0, parent, x)
+
         # h̃_j = Σ_k h_k
-        total = h.new_zeros(nodes).index_add(0, parent, h)  # (n, H)
-        i, o, u = (driven[:, : 3 * H] + linear(total, self.U)).chunk(3, dim=1)  # (n, H) each
+        i, o, u = (driven_iou + U(summed(h))).chunk(3, dim=1)  # (n, H) each
         # f_jk = σ(W_f x_j + U_f h_k + b_f)
-        f = torch.sigmoid(driven[:, 3 * H :].index_select(0, parent) + linear(h, self.U_f))  # (E, H)
+        f = torch.sigmoid(driven_f.index_select(0, parent) + U_f(h))  # (E, H)
         # c_j = i_j ⊙ u_j + Σ_k f_jk ⊙ c_k
-        return output(o, (torch.sigmoid(i) * torch.tanh(u)).index_add(0, parent, f * c))
+        return output(o, torch.sigmoid(i) * torch.tanh(u) + summed(f * c))
 
 
 class NaryCell(TreeCell):
@@ -121,28 +146,37 @@ class NaryCell(TreeCell):
                 initialise(square, "orthogonal")
         self.remember(3)
 
-    def join(self, driven: Tensor, h: Tensor, c: Tensor, parent: Tensor, order: Tensor) -> State:
+    def matrices(self) -> Matrices:
+        """See `TreeCell.matrices`: U, and of the notes U_f of each place."""
+        return (Deferred(self.U), *([] if self.variant == "paper" else map(Deferred, self.U_f)))
+
+    def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
         """See `TreeCell.join`."""
+        h, c, parent, order, each = children
         n, H, K = len(driven), self.width, self.places
-        place = torch.zeros(n * K, dtype=torch.long, device=h.device)  # row of the child there; 0: no child
-        place[parent * K + order] = torch.arange(1, len(h) + 1, device=h.device)
-        hs = torch.cat([h.new_zeros(1, H), h]).index_select(0, place).view(n, K, H)
-        cs = torch.cat([c.new_zeros(1, H), c]).index_select(0, place).view(n, K, H)
-        iou, f = self._gates(driven, hs)  # (n, 3H), (n, K, H)
+        if each == K:
+            hs, cs = h.view(n, K, H), c.view(n, K, H)
+        else:
+            place = torch.zeros(n * K, dtype=torch.long, device=h.device)  # row of the child there; 0: no child
+            place[parent * K + order] = torch.arange(1, len(h) + 1, device=h.device)
+            hs = torch.cat([h.new_zeros(1, H), h]).index_select(0, place).view(n, K, H)
+            cs = torch.cat([c.new_zeros(1, H), c]).index_select(0, place).view(n, K, H)
+        iou, f = self._gates(driven, hs, matrices)  # (n, 3H), (n, K, H)
         i, o, u = iou.chunk(3, dim=1)
         # c_j = i_j ⊙ u_j + Σ_ℓ f_jℓ ⊙ c_jℓ
         return output(o, torch.sigmoid(i) * torch.tanh(u) + (torch.sigmoid(f) * cs).sum(dim=1))
 
-    def _gates(self, driven: Tensor, hs: Tensor) -> tuple[Tensor, Tensor]:
+    def _gates(self, driven: Tensor, hs: Tensor, matrices: Matrices) -> tuple[Tensor, Tensor]:
         """Before the activations: driven (n, G·H), hs (n, K, H) → (n, 3H), (n, K, H)."""
         n, H, K = len(driven), self.width, self.places
+        U, *U_f = matrices
+        driven_iou, driven_f = torch.split(driven, [3 * H, driven.shape[1] - 3 * H], dim=1)
         if self.variant == "paper":
-            recurrent = linear(hs.flatten(1), self.U)  # (n, (3 + K) H)
-            f = recurrent[:, 3 * H :].view(n, K, H) + driven[:, 3 * H :].view(n, 1, H)
-            return driven[:, : 3 * H] + recurrent[:, : 3 * H], f
+            iou, f = torch.split(U(hs.flatten(1)), [3 * H, K * H], dim=1)
+            return driven_iou + iou, f.view(n, K, H) + driven_f[:, None]
         # f_jk = σ(W_fk x_j + U_fk h_jk + b_fk)
-        f = driven[:, 3 * H :].view(n, K, H) + torch.einsum("nkh,kgh->nkg", hs, self.U_f)
-        return driven[:, : 3 * H] + linear(hs.sum(dim=1), self.U), f
+        f = driven_f.view(n, K, H) + torch.stack([U_k(hs[:, k]) for k, U_k in enumerate(U_f)], dim=1)
+        return driven_iou + U(hs.sum(dim=1)), f
 
 
 def read_forest(cell: TreeCell, x: Tensor, forest: Forest) -> State:
@@ -150,16 +184,16 @@ def read_forest(cell: TreeCell, x: Tensor, forest: Forest) -> State:
 
     x: (W, D), the words of the nodes that have one, in the order of `forest.word`. Returns (N, H) each.
     """
-    driven = cell.drive(x)  # (W, G·H)
+    matrices, leaves = cell.matrices(), forest.heights[0].words[1]
+    driven = cell.drive(x[leaves:]) if leaves < len(x) else x.new_zeros(0)  # (W − leaves, G·H)
     waiting: list[list[State]] = [[] for _ in forest.heights]  # for each height, the states of its nodes' children
     found: list[State] = []
     for height in forest.heights:
-        own = _driven(cell, driven, height)
-        if len(height.parent):
-            h, c = (torch.cat(parts) for parts in zip(*waiting[len(found)], strict=True))  # (E, H) each
-            state = cell.join(own, h, c, height.parent, height.order)
+        if found:
+            children = _children(waiting[len(found)], height)
+            state = cell.join(_driven(cell, driven, height, leaves), children, matrices)
         else:
-            state = cell.leaf(own)
+            state = _leaves(cell, x[:leaves], height)
         found.append(state)
         sizes = [nodes for _, nodes in height.pieces]
         for (reader, _), *piece in zip(height.pieces, *(torch.split(part, sizes) for part in state), strict=True):
@@ -169,10 +203,30 @@ def read_forest(cell: TreeCell, x: Tensor, forest: Forest) -> State:
     return h, c
 
 
-def _driven(cell: TreeCell, driven: Tensor, height: Height) -> Tensor:
-    """W x + b of a height's nodes, b where there is no word: (n, G·H)."""
+def _leaves(cell: TreeCell, x: Tensor, height: Height) -> State:
+    """The nodes of height 0, most or all of which have a word."""
+    nodes = height.last
+    if len(x) in (0, nodes):
+        return cell.leaf(x if len(x) else None, nodes)
+    return cell.leaf(x.new_zeros(nodes, x.shape[1]).index_copy(0, height.worded, x), nodes)
+
+
+def _children(parts: list[State], height: Height) -> Children:
+    """The children of a height's nodes."""
+    h, c = (torch.cat(one) for one in zip(*parts, strict=True))  # (E, H) each
+    if not height.each:
+        return Children(h, c, height.parent, height.order)
+    parent, order = (one.index_select(0, height.family) for one in (height.parent, height.order))
+    h, c = h.index_select(0, height.family), c.index_select(0, height.family)
+    return Children(h, c, parent, order, height.each)
+
+
+def _driven(cell: TreeCell, driven: Tensor, height: Height, leaves: int) -> Tensor:
+    """W x + b of a height's nodes, b where there is no word: (n, G·H). driven: of all words but the leaves'."""
     nodes, (first, last) = height.last - height.first, height.words
     if last - first == nodes:
-        return driven[first:last]
+        return driven[first - leaves : last - leaves]
     biases = cell.b.expand(nodes, -1)
-    return biases if first == last else biases.index_copy(0, height.worded, driven[first:last])
+    if first == last:
+        return biases
+    return biases.index_copy(0, height.worded, driven[first - leaves : last - leaves])

@@ -1,0 +1,63 @@
+"""A matrix that is used many times in one pass, its gradient taken once.
+
+A network that applies W to a few rows at a time, height after height of a tree, would get
+
+    ∂L/∂W = Σ_l G_lᵀ X_l          one product of thin matrices, and a sum over all of W, for each use l
+
+Here each use only keeps X_l and its gradient G_l, and when the last one has been asked, one product makes the sum:
+
+    ∂L/∂W = [G_1; G_2; …]ᵀ [X_1; X_2; …]
+
+Shape legend: n rows of a use, I width of the input, O width of the output.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+
+class Deferred:
+    """W (O, I) for one pass forward and backward: made anew for each."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.uses: list[tuple[Tensor, Tensor]] = []
+        self.weight: Tensor = _Collect.apply(weight, self.uses)  # type: ignore[no-untyped-call]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x Wᵀ: (n, I) → (n, O)."""
+        product: Tensor = _Product.apply(x, self.weight, self.uses)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Collect(Function):
+    """W as it is; backwards, what all uses have kept. It is asked when the last of them has been."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.uses = uses
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, None]:
+        inputs, gradients = (torch.cat(parts) for parts in zip(*ctx.uses, strict=True))
+        ctx.uses.clear()
+        # ∂L/∂W = [G_1; G_2; …]ᵀ [X_1; X_2; …]
+        return gradients.T @ inputs, None
+
+
+class _Product(Function):
+    """x Wᵀ; backwards, ∂L/∂x = G W, and G is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.uses = uses
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,), (x, weight) = gradients, ctx.saved_tensors
+        ctx.uses.append((x, gradient))
+        return gradient @ weight, None, None
