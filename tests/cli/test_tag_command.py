@@ -38,6 +38,10 @@ def test_a_file_with_punctuation_at_its_words(model, tmp_path):
     assert run(model, str(tmp_path / "lines.txt"), "--words", "apart").stdout == "the/D cat/N sleeps/V ./P\n"
 
 
+def test_sentences_may_stand_on_the_command_line(model):
+    assert run(model, "the cat sleeps .", "a dog .").stdout == "the/D cat/N sleeps/V ./P\na/D dog/N ./P\n"
+
+
 def test_explained_in_json(model):
     (answer,) = json.loads(run(model, "-", "--json", "--explain", given="the cat").stdout)["sentences"]
     assert answer["words"] == ["the", "cat"] and answer["tags"] == ["D", "N"]

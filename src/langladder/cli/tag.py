@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.output import json_option, print_json, print_table
-from langladder.cli.reading import asked, is_folder, standard_input
+from langladder.cli.reading import asked, is_folder, lines_given
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ CHUNK = 512  # sentences tagged together
 
 @click.command(short_help="Tag the words of sentences, of a file, or of what comes through a pipe.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("file", required=False, metavar="[FILE]")
+@click.argument("given", nargs=-1, metavar="[FILE | SENTENCE]...")
 @click.option("--explain", is_flag=True, help="Show how likely each tag is, and the second best.")
 @click.option(
     "--words",
@@ -31,25 +31,25 @@ CHUNK = 512  # sentences tagged together
     help="What is a word: whitespace, what stands between spaces; apart, punctuation taken off; unicode, letters.",
 )
 @json_option
-def tag(model: Path, file: str | None, explain: bool, mode: str, as_json: bool) -> None:
-    """Tag each word of the sentences in FILE, one a line (also .gz; - is the standard input).
+def tag(model: Path, given: tuple[str, ...], explain: bool, mode: str, as_json: bool) -> None:
+    """Tag the words of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
 
-    Without FILE, read what comes through a pipe, or ask for sentences. MODEL is a folder that the pipeline wrote. Words
+    Without any, read what comes through a pipe, or ask for sentences. MODEL is a folder that the pipeline wrote. Words
     should look as in the training text, punctuation apart: `the dog sleeps .`; --words apart takes it off.
 
     The probability of a tag is that given the whole sentence (the marginal); on a terminal each tag has its colour.
 
     \b
     Examples:
-      echo "the dog sleeps ." | langladder tag models/tagger/bilstm_crf --explain
+      langladder tag models/tagger/bilstm_crf "the dog sleeps ." --explain
       langladder tag models/tagger/hmm sentences.txt --json
       langladder tag models/tagger/bilstm_crf
     """
     loaded = read_tagger(model)
-    if file is None and sys.stdin.isatty():
+    if not given and sys.stdin.isatty():
         _converse(loaded, mode, explain, as_json)
         return
-    lines = [line for line in _lines(file) if line.strip()]
+    lines = [line for _, line in lines_given(given) if line.strip()]
     answers: list[dict[str, Any]] = []
     for first in range(0, len(lines), CHUNK):
         part = tag_lines(loaded, lines[first : first + CHUNK], mode, explain)
@@ -94,14 +94,6 @@ def tag_lines(model: "Tagger", lines: Sequence[str], mode: Any, explain: bool) -
         answer["second"] = [None if single else model.tags[place] for place in second]
         answer["second_probabilities"] = [None if single else round(float(value), 4) for value in p[rows, second]]
     return answers
-
-
-def _lines(file: str | None) -> list[str]:
-    if file is None or file == "-":
-        return standard_input()
-    from langladder.text.lines import read_lines
-
-    return list(read_lines(Path(file)))
 
 
 def _show(model: "Tagger", answers: Sequence[dict[str, Any]], explain: bool) -> None:
