@@ -50,21 +50,28 @@ def test_a_sentence_is_as_likely_as_all_its_readings_together(start: str) -> Non
     assert several > 5
 
 
-@pytest.mark.parametrize(("depth", "links"), [(0, 1), (2, 0)])
-def test_the_posterior_of_every_review_is_that_of_enumeration(
-    monkeypatch: pytest.MonkeyPatch, depth: int, links: int
-) -> None:
-    """All derivations of a small grammar: P(label | words) = Σ P(derivations of the words with it) / Σ P(those)."""
+def small_grammar(monkeypatch: pytest.MonkeyPatch, depth: int, links: int, valued: list[Rule]) -> Grammar:
+    """The rules of reviews with one thing, one name, few words, so that all derivations can be gone through."""
     monkeypatch.setattr(rules, "INTENSIFIERS", (("very", "tre", 1.0),))
     monkeypatch.setattr(rules, "ATTITUDES", (("says", 0.4), ("doubts", 0.6)))
     monkeypatch.setattr(rules, "DEPTH", depth)
     monkeypatch.setattr(rules, "LINKS", links)
-    valued = [Rule(0.6, ("nice",), ("1",)), Rule(0.3, ("wicked",), ("2",)), Rule(0.1, ("wicked",), ("-2",))]
-    told = [Rule(0.7, ("it", "was", ("Opinions", 0.2)), (0,)), Rule(0.2, ("the", "film", "was", "new"), ("0",))]
-    told = [told[0]._replace(source=("the", "film", "was", ("Opinions", 0.2))), told[1]]
+    told = [
+        Rule(0.7, ("the", "film", "was", ("Opinions", 0.2)), (0,)),
+        Rule(0.2, ("the", "film", "was", "new"), ("0",)),
+    ]
     told.append(Rule(0.1, (("Anyone",), "liked", "the", "film"), (0, "1")))
     own = {"Valued": valued, "Told": told, "Anyone": [Rule(1.0, ("anna",), ("anna",))]}
-    grammar = Grammar(("Opined", 0.2), lambda symbol: own.get(symbol[0]) or PRODUCTIONS[symbol[0]](None, *symbol[1:]))
+    return Grammar(("Opined", 0.2), lambda symbol: own.get(symbol[0]) or PRODUCTIONS[symbol[0]](None, *symbol[1:]))
+
+
+@pytest.mark.parametrize(("depth", "links"), [(0, 1), (2, 0)])
+def test_the_posterior_of_every_review_is_that_of_enumeration(
+    monkeypatch: pytest.MonkeyPatch, depth: int, links: int
+) -> None:
+    """P(label | words) = Σ P(derivations of the words that have it) / Σ P(those of the words)."""
+    valued = [Rule(0.6, ("nice",), ("1",)), Rule(0.3, ("wicked",), ("2",)), Rule(0.1, ("wicked",), ("-2",))]
+    grammar = small_grammar(monkeypatch, depth, links, valued)
     readings = Readings(grammar)
     joint: dict[str, Counter[int]] = defaultdict(Counter)
     found = {}
@@ -78,6 +85,34 @@ def test_the_posterior_of_every_review_is_that_of_enumeration(
     for text, chances in joint.items():
         total = sum(chances.values())
         assert found[text] == pytest.approx([chances[label] / total for label in range(5)]), text
+
+
+def test_golden_labels_of_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each word of composition does, by hand; nice is 3, awful 0."""
+    valued = [Rule(0.5, ("nice",), ("1",)), Rule(0.5, ("awful",), ("-2",))]
+    labels: dict[str, int] = {}
+    for depth, links in ((0, 1), (2, 0)):
+        grammar = small_grammar(monkeypatch, depth, links, valued)
+        readings = Readings(grammar)
+        labels |= {" ".join(tree.source()): review(tree, readings).label for tree, _ in grammar.enumerate()}
+    wanted = {
+        "the film was nice .": 3,
+        "the film was very nice .": 4,
+        "the film was not awful .": 3,
+        "the film was not very nice .": 1,
+        "the film was not nice but awful .": 0,
+        "the film was nice and awful .": 0,
+        "the film was new .": 2,
+        "anna liked the film .": 3,
+        "the film was awful , but the film was nice .": 3,
+        "the film was awful , and the film was nice .": 0,
+        "although the film was nice , the film was awful .": 0,
+        "anna liked the film , but the film was new .": 2,
+        "anna says that the film was awful .": 0,
+        "anna doubts that the film was awful .": 3,
+        "anna doubts that anna doubts that the film was awful .": 1,
+    }
+    assert {text: labels[text] for text in wanted} == wanted
 
 
 def test_golden_review() -> None:
