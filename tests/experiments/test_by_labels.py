@@ -115,10 +115,10 @@ def test_a_network_ends_with_its_best_validation_weights(data: Data) -> None:
     config = settings(effort=1.0, max_steps=60)
     whole = corpus(data, config)
     rung = config.rungs["mean"]
-    model = fitted(rung, whole, config.training(rung, lr=0.1, schedule="constant"), seed=1)
+    model = fitted(rung, whole, config.training_of(rung, lr=0.1, schedule="constant"), seed=1)
     assert isinstance(model, NeuralClassifier)
     assert not model.training
-    last = fitted(rung, whole._replace(validation=[]), config.training(rung, lr=0.1, schedule="constant"), seed=1)
+    last = fitted(rung, whole._replace(validation=[]), config.training_of(rung, lr=0.1, schedule="constant"), seed=1)
     assert scored(model, whole.validation) >= scored(last, whole.validation)
 
 
@@ -128,7 +128,7 @@ def test_it_measures_what_the_seed_decides_whatever_the_state_of_torch(data: Dat
     found = []
     for state in (1, 2):
         torch.manual_seed(state)
-        found.append(right_labels(fitted(rung, whole, config.training(rung), seed=5), whole.test))
+        found.append(right_labels(fitted(rung, whole, config.training_of(rung), seed=5), whole.test))
     assert (found[0] == found[1]).all()
 
 
@@ -137,7 +137,7 @@ def test_vectors_are_put_into_the_network_and_are_as_wide_as_its_table(data: Dat
     assert vectors.matrix.std() == pytest.approx(12**-0.5, rel=1e-5)
     config = settings()
     whole, rung = corpus(data, config), config.rungs["mean"]
-    model: Any = fitted(rung, whole, config.training(rung), seed=1, vectors=vectors, frozen=True)
+    model: Any = fitted(rung, whole, config.training_of(rung), seed=1, vectors=vectors, frozen=True)
     word = next(word for word in model.units.words if word in vectors)
     row = model.units.ids([word])[0]
     assert np.allclose(model.embedding.weight[row].detach().numpy(), vectors[word])

@@ -31,11 +31,18 @@ every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
 
 
 @cache
+def compositions() -> Compositions:
+    """Of size tiny with debug=fast."""
+    return Compositions(
+        params.load().model_copy(update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}})
+    )
+
+
+@cache
 def job(group: str, name: str) -> Any:
-    """The job's settings at size tiny with debug=fast, composed and checked as the pipeline does."""
-    smallest = params.load().model_copy(update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}})
+    """The job's settings, composed and checked as the pipeline does."""
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        values = Compositions(smallest).rung(group, name)
+        values = compositions().rung(group, name)
     return getattr(schema.checked(group, {group: values}, str), group)
 
 

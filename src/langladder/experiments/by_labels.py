@@ -129,7 +129,7 @@ class ByLabels(Experiment[ByLabelsConfig]):
         config, training = self.config, None
         if rung.training is not None:
             passes = math.ceil(config.epochs * len(texts.train) / config.batch_size)
-            training = config.training(rung, max_steps=max(config.max_steps, passes))
+            training = config.training_of(rung, max_steps=max(config.max_steps, passes))
         return right_labels(fitted(rung, texts, training, seed=seed, vectors=vectors), texts.test)
 
 

@@ -16,7 +16,7 @@ seed tells apart differ where they do so by more than twice their spread s, or b
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
@@ -49,6 +49,7 @@ class Expectation(Config):
     outcome: Literal["better", "worse", "as good"] = Field(alias="is")
     than: str  # a variant, or best: whichever is
     factor: float | None = Field(default=None, ge=1)  # within which they count as alike; null: twice the spread
+    metric: str | None = None  # another than that of the comparison
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -108,6 +109,9 @@ class ComparisonConfig(ExperimentConfig):
         for expected in self.expect:
             if unknown := {*expected.names, expected.than} - {*names, BEST} | {BEST} & set(expected.names):
                 raise ValueError(f"expect: {sorted(unknown)} is no variant; allowed: {', '.join(names)}, than: {BEST}")
+            metrics = get_args(type(self).model_fields["metric"].annotation)
+            if expected.metric is not None and expected.metric not in metrics:
+                raise ValueError(f"expect: metric={expected.metric!r} is not allowed: one of {', '.join(metrics)}")
             if expected.than in expected.names:
                 raise ValueError(f"expect: {expected.than!r} is compared with itself")
         for base in self.bases:
@@ -146,7 +150,7 @@ class Comparison(Experiment[C]):
     """Each base with each variant of its settings, a network a seed."""
 
     metrics: ClassVar[dict[str, Metric]]
-    titles: ClassVar[Mapping[Any, str]]
+    titles: Mapping[Any, str]
 
     @abstractmethod
     def measure(self, data: Data) -> Measure:
@@ -208,9 +212,10 @@ class Comparison(Experiment[C]):
 
     def judged(self, expected: Expectation, found: Mapping[str, Measured]) -> tuple[bool, str]:
         """Whether what is expected of a base's variants came out, and the numbers that say so."""
-        metric = self.metrics[self.config.metric]
+        key = expected.metric or self.config.metric
+        metric = self.metrics[key]
         sign = -1 if metric.more_is_better else 1
-        values = {name: one.values[self.config.metric] for name, one in found.items()}
+        values = {name: one.values[key] for name, one in found.items()}
         means = {name: mean(some) for name, some in values.items()}
         cost = {name: sign * value for name, value in means.items()}  # less is better
         other = min(cost, key=lambda name: cost[name]) if expected.than == BEST else expected.than
@@ -229,7 +234,8 @@ class Comparison(Experiment[C]):
         if expected.some:
             looked = [min(came, key=lambda name: (not came[name], cost[name]))]
         against = f"the best, {self.shown(other)}," if expected.than == BEST else self.shown(other)
-        said = "; ".join(f"{self.shown(name)} against {against} {told[name]}" for name in looked)
+        of = "" if key == self.config.metric else f"{metric.label}, "
+        said = "; ".join(f"{of}{self.shown(name)} against {against} {told[name]}" for name in looked)
         return (all if expected.each else any)(came.values()), said
 
     def _plot(self, key: str, found: Found) -> Plot:

@@ -55,7 +55,7 @@ class ReadingConfig(ExperimentConfig):
         """The first `most` of some examples; fewer where effort is below 1, but not under LEAST."""
         return list(examples[: None if most is None else max(LEAST, self.fewer(most))])
 
-    def training(self, rung: ClassifierRung, **changes: Any) -> ReadingTraining:
+    def training_of(self, rung: ClassifierRung, **changes: Any) -> ReadingTraining:
         """How a rung is trained here: as its file says, but for the number of steps and the size of a batch."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values = {"max_steps": steps, "warmup_steps": steps // 10, "epochs": None, "batch_size": self.batch_size}

@@ -1,4 +1,4 @@
-"""Rungs inside an experiment: the very files of conf/classifier, composed into its settings.
+"""Rungs inside an experiment: the very files of conf/classifier and conf/tagger, composed into its settings.
 
     defaults:
       - /classifier@settings.rungs.text_cnn: text_cnn      conf/experiment/*.yaml
@@ -15,18 +15,22 @@ from pydantic import Field, model_validator
 
 from langladder.schema import Config, checked, locate
 from langladder.tasks.settings import ReadingInput, ReadingTraining
+from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
 
 
 class ReadingRung(Config):
-    """The file of a rung that reads. `model` is checked by its class; `training` only networks have."""
+    """The file of a rung that reads. `model` is checked by its class; `training` only networks have.
+
+    Subclasses type `input` and `training`.
+    """
 
     name: str
     title: str
     year: int | None = None
     target: str = Field(alias="_target_")
     model: dict[str, Any] = Field(default={})
-    input: ReadingInput = ReadingInput()
-    training: ReadingTraining | None = None
+    input: Any = None
+    training: Any = None
     DOOR: ClassVar[str]
 
     @property
@@ -63,4 +67,14 @@ class ReadingRung(Config):
 class ClassifierRung(ReadingRung):
     """A file of conf/classifier."""
 
+    input: ReadingInput = ReadingInput()
+    training: ReadingTraining | None = None
     DOOR: ClassVar[str] = "Classifier"
+
+
+class TaggerRung(ReadingRung):
+    """A file of conf/tagger."""
+
+    input: TaggerInput = TaggerInput()
+    training: TaggerTraining | None = None
+    DOOR: ClassVar[str] = "Tagger"

@@ -1,0 +1,287 @@
+"""Claims about classifiers and taggers: what varies, what they are given, verdicts that follow the numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from langladder.experiments import composition
+from langladder.experiments.comparison import Comparison, Measured
+from langladder.experiments.composition import Composition, CompositionConfig
+from langladder.experiments.drawn_reviews import drawn_reviews, operators
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
+from langladder.experiments.reading_comparison import (
+    LabelComparison,
+    ReadingComparisonConfig,
+    ReviewComparison,
+    ReviewComparisonConfig,
+    VectorComparison,
+    VectorComparisonConfig,
+    shuffled,
+)
+from langladder.experiments.tagger_comparison import NameComparison, NameComparisonConfig, TaggerComparisonConfig
+from langladder.experiments.tagger_training import HIDDEN, fitted_tagger, hidden, words_right
+from langladder.models.tagger import Tagger
+from langladder.text.labelled import Example, Tagged
+
+MEAN = {
+    "name": "mean_embedding",
+    "title": "Mean",
+    "_target_": "langladder.models.mean_embedding.MeanEmbedding",
+    "model": {"embedding_dim": 12, "width": 12},
+    "training": {"lr": 0.02, "max_steps": 10},
+}
+COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.majority.Majority"}
+CNN = MEAN | {
+    "name": "textcnn",
+    "title": "CNN",
+    "_target_": "langladder.models.textcnn.TextCNN",
+    "model": {"embedding_dim": 12, "filters": 4},
+}
+TREE = MEAN | {
+    "name": "tree_lstm",
+    "title": "Tree",
+    "_target_": "langladder.models.tree_lstm.TreeLSTM",
+    "model": {"embedding_dim": 12, "width": 12, "cell": "n_ary"},
+}
+TAGGER = {
+    "name": "lstm",
+    "title": "LSTM",
+    "_target_": "langladder.models.taggers.recurrent.RecurrentTagger",
+    "model": {"embedding_dim": 8, "width": 8},
+    "training": {"lr": 0.02, "max_steps": 10},
+}
+READING: dict[str, Any] = {
+    "rungs": {"mean": MEAN, "majority": COUNTED, "cnn": CNN},
+    "effort": 0.1,
+    "max_steps": 60,
+    "bases": ["mean"],
+    "variants": {"plain": {}, "wide": {"width": 16}, "counted": {"rung": "majority"}, "slow": {"lr": 0.001}},
+    "metric": "accuracy",
+    "expect": [{"each": ["plain"], "is": "better", "than": "counted"}],
+}
+TAGGING: dict[str, Any] = {
+    "rungs": {"lstm": TAGGER},
+    "effort": 0.1,
+    "max_steps": 60,
+    "bases": ["lstm"],
+    "variants": {"softmax": {}, "crf": {"output": "crf"}},
+    "expect": [
+        {"each": ["crf"], "is": "better", "than": "softmax"},
+        {"each": ["crf"], "is": "better", "than": "softmax", "metric": "invalid"},
+    ],
+    "metric": "f1",
+}
+
+
+def judged(comparison: Comparison[Any], **values: dict[str, list[float]]) -> Findings:
+    """What a comparison finds in these values: variant → metric → a value a seed."""
+    by = {name: Measured(10, some) for name, some in values.items()}
+    return comparison.findings({next(iter(comparison.titles.values())): by})
+
+
+def test_a_variant_is_a_rung_its_settings_its_training_and_what_it_is_given() -> None:
+    config = ReadingComparisonConfig.model_validate(
+        READING
+        | {"variants": {"a": {"rung": "cnn", "filters": 8, "lr": 0.1, "shuffled": True}, "plain": {}, "counted": {}}}
+    )
+    rung, model, rest = config.variant("mean", config.changes()["a"])
+    assert (rung.name, model) == ("textcnn", {"filters": 8})
+    assert config.trained(rest) == {"lr": 0.1}
+    assert config.given(rest) == {"shuffled": True}
+    assert config.training_of(rung, lr=0.1).max_steps == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bases": ["cnm"]}, "'cnm' is none of the rungs; allowed: mean, majority, cnn"),
+        ({"variants": {"plain": {}, "counted": {"rung": "svm"}}}, "'svm' is none of the rungs"),
+        (
+            {"variants": {"plain": {"filters": 3}, "counted": {}}},
+            "'filters' is no setting of mean_embedding; allowed: .*width",
+        ),
+        ({"variants": {"plain": {"rung": "majority", "lr": 0.1}, "counted": {}}}, "'lr' is no setting of majority"),
+        ({"variants": {"plain": {"width": 0}, "counted": {}}}, "width: 0 is not allowed"),
+        ({"variants": {"plain": {"lr": -1.0}, "counted": {}}}, "lr: -1.0 is not allowed"),
+        ({"variants": {"plain": {"shuffled": "yes"}, "counted": {}}}, "shuffled='yes' is not allowed"),
+        ({"variants": {"plain": {"vectors": True}, "counted": {}}}, "'vectors' is no setting of mean_embedding"),
+        ({"model": {"depth": 3}}, "'depth' is no setting of mean_embedding"),
+        ({"metric": "f1"}, "'accuracy' or 'loss'"),
+        (
+            {"expect": [{"each": ["plain"], "is": "better", "than": "counted", "metric": "f1"}]},
+            "metric='f1' is not allowed: one of accuracy, loss",
+        ),
+    ],
+)
+def test_a_yaml_that_says_something_wrong_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ReadingComparisonConfig.model_validate(READING | changes)
+
+
+def test_bases_that_are_no_rungs_are_shown_by_their_name() -> None:
+    variants = {"plain": {"rung": "mean"}, "counted": {"rung": "majority"}}
+    config = ReadingComparisonConfig.model_validate(READING | {"bases": ["reviews"], "variants": variants})
+    assert LabelComparison(config).titles == {"reviews": "reviews"}
+    assert LabelComparison(ReadingComparisonConfig.model_validate(READING)).titles == {"mean": "Mean"}
+
+
+def test_classifiers_are_compared_on_the_labelled_texts(data: Data) -> None:
+    config = ReadingComparisonConfig.model_validate(READING | {"effort": 1.0, "seeds": 2})
+    found = LabelComparison(config).run(data, seed=1, progress=lambda _: None)
+    by = {str(row[1]): row for row in found.rows}
+    assert set(by) == {"plain", "wide", "counted", "slow"}
+    assert by["counted"][2] == 2.0  # parameters: a count of each label
+    assert float(by["plain"][3] or 0) > float(by["counted"][3] or 1)
+    assert found.holds is not None
+
+
+def test_a_seed_sees_texts_of_its_own_where_not_all_are_read(data: Data) -> None:
+    comparison = LabelComparison(ReadingComparisonConfig.model_validate(READING | {"train_texts": 400}))
+    whole = comparison.texts(data)
+    one, two = (comparison.part(whole, seed) for seed in (1, 2))
+    assert len(one.train) == len(two.train) == 40
+    assert set(one.train) != set(two.train)
+    assert one.test == whole.test
+
+
+def test_frozen_vectors_are_not_among_what_is_learnt(data: Data) -> None:
+    variants = {"plain": {"vectors": True}, "counted": {"vectors": True, "frozen": True}}
+    config = VectorComparisonConfig.model_validate(READING | {"variants": variants, "vector_lines": 200})
+    (_, tuned, *_), (_, frozen, *_) = (
+        row[1:] for row in VectorComparison(config).run(data, seed=1, progress=lambda _: None).rows
+    )
+    assert isinstance(tuned, float)
+    assert isinstance(frozen, float)
+    assert frozen == 12 * 12 + 12 + 2 * 12 + 2
+    assert tuned > frozen
+
+
+def test_shuffled_texts_hold_the_same_words_without_their_trees() -> None:
+    texts = [Example("a b c d e f", label="x", tree="(a)"), Example("g h i j k", label="y")]
+    found = shuffled(texts, 1)
+    assert [sorted(one.text.split()) for one in found] == [one.text.split() for one in texts]
+    assert [one.text for one in found] != [one.text for one in texts]
+    assert [(one.label, one.tree) for one in found] == [("x", None), ("y", None)]
+    assert shuffled(texts, 1) == found
+
+
+def test_reviews_are_drawn_anew_and_their_operators_counted() -> None:
+    before: set[str] = set()
+    first = drawn_reviews(50, size="tiny", seed=1, degrees=False, before=before)
+    second = drawn_reviews(50, size="tiny", seed=1, degrees=True, before=before)
+    assert not {one.text for one in first} & {one.text for one in second}
+    assert {one.label for one in first} == {"negative", "positive"}
+    assert {one.label for one in second} <= set("01234")
+    assert operators(Example("anna doubts that the film was not boring , but moving .")) == 3
+    assert operators(Example("the film was very good .")) == 0
+
+
+def test_on_drawn_reviews_the_train_texts_hold_no_test_text(data: Data) -> None:
+    values = READING | {"world": "tiny", "train_texts": 1000, "test_texts": 400, "metric": "composed"}
+    comparison = ReviewComparison(ReviewComparisonConfig.model_validate(values))
+    texts = comparison.texts(data)
+    assert [len(part) for part in texts[1:]] == [100, 40, 40]
+    assert not {one.text for one in texts.train} & {one.text for one in [*texts.validation, *texts.test]}
+
+
+def found(tree: list[float], sequence: list[float], noise: float = 0.0) -> Findings:
+    by = {"tree": (tree, noise), "sequence": (sequence, -noise)}
+    accuracies = {title: {n: [v - s, v + s] for n, v in enumerate(some)} for title, (some, s) in by.items()}
+    return composition.findings(accuracies, tree="tree", sequence="sequence", trained=1)
+
+
+def test_trees_lead_where_they_do_beyond_what_was_trained() -> None:
+    assert found([1.0, 1.0, 1.0, 0.9], [1.0, 0.9, 0.8, 0.7]).holds is True
+    assert found([1.0, 1.0, 0.8, 0.7], [1.0, 1.0, 0.8, 0.7]).holds is False
+    assert found([1.0, 1.0, 0.9, 0.9], [0.8, 0.8, 0.7, 0.7], noise=0.01).holds is False
+    told = found([1.0, 1.0, 1.0, 0.9], [1.0, 0.9, 0.8, 0.7])
+    assert "tree leads sequence by +5.0 points, then by +20.0" in told.verdict
+    assert told.figures["tree_beyond"] == 0.95
+
+
+def test_composition_measures_as_many_reviews_of_every_length_and_trains_on_short_ones() -> None:
+    settings = {"rungs": {"mean": MEAN, "tree": TREE}, "tree": "tree", "sequence": "mean", "world": "tiny"}
+    config = CompositionConfig.model_validate(settings | {"effort": 0.02, "longest": 3, "trained": 1})
+    experiment = Composition(config)
+    before: set[str] = set()
+    tests = experiment._tests(before)
+    assert {number: len(reviews) for number, reviews in tests.items()} == dict.fromkeys(range(4), 20)
+    assert all(operators(review) == number for number, reviews in tests.items() for review in reviews)
+    assert max(map(operators, experiment._short(40, 1, before))) == 1
+    with pytest.raises(ValidationError, match=r"trained=7, longest=7: some test reviews must be longer"):
+        CompositionConfig.model_validate(settings | {"trained": 7})
+    with pytest.raises(ValidationError, match="tree='trees' is none of the rungs; allowed: mean, tree"):
+        CompositionConfig.model_validate(settings | {"tree": "trees"})
+
+
+def test_hidden_words_show_nothing_of_themselves() -> None:
+    sentences = [Tagged(("a", "b", "c", "d"), ("X", "Y", "X", "Y"))] * 100
+    gone = hidden(sentences, 0.25, 1)
+    share = np.mean([word == HIDDEN for sentence in gone for word in sentence.words])
+    assert 0.18 < share < 0.32
+    assert [one.tags for one in gone] == [one.tags for one in sentences]
+    assert hidden(sentences, 0.25, 1) == gone
+    assert hidden(sentences, 0.0, 1) == sentences
+
+
+def test_a_tagger_learns_in_the_bare_loop_and_its_hidden_words_are_counted_apart(data: Data) -> None:
+    variants = {"softmax": {}, "crf": {"output": "crf"}}
+    values = TAGGING | {"effort": 1.0, "max_steps": 80, "train_sentences": 200, "test_sentences": 60, "world": "tiny"}
+    comparison = NameComparison(NameComparisonConfig.model_validate(values | {"variants": variants}))
+    sentences = comparison.sentences(data)
+    assert set(sentences.tags) >= {"B-PER", "I-PER", "O"}
+    assert not {one.words for one in sentences.train} & {one.words for one in sentences.test}
+    rung = comparison.config.rungs["lstm"]
+    tagger = fitted_tagger(rung, sentences, comparison.config.training_of(rung), seed=1, model={})
+    right = words_right(tagger, sentences.test)
+    outside = np.mean([tag == "O" for one in sentences.test for tag in one.tags or ()])
+    assert right.mean() > outside
+    measures = comparison.measures(tagger, hidden(sentences.test, 0.3, 1))
+    assert measures["hidden"] < measures["accuracy"]
+
+
+class Says(Tagger):
+    """A tagger that says the same of every sentence."""
+
+    def __init__(self, *tags: str) -> None:
+        self.said = list(tags)
+
+    def tag(self, sentences: Any) -> list[list[str]]:
+        return [self.said for _ in sentences]
+
+    def log_probs(self, sentences: Any) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    def number_of_parameters(self) -> int:
+        return 0
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+
+def test_names_are_counted_whole_and_impossible_tags_by_sentence() -> None:
+    comparison = NameComparison(NameComparisonConfig.model_validate(TAGGING))
+    test = [Tagged(("ann", "lee", HIDDEN), ("B-PER", "I-PER", "O"))]
+    right = comparison.measures(Says("B-PER", "I-PER", "O"), test)
+    assert right == {"accuracy": 1.0, "hidden": 1.0, "f1": 1.0, "invalid": 0.0}
+    wrong = comparison.measures(Says("O", "I-PER", "B-PER"), test)
+    assert wrong == {"accuracy": pytest.approx(1 / 3), "hidden": 0.0, "f1": 0.0, "invalid": 1.0}
+
+
+def test_an_expectation_may_be_of_another_metric() -> None:
+    comparison = NameComparison(NameComparisonConfig.model_validate(TAGGING))
+    rest = {"accuracy": [0.9], "hidden": [0.5]}
+    softmax = rest | {"f1": [0.8], "invalid": [0.1]}
+    better = judged(comparison, softmax=softmax, crf=rest | {"f1": [0.9], "invalid": [0.0]})
+    assert better.holds is True
+    assert "impossible tags, share, crf against softmax -0.100" in better.verdict
+    assert judged(comparison, softmax=softmax, crf=rest | {"f1": [0.9], "invalid": [0.2]}).holds is False
+    assert judged(comparison, softmax=softmax, crf=rest | {"f1": [0.7], "invalid": [0.0]}).holds is False
+    with pytest.raises(ValidationError, match="metric='f1' is not allowed: one of accuracy, hidden"):
+        TaggerComparisonConfig.model_validate(
+            TAGGING | {"metric": "hidden", "expect": [TAGGING["expect"][0] | {"metric": "f1"}]}
+        )
