@@ -13,8 +13,9 @@ from langladder.reporting.choosing import choice
 from langladder.reporting.columns import Column, cost_columns
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.labels import chosen_maps, confusion_maps, label_table, paired, ranked
+from langladder.reporting.reliability_plot import reliability_plot
 from langladder.reporting.score_plot import score_plot
-from langladder.reporting.section import Figure, Section
+from langladder.reporting.section import Figure, Section, drawn_lines
 
 
 def loss(page: TaggerPage) -> float:
@@ -37,12 +38,14 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         line="Bayes accuracy",
     )
     maps = confusion_maps(rungs, lambda page: (page.confusion, page.labels), loss, "What is taken for what by")
+    reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability-tags")
     bracketed = [rung for rung in rungs if rung.page.entities]
     context = {
         "dots": dots and Figure(Markup(dots)),
         "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_bootstrap),
         "tags": label_table(rungs, lambda page: page.per_label, loss),
         "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,
+        "reliability": reliability and drawn_lines(reliability),
         "maps": maps,
         "mapped": chosen_maps(rungs, maps, loss),
         "sequences": [(rung, [list(map(_word(rung.page), words)) for words in rung.page.shown]) for rung in rungs],
