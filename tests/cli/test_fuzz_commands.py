@@ -8,6 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langladder.cli.main import app
+from langladder.models.textcnn import TextCNN
+from langladder.models.tree_lstm import TreeLSTM
+from langladder.text.units import WordUnits
 from tests.hostile import fuzzed, little_memory
 from tests.models.test_strangers_folder import make
 
@@ -22,6 +25,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("fuzz")
     for family in ("recurrent", "translator", "vectors"):
         make(family, root / family)
+    units = WordUnits(["a", "b"], "unicode")
+    for kind, width in ((TreeLSTM, {"width": 4}), (TextCNN, {"filters": 4})):
+        network = kind(kind.Config(embedding_dim=4, **width), units.full_vocab_size, 2)
+        network.equip(units, ["no", "yes"]).save(root / kind.__name__)
     return root
 
 
@@ -56,9 +63,26 @@ def test_fuzz_neighbours_numbers(folders: Path, option: str, number: str) -> Non
     run("neighbours", folders / "vectors", "a", option, number)
 
 
+@given(kind=st.sampled_from(["TextCNN", "TreeLSTM"]), text=st.text("ab()\t \n\0é", max_size=40))
+@example(kind="TreeLSTM", text="(" * 3000)
+@example(kind="TreeLSTM", text="(a " * 1500 + "b" + ")" * 1500)
+@example(kind="TextCNN", text="\0")
+@fuzzed
+def test_fuzz_classify_texts(folders: Path, kind: str, text: str) -> None:
+    result = run("classify", folders / kind, "--explain", "--json", text=text.encode())
+    assert result.exit_code == 2 or result.stdout.startswith("{")
+
+
+@given(number=st.sampled_from(NUMBERS))
+@fuzzed
+def test_fuzz_classify_numbers(folders: Path, number: str) -> None:
+    run("classify", folders / "TextCNN", "a b", "--top", number)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["classify", "TextCNN", "a \udcff"],
         ["translate", "translator", "a \udcff"],
         ["translate", "\ud800", "a"],
         ["score", "recurrent", "a \udcff"],
@@ -68,13 +92,14 @@ def test_fuzz_neighbours_numbers(folders: Path, option: str, number: str) -> Non
     ],
 )
 def test_text_that_is_no_unicode_is_refused(folders: Path, arguments: list[str]) -> None:
-    known = {"translator", "recurrent", "vectors"}
+    known = {"translator", "recurrent", "vectors", "TextCNN"}
     result = run(*(str(folders / word) if word in known else word for word in arguments))
     assert result.exit_code == 2 and "is not valid UTF-8 text" in result.stderr
 
 
 def test_a_pipe_that_is_no_unicode_is_refused_by_every_reader_of_one(folders: Path) -> None:
-    for command in (["score", folders / "recurrent", "--file", "-"], ["translate", folders / "translator"]):
+    readers = ["score", folders / "recurrent", "--file", "-"], ["translate", folders / "translator"]
+    for command in (*readers, ["classify", folders / "TextCNN"]):
         result = run(*command, text=b"a b\nc\xff\n")
         assert result.exit_code == 2 and "standard input: not UTF-8 in line 2" in result.stderr
 
@@ -104,3 +129,5 @@ def test_a_sentence_longer_than_any_path_is_a_sentence(folders: Path) -> None:
 def test_a_sentence_beyond_all_length_is_refused(folders: Path) -> None:
     result = run("translate", folders / "translator", "a " * 20_000)
     assert result.exit_code == 2 and "a sentence may have 10,000" in result.stderr
+    result = run("classify", folders / "TextCNN", "a " * 20_000)
+    assert result.exit_code == 2 and "has 20,000 words; a text may have 10,000: cut it" in result.stderr

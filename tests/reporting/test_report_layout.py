@@ -110,6 +110,11 @@ def test_rows_know_what_the_script_sorts_and_filters_by(nodes: list[Node]) -> No
         assert headings == [approach for approach, _ in ladder.approaches()]
 
 
+def test_the_page_stays_light(page: str) -> None:
+    """With all rungs, fifty labels among them; pictures of what a reader has not asked for are bounded in number."""
+    assert len(page) < 1_600_000
+
+
 def test_titles_name_the_corpus_and_rungs_their_year(page: str) -> None:
     assert "<title>langladder: the ladder on novels</title>" in page
     assert "<h1>The ladder on <bdi>novels</bdi></h1>" in page

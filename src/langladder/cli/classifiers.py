@@ -13,6 +13,8 @@ from langladder.models.classifier import Classifier
 from langladder.text.labelled import Example
 from langladder.text.trees import parse_tree
 
+MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -67,8 +69,12 @@ def answer(model: Classifier, examples: Sequence[Example], top: int, explain: bo
     """The best labels of each example, the likeliest first.
 
     Raises:
-        InputError: an example cannot be read, or the classifier cannot tell why.
+        InputError: an example cannot be read or is too long, or the classifier cannot tell why.
     """
+    units: Any = getattr(model, "units", None)  # majority reads nothing
+    for example in examples if units else ():
+        if (pieces := len(units.example(example).pieces)) > MOST_PIECES:
+            raise InputError(f"{example.text[:40]!r} … has {pieces:,} words; a text may have {MOST_PIECES:,}: cut it")
     found = []
     for example, log_probs in zip(examples, model.log_probs(examples), strict=True):
         p = np.exp(log_probs)  # (C,)
