@@ -71,7 +71,7 @@ def test_sections_compare_first_and_then_look_inside() -> None:
     ]
     inside = {one.name: one for one in second.context["rungs"]}
     assert len(inside["tree_lstm"].trees) == 1 and not inside["textcnn"].trees
-    assert inside["tree_lstm"].trees[0].caption == "positive (87%), really negative"
+    assert inside["tree_lstm"].trees[0].caption == "positive (87 %), really negative"
     assert [label for label, _ in inside["textcnn"].filters] == list(LABELS)
     assert len(second.context["texts"].rows) == 13 and second.context["shown"] == 8
     assert second.context["one"].chosen == ["tree_lstm"]

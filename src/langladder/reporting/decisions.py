@@ -94,4 +94,4 @@ def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Figure]:
         if svg is not None and drawn < most:
             drawn += 1
             right = "" if one.said == one.label else f", really {one.label}"
-            yield Figure(Markup(svg), f"{one.said} ({one.probability:.0%}){right}")
+            yield Figure(Markup(svg), f"{one.said} ({100 * one.probability:.0f} %){right}")
