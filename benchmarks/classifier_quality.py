@@ -1,0 +1,194 @@
+"""Classifiers on public sets: sentiment trees (two and five labels), questions, reviews; mean and deviation over seeds.
+
+    python benchmarks/classifier_quality.py vectors /tmp/wiki300                    # skip-gram on wiki-en, two minutes
+    python benchmarks/classifier_quality.py judge sst2 --vectors /tmp/wiki300       # on dev, by which all was chosen
+    python benchmarks/classifier_quality.py judge sst2 --vectors /tmp/wiki300 --test
+
+`sst2` and `sst5`: a binary Tree-LSTM, a loss at every labelled node. `trec`, `mr`: see `CHOSEN`; a tenth of the
+training texts is dev. `mr` is judged in ten folds. Vectors are scaled to a spread of 0.1 and trained on.
+"""
+
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from statistics import mean, stdev
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import torch
+from measure import markdown
+from public import data, find, read
+
+from langladder.embeddings.base import WordVectors
+from langladder.embeddings.saved import load_vectors
+from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
+from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.recurrent_classifier import RecurrentClassifier
+from langladder.models.tree_lstm import TreeLSTM
+from langladder.tasks.classification import make
+from langladder.tasks.settings import ReadingInput, ReadingTraining
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.labelled import Example
+from langladder.text.trees import parse_tree
+from langladder.text.vocabulary import Vocabulary
+from langladder.text.word_corpus import WordCorpus
+
+WORD = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|[a-z0-9à-ÿ]+?(?=n't\b)|[a-z0-9à-ÿ]+(?:[-.,][a-z0-9à-ÿ]+)*|[^\sa-z0-9]")
+SPREAD = 0.1
+TREES: dict[str, Any] = {"cell": "n_ary", "width": 150, "loss": "nodes", "dropout": 0.5, "input_dropout": 0.2}
+READER: dict[str, Any] = {"width": 300, "bidirectional": True, "pooling": "max", "input_dropout": 0.4, "dropout": 0.5}
+ADAGRAD: dict[str, Any] = {"optimizer": "adagrad", "lr": 0.05, "batch_size": 25, "epochs": 4}
+ADAM: dict[str, Any] = {"optimizer": "adam", "lr": 0.001, "batch_size": 32, "epochs": 10}
+QUIET = {"schedule": "constant", "clip_norm": None, "max_steps": 100_000, "checkpoint_every": 100_000}
+QUIET |= {"progress": False, "accelerator": "cpu"}
+CHOSEN: dict[str, tuple[type[NeuralClassifier], dict[str, Any], dict[str, Any]]] = {
+    "sst2": (TreeLSTM, TREES, ADAGRAD),
+    "sst5": (TreeLSTM, TREES, ADAGRAD),
+    "trec": (RecurrentClassifier, READER, ADAM),
+    "mr": (RecurrentClassifier, READER, ADAM | {"epochs": 4}),
+}
+
+
+class Splits(NamedTuple):
+    """Train, dev and test."""
+
+    train: list[Example]
+    dev: list[Example]
+    test: list[Example]
+
+
+def trees(folder: Path, names: dict[str, str | None]) -> Splits:
+    """SST under other labels; trees whose root has none are left out."""
+    found = []
+    for file in ("train.8544", "dev", "test"):
+        rows = []
+        for line in read(find(folder, f"sst-trees/{file}.txt")).decode().replace("\xa0", "_").splitlines():
+            tree, root = parse_tree(line), names[line[1]]
+            renamed = re.sub(r"\((\d)", lambda match: f"({names[match[1]] or ''}", line)
+            if root is not None:
+                rows.append(Example(" ".join(tree.words), None, root, renamed))
+        found.append(rows)
+    return Splits(*found)
+
+
+def held_out(rows: list[Example], test: list[Example], seed: int) -> Splits:
+    """A tenth of the rows is dev."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    cut = len(rows) // 10
+    return Splits([rows[place] for place in order[cut:]], [rows[place] for place in order[:cut]], test)
+
+
+def questions(folder: Path) -> Splits:
+    """TREC, six labels."""
+    sides = []
+    for name in ("train", "test"):
+        lines = read(find(folder, f"trec-qc/{name}.txt")).decode("latin-1").splitlines()
+        pairs = [line.partition(" ") for line in lines if line]
+        sides.append([Example(text.strip(), None, label.split(":")[0]) for label, _, text in pairs])
+    return held_out(sides[0], sides[1], 0)
+
+
+def reviews(folder: Path, fold: int) -> Splits:
+    """MR: each fold takes every tenth review of a label."""
+    rest: list[Example] = []
+    test: list[Example] = []
+    for label in ("neg", "pos"):
+        lines = read(find(folder, f"mr/rt-polarity.{label}")).decode("latin-1").splitlines()
+        for place, line in enumerate(filter(str.strip, lines)):
+            (test if place % 10 == fold else rest).append(Example(line.strip(), None, label))
+    return held_out(rest, test, fold)
+
+
+def splits(folder: Path, name: str) -> list[Splits]:
+    """A set; of MR its folds."""
+    if name == "trec":
+        return [questions(folder)]
+    if name == "mr":
+        return [reviews(folder, fold) for fold in range(10)]
+    two = {"0": "negative", "1": "negative", "2": None, "3": "positive", "4": "positive"}
+    return [trees(folder, two if name == "sst2" else {label: label for label in "01234"})]
+
+
+def vectors_of(path: Path, rows: Splits, out: Path) -> Path:
+    """The vectors of the words of a set, scaled."""
+    vectors = load_vectors(path)
+    words = {word.lower() for split in rows for example in split for word in example.text.split()}
+    kept = [place for place, word in enumerate(vectors.words) if word in words]
+    matrix = vectors.matrix[kept]
+    WordVectors([vectors.words[place] for place in kept], matrix * np.float32(SPREAD / matrix.std())).save(out)
+    return out
+
+
+def train(name: str, rows: Splits, vectors: Path, seed: int) -> NeuralClassifier:
+    """The network chosen for a set."""
+    kind, model, training = CHOSEN[name]
+    with tempfile.TemporaryDirectory() as work:
+        own = vectors_of(vectors, rows, Path(work) / "vectors")
+        dim = load_vectors(own).matrix.shape[1]
+        settings = SimpleNamespace(
+            model=kind.Config.model_validate(model | {"embedding_dim": dim}),
+            input=ReadingInput(words="whitespace", vectors=str(own)),
+            training=ReadingTraining.model_validate(QUIET | training),
+        )
+        labels = sorted({str(example.label) for example in rows.train})
+        network, _ = make(kind, labels, rows.train, rows.dev, settings=settings, seed=seed, checkpoints=Path(work))
+    return network
+
+
+def accuracy(network: NeuralClassifier, rows: list[Example]) -> float:
+    """Per cent."""
+    best = network.log_probs(rows).argmax(axis=1)
+    return 100 * mean(network.labels[place] == row.label for place, row in zip(best, rows, strict=True))
+
+
+@click.group()
+def main() -> None:
+    """Quality of classifiers."""
+
+
+@main.command()
+@click.argument("name", type=click.Choice(sorted(CHOSEN)))
+@data
+@click.option("--vectors", type=click.Path(exists=True, path_type=Path), required=True)
+@click.option("--test", is_flag=True, help="Judge on the test split.")
+@click.option("--seeds", default=5, show_default=True)
+@click.option("--folds", default=10, show_default=True, help="Of mr: how many of its ten.")
+def judge(name: str, data: Path, vectors: Path, test: bool, seeds: int, folds: int) -> None:
+    """Accuracy on dev or test; of MR the mean over its folds."""
+    torch.set_num_threads(1)
+    parts, found = splits(data, name)[:folds], []
+    for seed in range(1, seeds + 1):
+        networks = [(train(name, rows, vectors, seed), rows) for rows in parts]
+        found.append(mean(accuracy(network, rows.test if test else rows.dev) for network, rows in networks))
+        print(f"{name}, seed {seed}: {found[-1]:.2f}", flush=True)
+    spread = f"{stdev(found):.2f}" if seeds > 1 else ""
+    row = [CHOSEN[name][0].__name__, f"{mean(found):.2f}", spread, str(seeds)]
+    markdown(f"{name}, {'test' if test else 'dev'}", ["classifier", "accuracy", "±", "seeds"], [row])
+
+
+@main.command("vectors")
+@click.argument("out", type=click.Path(path_type=Path))
+@data
+@click.option("--dim", default=300, show_default=True)
+@click.option("--window", default=5, show_default=True)
+@click.option("--epochs", default=12, show_default=True)
+def make_vectors(out: Path, data: Path, dim: int, window: int, epochs: int) -> None:
+    """Skip-gram on wiki-en: lower-cased, clitics and punctuation words of their own."""
+    text = read(find(data, "wiki-en/wiki_en.txt")).decode("utf-8").lower().replace("\u2019", "'")
+    lines = [WORD.findall(line) for line in text.split("\n") if not line.startswith("= ")]
+    counts = Counter(word for line in lines for word in line)
+    words = sorted((word for word in counts if counts[word] >= 3), key=lambda word: (-counts[word], word))
+    vocabulary = Vocabulary(words, np.array([counts[word] for word in words], dtype=np.int64))
+    rows = [vocabulary.encode(line) for line in lines]
+    corpus = WordCorpus(
+        TokenStream(np.concatenate(rows), np.concatenate([[0], np.cumsum([len(row) for row in rows])])), vocabulary
+    )
+    config = Word2VecConfig(dim=dim, window=window, epochs=epochs, lr=0.02, subsample=1e-4, vectors="sum")
+    Word2Vec(config).make(corpus, seed=1).vectors.save(out)
+
+
+if __name__ == "__main__":
+    main()
