@@ -176,7 +176,7 @@ def test_the_graph_is_drawn_with_its_numbers() -> None:
         assert all(places[parent][0] < places[node.name][0] for parent in node.parents)
     assert places["b₁"][0] == places["z₁"][0] - 1  # beside what uses it
     svg = graph_plot(graph, "g")
-    assert svg is not None and svg.startswith("<svg") and "0.1558" in svg and "-0.1443" in svg
+    assert svg is not None and svg.startswith("<svg") and "0.156" in svg and "-0.144" in svg
     assert svg == graph_plot(graph, "g")
     assert graph_plot(Graph(title="", caption="", nodes=[]), "g") is None
 

@@ -19,6 +19,7 @@ from langladder.experiments.findings import Findings, Graph, GraphNode, opened, 
 
 EPSILON = 1e-6  # of the finite differences
 AGREE = 1e-6
+DRAWN = 3  # significant digits in the drawing; the table has more
 
 
 class BackpropConfig(ExperimentConfig):
@@ -125,8 +126,8 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
                     GraphNode(
                         name=node.name,
                         operation=node.operation,
-                        value=shown(node.value),
-                        gradient=shown(node.gradient),
+                        value=shown(node.value, DRAWN),
+                        gradient=shown(node.gradient, DRAWN),
                         parents=[parent.name for parent in node.parents],
                     )
                     for node in nodes
@@ -137,7 +138,7 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
     )
 
 
-def shown(value: Array) -> str:
-    """Numbers to four significant digits, a row of a matrix after the other."""
+def shown(value: Array, digits: int = 4) -> str:
+    """Numbers to so many significant digits, a row of a matrix after the other."""
     rows = np.atleast_2d(value)
-    return "; ".join(" ".join(f"{entry:.4g}" for entry in row) for row in rows)
+    return "; ".join(" ".join(f"{entry:.{digits}g}" for entry in row) for row in rows)

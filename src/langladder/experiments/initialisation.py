@@ -139,7 +139,7 @@ def findings(found: dict[Kind, Outcome], guessing: float) -> Findings:
         Plot(
             title=f"{what.capitalize()} by layer, {shown(activation)}",
             x_label="layer, from the input",
-            y_label=names[what],
+            y_label=f"{names[what]}, {shown(activation)}",
             log_y=True,
             series=[
                 series(TITLES.get(kind[1], kind[1]), layers, [v if v > 0 else None for v in getattr(outcome, what)])

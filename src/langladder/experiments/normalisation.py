@@ -36,6 +36,7 @@ Norm = Literal["batch", "layer"]
 TITLES: dict[Norm, str] = {"batch": "batch norm", "layer": "layer norm"}
 PAD, KIND, WORDS = 0, 6, 40  # V: 1 … 6 are of one kind, 7 … 12 of the other, the rest means nothing
 SHORT = (3, 8)  # words of a usual sentence
+ROUNDING = 1e-6  # below which a score has not moved
 COMPANIES = 16  # other batches in which the same sentence is read
 
 
@@ -163,7 +164,8 @@ def moved_by_company(network: Reader, rows: int, longest: int, draw: torch.Gener
         scores.append(gaps[1])
         others.append(gaps)
     network.eval()
-    return float(torch.stack(scores).std() / torch.cat(others).std())
+    moved = float(torch.stack(scores).std() / torch.cat(others).std())
+    return moved if moved > ROUNDING else 0.0
 
 
 def findings(by_rows: dict[Norm, dict[int, list[float]]], by_length: dict[Norm, dict[int, Read]]) -> Findings:

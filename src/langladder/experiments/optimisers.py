@@ -152,6 +152,7 @@ def findings(found: dict[Optimizer, dict[float, list[list[float]]]]) -> Findings
                 x_label="learning rate",
                 y_label="training loss at the end, nats per token",
                 log_x=True,
+                log_y=True,
                 series=[
                     series(TITLES[name], list(runs), [last_loss(run[0]) for run in runs.values()])
                     for name, runs in found.items()

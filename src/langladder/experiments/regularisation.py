@@ -180,7 +180,7 @@ def _path(penalty: Penalty, path: Sequence[Fitted], matter: int) -> Plot:
     return Plot(
         title=f"Path of the weights, {TITLES[penalty]}",
         x_label="share dropped, p" if penalty == "dropout" else "strength, λ",
-        y_label="weight",
+        y_label=f"weight, with {TITLES[penalty]}",
         log_x=penalty != "dropout",
         series=[
             series(

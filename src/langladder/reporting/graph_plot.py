@@ -5,11 +5,12 @@ parents; what is given stands one column left of what first uses it, so that no 
 """
 
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 
 from langladder.experiments.findings import Graph, GraphNode
 from langladder.reporting.svg import GRID, INK, SERIES, drawing, new_figure, to_svg, visible
 
-WIDE, HIGH = 1.8, 1.2  # inches of a column and of a row
+WIDE, HIGH = 1.42, 1.25  # inches of a column and of a row
 BOX = {"boxstyle": "round,pad=0.35", "facecolor": "none", "linewidth": 1.2}
 
 
@@ -29,10 +30,9 @@ def graph_plot(graph: Graph, name: str) -> str | None:
         axes.set_axis_off()
         axes.set_xlim(-0.6, columns - 0.4)
         axes.set_ylim(rows - 0.4, -0.6)
+        boxes = {node.name: _box(axes, node, places[node.name]) for node in graph.nodes}
         for node in graph.nodes:
-            _edges(axes, node, places)
-        for node in graph.nodes:
-            _box(axes, node, places[node.name])
+            _edges(axes, node, boxes)
         return to_svg(figure, name, f"{graph.title}: {graph.caption}")
 
 
@@ -55,17 +55,21 @@ def layout(graph: Graph) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _edges(axes: Axes, node: GraphNode, places: dict[str, tuple[int, int]]) -> None:
+def _edges(axes: Axes, node: GraphNode, boxes: dict[str, Text]) -> None:
+    """An arrow from the border of each parent's box to that of the node's."""
+    end = boxes[node.name]
     for parent in node.parents:
-        arrow = {"arrowstyle": "->", "color": GRID, "linewidth": 1.4, "shrinkA": 34, "shrinkB": 34}
-        axes.annotate("", xy=places[node.name], xytext=places[parent], arrowprops=arrow)
+        start = boxes[parent]
+        ends = {"patchA": start.get_bbox_patch(), "patchB": end.get_bbox_patch(), "shrinkA": 1, "shrinkB": 1}
+        arrow = {"arrowstyle": "->", "color": INK, "linewidth": 1.1, **ends}
+        axes.annotate("", xy=end.get_position(), xytext=start.get_position(), arrowprops=arrow)
 
 
-def _box(axes: Axes, node: GraphNode, place: tuple[int, int]) -> None:
+def _box(axes: Axes, node: GraphNode, place: tuple[int, int]) -> Text:
     made = f" ({visible(node.operation)})" if node.operation else ""
     text = f"{visible(node.name)}{made}\n{_rows(node.value)}\n─────\n{_rows(node.gradient)}"
     hue = SERIES[0] if node.parents else GRID
-    axes.text(*place, text, ha="center", va="center", fontsize=8.5, color=INK, bbox=BOX | {"edgecolor": hue})
+    return axes.text(*place, text, ha="center", va="center", fontsize=8.5, color=INK, bbox=BOX | {"edgecolor": hue})
 
 
 def _rows(value: str) -> str:
