@@ -191,3 +191,10 @@ def test_words_letters_and_a_word_of_any_length():
     assert batch.tokens[0].tolist() == [5, 4, 6, 1] and batch.learned[0].tolist() == [5, 4, 1, 1]
     assert batch.letters.shape[1] == 32 and math.prod(batch.forms.shape) == 8
     assert words.letters("A") != words.letters("a")
+
+
+def test_golden_hmm_scores_divide_by_the_tags_own_frequency():
+    """log P(w | t) up to a constant: log P(t | w) − log P(t), N in 3 of 4 words and V in 1."""
+    model = fitted(HMM, tagged("a/N b/N c/N run/V"), ["N", "V"])
+    expected = np.log(model.probabilities("run")) - np.log([3.001 / 4.002, 1.001 / 4.002])
+    assert model.scores(["run"])[0] == pytest.approx(expected, abs=1e-3)
