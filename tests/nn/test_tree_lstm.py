@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import linear
 
 from langladder.nn.forest import Forest, compile_tree, join
 from langladder.nn.tree_lstm import Children, ChildSumCell, NaryCell, TreeCell, read_forest
@@ -64,6 +66,14 @@ def by_height(cell: TreeCell, trees: list[Tree], x: list[torch.Tensor]) -> list[
     return found
 
 
+def products(cell: TreeCell) -> tuple[Callable[[torch.Tensor], torch.Tensor], ...]:
+    """The cell's products as torch differentiates them, each by itself."""
+    assert isinstance(cell, ChildSumCell | NaryCell)
+    paper = isinstance(cell, NaryCell) and cell.variant == "paper"
+    others = () if paper else (cell.U_f,) if isinstance(cell, ChildSumCell) else cell.U_f.unbind()
+    return tuple(partial(linear, weight=weight) for weight in (cell.U, *others))
+
+
 def by_recursion(cell: TreeCell, tree: Tree, x: torch.Tensor) -> torch.Tensor:
     """h of its nodes (n, H), one node after the other."""
     states: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -73,7 +83,7 @@ def by_recursion(cell: TreeCell, tree: Tree, x: torch.Tensor) -> torch.Tensor:
             driven = cell.b[None] if word is None else cell.drive(word)
             h, c = (torch.cat([states[child][part] for child in below]) for part in (0, 1))
             parent, order = torch.zeros(len(below), dtype=torch.long), torch.arange(len(below))
-            states.append(cell.join(driven, Children(h, c, parent, order), cell.matrices()))
+            states.append(cell.join(driven, Children(h, c, parent, order), products(cell)))
         else:
             states.append(cell.leaf(word, 1))
     return torch.cat([h for h, _ in states])

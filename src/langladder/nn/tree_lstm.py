@@ -23,6 +23,7 @@ Shape legend: N nodes, n nodes of a height, E their children, W nodes with a wor
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
@@ -35,7 +36,8 @@ from langladder.nn.initialisation import initialise
 
 State = tuple[Tensor, Tensor]
 """h and c, (nodes, H) each."""
-Matrices = tuple[Deferred, ...]
+Matrices = tuple[Callable[[Tensor], Tensor], ...]
+"""x → x Wᵀ for each W that multiplies the children's h."""
 Variant = Literal["paper", "notes"]
 
 
