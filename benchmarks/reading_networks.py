@@ -189,7 +189,7 @@ def torch_loop(corpus: Corpus, texts: int = 1000) -> float:
 @data
 @click.option("--works", default="trees,textcnn,bilstm,fasttext", show_default=True)
 @click.option("--rounds", default=5, show_default=True)
-@click.option("--steps", default=10, show_default=True, help="steps of a round")
+@click.option("--steps", default=50, show_default=True, help="of a round; training sorts as many by length")
 @click.option("--peer-python", default=sys.executable, help="An interpreter that has the package fasttext.")
 def main(data: Path, works: str, rounds: int, steps: int, peer_python: str) -> None:
     """Compare."""
@@ -209,7 +209,7 @@ def main(data: Path, works: str, rounds: int, steps: int, peer_python: str) -> N
                 )
                 plain = by_recursion(corpus, PlainTreeLSTM(V, DIM, C, 150, n_ary=cell == "n_ary"))
                 own = ours(corpus, TreeLSTM(config, V, C), "adagrad")
-                found = pair(corpus, own, plain, BATCH, rounds, max(2, steps // 5))
+                found = pair(corpus, own, plain, BATCH, rounds, max(2, steps // 25))
                 rows.append((f"Tree-LSTM, {cell}, trees/s", *found, 20.0))
         else:
             network: NeuralClassifier = TextCNN(TextCNNConfig(embedding_dim=DIM), V, C)
