@@ -34,7 +34,7 @@ from langladder.text.labelled import LABELLED, TAGGED
 from langladder.text.tables import write_table
 
 Row = dict[str, Any]
-COUNTS = {"tiny": 600, "small": 6_000, "base": 60_000}
+COUNTS = {"tiny": 600, "small": 12_000, "base": 60_000}
 HELD_OUT = 0.1  # each, of validation and test
 POLARITY = ("negative", "negative", "", "positive", "positive")
 DEGREES = tuple("01234")
