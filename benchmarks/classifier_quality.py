@@ -113,12 +113,11 @@ def splits(folder: Path, name: str) -> list[Splits]:
 
 
 def vectors_of(path: Path, rows: Splits, out: Path) -> Path:
-    """The vectors of the words of a set, scaled."""
+    """The vectors of the words of a set."""
     vectors = load_vectors(path)
     words = {word.lower() for split in rows for example in split for word in example.text.split()}
     kept = [place for place, word in enumerate(vectors.words) if word in words]
-    matrix = vectors.matrix[kept]
-    WordVectors([vectors.words[place] for place in kept], matrix * np.float32(SPREAD / matrix.std())).save(out)
+    WordVectors([vectors.words[place] for place in kept], vectors.matrix[kept]).save(out)
     return out
 
 
@@ -130,7 +129,7 @@ def train(name: str, rows: Splits, vectors: Path, seed: int) -> NeuralClassifier
         dim = load_vectors(own).matrix.shape[1]
         settings = SimpleNamespace(
             model=kind.Config.model_validate(model | {"embedding_dim": dim}),
-            input=ReadingInput(words="whitespace", vectors=str(own)),
+            input=ReadingInput(words="whitespace", vectors=str(own), spread=SPREAD),
             training=ReadingTraining.model_validate(QUIET | training),
         )
         labels = sorted({str(example.label) for example in rows.train})

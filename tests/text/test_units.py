@@ -42,7 +42,7 @@ def test_a_pair_is_one_row_with_a_separator_between() -> None:
 
 
 def test_words_of_vectors_get_ids_too_and_rare_ones_none() -> None:
-    units = WordUnits.of(TEXTS, min_count=2, more=["Opera", "film"])
+    units = WordUnits.of(TEXTS, min_count=2).with_words(["Opera", "film"])
     assert units.words == ["film", "good", "opera"]
     with pytest.raises(InputError, match="min_count=9"):
         WordUnits.of(TEXTS, min_count=9)

@@ -116,7 +116,7 @@ def make(
     units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=vectors)
     torch.manual_seed(seed)
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
-    start_embedding(model, table, frozen=settings.input.frozen)
+    start_embedding(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
     model.start()
     made = train_classifier(
         model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()

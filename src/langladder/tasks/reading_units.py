@@ -1,7 +1,8 @@
 """What a network that reads whole texts reads them as, made from training texts; and word vectors to begin with.
 
-Each word or subword with a vector begins with it, as it is; all others keep their random beginning, scaled to the
-vectors' spread where there are any. The table is trained on, or frozen as a whole (Kim 2014, section 3.1: "static").
+Each word or subword with a vector begins with it; all others keep their random beginning. All vectors are multiplied by
+one number, so that what the network reads is of the size that it was laid out for: trained vectors are often many times
+longer, and then move too little. The table is trained on, or frozen as a whole (Kim 2014, section 3.1: "static").
 Words that have a vector but are in no training text get a row too: a test text may hold them.
 
 Shape legend: V ids, D dimensions of the table.
@@ -62,15 +63,15 @@ def units_for(
             mode="whitespace" if treed else settings.words,
             lowercase=settings.lowercase,
             min_count=settings.min_count,
-            more=[] if found is None else found.words,
         )
     if found is None:
         return units, None
-    table = table_of(units, found)
-    if not table[1].any():
+    if not table_of(units, found)[1].any():
         named = "the vectors given have" if isinstance(vectors, WordVectors) else f"{vectors or settings.vectors} has"
         raise InputError(f"input.vectors: {named} a vector for no word of the training texts")
-    return units, table
+    if isinstance(units, WordUnits):
+        units = units.with_words(found.words)
+    return units, table_of(units, found)
 
 
 def table_of(units: Units, vectors: WordVectors) -> Table:
@@ -92,8 +93,11 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
     return table, covered
 
 
-def start_embedding(model: Any, table: Table | None, *, frozen: bool) -> None:
+def start_embedding(model: Any, table: Table | None, *, frozen: bool, spread: float | None = None) -> None:
     """Put vectors into the input table of a network (`embedding`), in place, and freeze it where asked to.
+
+    Args:
+        spread: standard deviation of the table's numbers; None: D^−½, as its random rows have.
 
     Raises:
         InputError: they have another dimension.
@@ -109,9 +113,12 @@ def start_embedding(model: Any, table: Table | None, *, frozen: bool) -> None:
         )
     known = torch.from_numpy(covered)
     with torch.no_grad():
-        spread = float(vectors[covered].std())
-        embedding.weight[~known] *= spread / embedding.weight[~known].std().clamp(min=1e-12)
-        embedding.weight[known] = torch.from_numpy(vectors[covered]).to(embedding.weight)
+        # E ← v · s / std(v)
+        wanted = embedding.embedding_dim**-0.5 if spread is None else spread
+        embedding.weight[~known] *= wanted * embedding.embedding_dim**0.5
+        embedding.weight[known] = torch.from_numpy(
+            vectors[covered] * (wanted / max(float(vectors[covered].std()), 1e-12))
+        ).to(embedding.weight)
         if embedding.padding_idx is not None:
             embedding.weight[embedding.padding_idx] = 0.0
     embedding.weight.requires_grad_(not frozen)

@@ -46,6 +46,8 @@ class ReadingInput(InputVectors):
     words: WordChoice = "auto"
     """What counts as a word; leaves of trees and words of tagged sentences are taken as they are."""
     lowercase: bool = True
+    spread: float | None = Field(default=None, gt=0, le=10)
+    """Standard deviation of the vectors' numbers, to which they are scaled; null: D^−½, as random rows have."""
     min_count: int = Field(default=1, ge=1)
     """Rarer words of the training texts are unknown, unless there is a vector for them."""
 

@@ -7,7 +7,7 @@ Ids 0 to 3 are the specials of the house (`specials`), then come the V − 4 wor
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -106,6 +106,10 @@ class WordUnits(Units):
         """The word as the list has it."""
         return word.lower() if self.lowercase else word
 
+    def with_words(self, words: Iterable[str]) -> Self:
+        """The same with more words behind its own, such as all that have a vector."""
+        return replace(self, words=list(dict.fromkeys([*self.words, *map(self.folded, words)])))
+
     def text(self, text: str, *, words: bool = False) -> Read:
         """See `Units.text`."""
         pieces = self.split(text, words=words)
@@ -128,14 +132,12 @@ class WordUnits(Units):
         mode: WordChoice = "auto",
         lowercase: bool = True,
         min_count: int = 1,
-        more: Iterable[str] = (),
     ) -> Self:
-        """The words of training texts, most frequent first, and of a list such as that of word vectors.
+        """The words of training texts, most frequent first.
 
         Args:
             mode: `auto` takes punctuation off the words unless the texts' stands apart already.
             min_count: rarer words of the texts get no id.
-            more: words that get one though no text has them.
 
         Raises:
             InputError: no word is left.
@@ -144,7 +146,6 @@ class WordUnits(Units):
         empty = cls([], chosen, lowercase)
         counts = Counter(empty.folded(word) for text in texts for word in empty._split(text))
         kept = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
-        kept = list(dict.fromkeys([*kept, *(empty.folded(word) for word in more)]))
         if not kept:
             raise InputError(f"input.min_count={min_count} leaves no word of the training texts; lower it")
         return cls(kept, chosen, lowercase)

@@ -1,0 +1,145 @@
+"""Training a classifier: it learns, goes on after a kill with the same bits, begins with word vectors, refuses."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.models.classifier import Classifier
+from langladder.models.mean_embedding import MeanEmbedding
+from langladder.tasks.classification import make
+from langladder.tasks.reading_units import start_embedding, table_of, units_for
+from langladder.tasks.settings import ReadingInput, ReadingTraining, TransferInput
+from langladder.text.labelled import Example
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.units import SubwordUnits, WordUnits
+
+LABELS = ["bad", "good"]
+WORDS = {"good": ["fine", "lovely", "bright"], "bad": ["dull", "grim", "sour"]}
+RNG = np.random.default_rng(0)
+DATA = [
+    Example(f"the {RNG.choice(['film', 'soup', 'play'])} was {RNG.choice(WORDS[label])} .", label=label)
+    for label in LABELS * 40
+]
+
+
+def settings(dim: int = 8, **changes: Any) -> SimpleNamespace:
+    given = changes.pop("input", {})
+    training = {"batch_size": 8, "epochs": 6, "lr": 0.05, "progress": False, "checkpoint_every": 5} | changes
+    return SimpleNamespace(
+        model=MeanEmbedding.Config.model_validate({"embedding_dim": dim, "dropout": 0.1}),
+        input=ReadingInput.model_validate({"words": "whitespace"} | given),
+        training=ReadingTraining.model_validate(training),
+    )
+
+
+def trained(folder: Path, chosen: SimpleNamespace, **more: Any) -> tuple[Any, Any]:
+    return make(MeanEmbedding, LABELS, DATA[:60], DATA[60:], settings=chosen, seed=1, checkpoints=folder, **more)
+
+
+def vectors(dim: int = 8, size: float = 5.0) -> WordVectors:
+    words = ["Film", "dull", "fine", "opera"]
+    rows = np.random.default_rng(1).normal(size=(len(words), dim)).astype(np.float32) * size
+    return WordVectors(words, rows)
+
+
+def test_learns_and_keeps_its_best_weights(tmp_path: Path) -> None:
+    model, made = trained(tmp_path / "work", settings())
+    assert (model.log_probs(DATA[60:]).argmax(axis=1) == [LABELS.index(str(one.label)) for one in DATA[60:]]).all()
+    assert max(row["validation_accuracy"] for row in made.curve if row["validation_loss"] is not None) == 1.0
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(Classifier.load(tmp_path / "model").log_probs(DATA), model.log_probs(DATA))
+
+
+def test_epochs_become_steps_and_are_capped() -> None:
+    config = ReadingTraining(batch_size=10, epochs=3, max_steps=1000, warmup_steps=500, validations=4)
+    found = config.of(95)
+    assert (found.max_steps, found.warmup_steps, found.validate_every) == (29, 29, 8)  # 3 · 95 / 10, rounded up
+    assert config.of(100_000).max_steps == 1000
+    assert ReadingTraining(max_steps=7).of(95).max_steps == 7
+
+
+def test_a_training_goes_on_after_a_kill_with_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = trained(tmp_path / "whole", settings())
+    calls = {"left": 17}
+    original = MeanEmbedding.loss
+
+    def dies(self: Any, *given: Any) -> torch.Tensor:
+        calls["left"] -= 1
+        if calls["left"] == 0:
+            raise KeyboardInterrupt
+        return original(self, *given)
+
+    with monkeypatch.context() as patched, pytest.raises((KeyboardInterrupt, SystemExit)):
+        patched.setattr(MeanEmbedding, "loss", dies)
+        trained(tmp_path / "killed", settings())
+    resumed, _ = trained(tmp_path / "killed", settings())
+    for own, other in zip(whole.parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(own, other)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_begins_with_vectors_of_the_size_that_its_random_rows_have(frozen: bool) -> None:
+    units = WordUnits.of([one.text for one in DATA], mode="whitespace").with_words(vectors().words)
+    torch.manual_seed(0)
+    model = MeanEmbedding(MeanEmbedding.Config.model_validate({"embedding_dim": 8}), units.full_vocab_size, 2)
+    table = table_of(units, vectors())
+    start_embedding(model, table, frozen=frozen)
+    rows = model.embedding.weight.detach().numpy()
+    found = np.stack([rows[units.index[word]] for word in ("film", "dull", "fine", "opera")])
+    assert found.std() == pytest.approx(8**-0.5, rel=1e-5)
+    np.testing.assert_allclose(found / found.std(), vectors().matrix / vectors().matrix.std(), rtol=1e-5)
+    assert not rows[0].any()  # padding
+    assert model.embedding.weight.requires_grad is not frozen
+    start_embedding(model, table, frozen=False, spread=0.5)
+    assert model.embedding.weight[units.index["film"]].std() > found[0].std()
+
+
+def test_a_frozen_table_stays_and_all_else_learns(tmp_path: Path) -> None:
+    vectors().save(tmp_path / "vectors")
+    given = {"vectors": str(tmp_path / "vectors"), "frozen": True}
+    model, _ = trained(tmp_path / "work", settings(input=given))
+    units, table = units_for(ReadingInput.model_validate({"words": "whitespace"} | given), DATA[:60])
+    assert table is not None
+    fresh = MeanEmbedding(model.config, units.full_vocab_size, 2)
+    start_embedding(fresh, table, frozen=True)
+    row = units.index["dull"]  # type: ignore[attr-defined]
+    assert torch.equal(model.embedding.weight[row], fresh.embedding.weight[row])
+
+
+def test_reads_subwords_of_the_text_s_tokenizer(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer([one.text for one in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
+    tokenizer.save(tmp_path / "tokenizer.json")
+    model, _ = trained(tmp_path / "work", settings(input={"units": "subwords"}), tokenizer=tmp_path / "tokenizer.json")
+    assert isinstance(model.units, SubwordUnits)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(Classifier.load(tmp_path / "model").log_probs(DATA), model.log_probs(DATA))
+
+
+def test_refuses(tmp_path: Path) -> None:
+    vectors(5).save(tmp_path / "five")
+    with pytest.raises(InputError, match=r"vectors of dimension 5, but model\.embedding_dim is 8"):
+        trained(tmp_path / "a", settings(input={"vectors": str(tmp_path / "five")}))
+    with pytest.raises(InputError, match="needs the tokenizer"):
+        trained(tmp_path / "b", settings(input={"units": "subwords"}))
+    WordVectors(["zzz"], np.ones((1, 8), dtype=np.float32)).save(tmp_path / "strange")
+    with pytest.raises(InputError, match="has a vector for no word"):
+        trained(tmp_path / "c", settings(input={"vectors": str(tmp_path / "strange")}))
+    with pytest.raises(InputError, match="'other' is none of bad, good"):
+        make(
+            MeanEmbedding,
+            LABELS,
+            [Example("a", label="other")],
+            [],
+            settings=settings(),
+            seed=1,
+            checkpoints=tmp_path / "d",
+        )
+    with pytest.raises(ValueError, match="begins with those of its base"):
+        TransferInput(vectors="somewhere")
