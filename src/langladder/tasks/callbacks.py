@@ -128,7 +128,7 @@ class StepBar(Callback):
         bleu = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
         say(
             f"step {row['step']:>7} of {self.config.max_steps}  train {row['train_loss']:.4f}  "
-            f"validation {row['validation_loss']:.4f}  {bleu}{rate:,.0f} tokens/s"
+            f"validation {row['validation_loss']:.4f}  {bleu}{rate:,.0f} {pl_module.unit}/s"
         )
 
     def teardown(self, trainer: Trainer, pl_module: Any, stage: str) -> None:

@@ -35,6 +35,8 @@ class LabelledBatch(NamedTuple):
 class Classification(Task):
     """Any network that classifies. The best weights are those with the highest validation accuracy, or lowest loss."""
 
+    unit = "texts"
+
     def __init__(self, model: NeuralClassifier, config: ReadingTraining) -> None:
         super().__init__(config)
         self.model = model

@@ -49,6 +49,8 @@ class Tagging(Task):
         counts: (V,) how often each word occurs in training.
     """
 
+    unit = "words"
+
     def __init__(self, model: NeuralTagger, config: TaggerTraining, counts: np.ndarray) -> None:
         super().__init__(config)
         self.model = model

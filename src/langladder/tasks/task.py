@@ -1,7 +1,7 @@
 """What is being learnt, apart from how: a task holds a network and says its loss on a batch."""
 
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
 import torch
@@ -24,10 +24,12 @@ class Task(pl.LightningModule):
     Attributes:
         monitor: the measure of a validation that says which weights are best.
         mode: whether its lowest (min) or its highest value (max) is the best.
+        unit: what its speed is counted in.
     """
 
     monitor: str = MONITOR
     mode: Literal["min", "max"] = "min"
+    unit: ClassVar[str] = "tokens"
 
     def __init__(self, config: TrainingConfig) -> None:
         super().__init__()
