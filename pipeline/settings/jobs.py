@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder.errors import InputError
@@ -28,7 +28,7 @@ def job_values(
         rung: the settings of any rung, for stages that read those of a whole family.
         task: overrides on the command line; they win over params.yaml's changes to single rungs.
     """
-    everything = plain(config, without=[family for family in families() if family not in stage.keys])
+    everything = plain(config, without=list(families()))
     values: Values = {}
     for key in stage.keys:
         if key in families():
@@ -47,19 +47,18 @@ def job_values(
 
 def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> Values:
     """A rung's plain settings with params.yaml's changes to it."""
-    config = config.copy()
-    with open_dict(config[family]):
-        config[family].pop("year", None)  # said for the report alone
     name = config[family].name
     base = chosen.bases(family).get(name)
     change = chosen.changes(family).get(name, {}) | ({"base": base} if base else {})
     if change:
+        config = config.copy()
         OmegaConf.set_struct(config, False)
         config[family] = OmegaConf.merge(config[family], change)
         for override in OverridesParser.create().parse_overrides(list(task)):  # the command line wins
             if override.key_or_group.startswith(f"{family}."):
                 OmegaConf.update(config, override.key_or_group, override.value())
-    values: Values = plain(config, without=[other for other in families() if other != family])[family]
+    values: Values = plain(config, without=[str(key) for key in config if key != family])[family]
+    values.pop("year", None)  # said for the report alone
     return values
 
 
@@ -123,17 +122,16 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Values:
 
 
 def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:
-    """A composition as plain values.
+    """A composition as plain values, its references resolved.
 
     Raises:
         InputError: a value is missing, or refers to one that is not there.
     """
-    if without:
-        config = config.copy()
-        with open_dict(config):
-            for key in without:
-                config.pop(key, None)
     try:
-        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+        return {str(key): _plain(config[key]) for key in config if key not in without}
     except OmegaConfBaseException as error:
         raise InputError(f"{error.full_key or '?'}: {error.msg or error}") from error
+
+
+def _plain(value: Any) -> Any:
+    return OmegaConf.to_container(value, resolve=True, throw_on_missing=True) if OmegaConf.is_config(value) else value
