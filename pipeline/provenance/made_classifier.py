@@ -20,7 +20,8 @@ def train(job: Any, out: Path, *, family: str, stage: str, vectors: Path | None 
         vectors: to begin with, instead of those that its settings name.
     """
     rung = getattr(job, family)
-    with tracked_job(family, stage, job, {"labels": LABELS}) as work:
+    inputs = {"labels": LABELS} | ({} if vectors is None else {"tokenizer": TOKENIZER})  # whatever a transfer may read
+    with tracked_job(family, stage, job, inputs) as work:
         labels = read_labels(LABELS)
         train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
         more = {"tokenizer": TOKENIZER, "vectors": vectors}

@@ -305,6 +305,8 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "export",
         "import",
         "translate",
+        "classify",
+        "tag",
         "check-gradients",
     }
     for path in paths:

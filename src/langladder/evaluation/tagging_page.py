@@ -58,7 +58,7 @@ class TaggerPage(Page):
         shown: a few test sentences, those with mistakes first.
     """
 
-    detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True, "reliability": True}
+    detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True, "reliability": True, "confusion": True}
 
     parameters: int
     sentences: int
@@ -68,8 +68,8 @@ class TaggerPage(Page):
     bayes_accuracy: float | None = None
     per_label: list[LabelScores]
     entities: list[LabelScores] = Field(default_factory=list)
-    confusion: list[list[int]]
-    reliability: list[Bin]
+    confusion: list[list[int]] = Field(default_factory=list)
+    reliability: list[Bin] = Field(default_factory=list)
     right: list[int] = Field(default_factory=list)
     shown: list[list[TaggedWord]] = Field(default_factory=list)
 
