@@ -7,6 +7,7 @@ What is constant or internal (class, title, code version) is a tag; the whole se
 
 import getpass
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ CHOSEN = ("size", "corpus", "parallel", "labels", "tags", "clean", "tokenizer", 
 PARTS = ("model", "training", "settings", "data")
 JUDGING = ("evaluate", "experiment", "probe")  # stages that train no rung
 LENGTH = 250  # MLflow's longest parameter
+UNNAMEABLE = re.compile(r"[^/\w.\- :]")  # MLflow refuses it in names; a variant may be "LSTM, shuffled"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def parameters(job: Job) -> dict[str, str]:
                 continue
             name = DIALS.get(key, f"settings.{key}")
             named[f"settings.{part}.{key}" if name in named else name] = value
-    return {key: str(value)[:LENGTH] for key, value in named.items()}
+    return {UNNAMEABLE.sub("", key): str(value)[:LENGTH] for key, value in named.items()}
 
 
 def tags(job: Job) -> dict[str, str]:

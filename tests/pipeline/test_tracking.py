@@ -12,9 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from train_once import train_once
 
+from langladder.families import families
 from pipeline import ROOT
 from pipeline.provenance import found_runs, processes, run_facts, store
 from pipeline.provenance.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
@@ -230,6 +232,18 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
     assert stored_file(trained.info.run_id, "timed.json") == {"a": 1}
     experiment = client.get_experiment(trained.info.experiment_id)
     assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+
+
+@pytest.mark.parametrize("family", families())
+def test_settings_of_every_file_have_names_that_mlflow_takes(family: str) -> None:
+    from mlflow.utils.validation import _validate_param_name
+
+    for file in (ROOT / "conf" / family).glob("*.yaml"):
+        rung = {key: value for key, value in yaml.safe_load(file.read_text()).items() if key != "defaults"}
+        said = run_facts.parameters(run_facts.Job(family, "stage", {family: rung, "seed": 1}, "f", {}))
+        for name in said:
+            _validate_param_name(name)
+        assert said["rung"] == file.stem
 
 
 def test_scores_are_added_once(checkout: Path, job: Any) -> None:
