@@ -58,7 +58,8 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
             if override.key_or_group.startswith(f"{family}."):
                 OmegaConf.update(config, override.key_or_group, override.value())
     values: Values = plain(config, without=[str(key) for key in config if key != family])[family]
-    values.pop("year", None)  # said for the report alone
+    if "year" not in change:  # said for the report alone, and by the rung's file
+        values.pop("year", None)
     return values
 
 
