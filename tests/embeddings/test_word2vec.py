@@ -273,7 +273,7 @@ def test_learns_kinds_with_same_bytes_for_same_seed(kind: tuple[str, str]) -> No
 
 def test_threads_learn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "CHUNK", 500)
-    # two dozen words are in every update of both threads: at a rate of 0.05 one run in five went astray, at 0.02 none of 592
+    # two dozen words are in updates of both threads: at a rate of 0.05 one run in five went astray, at 0.02 none of 592
     config = Word2VecConfig(dim=16, subsample=0.0, epochs=30, lr=0.02)
     alone = Word2Vec(config).make(world(), seed=1, progress=str)
     two = Word2Vec(config.model_copy(update={"threads": 2})).make(world(), seed=1, progress=str)
