@@ -108,10 +108,11 @@ def test_code_runs_again_only_what_it_is_part_of(project: Path) -> None:
 
 
 def test_a_new_file_of_vectors_runs_only_what_begins_with_it(project: Path) -> None:
-    """The job that notes inputs runs; what it notes of other rungs is what it was."""
+    """The jobs that note inputs run; what they note of other rungs is what it was."""
     (project / "input" / "vectors" / "mine.vec").write_text("cat 1 2\n")
-    assert stale(project) == {"watch@lm"}
-    assert ran(run(project, "dvc", "repro")) == {"watch@lm"}
+    watching = {"watch@lm", "watch@classifier", "watch@tagger"}
+    assert stale(project) == watching
+    assert ran(run(project, "dvc", "repro")) == watching
     lexicon = project / "input" / "lexicon"
     (lexicon / "mine.tsv" if lexicon.is_dir() else lexicon).write_text("big large\n")
     assert ran(run(project, "dvc", "repro")) == {"watch@embedding"}

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 SOURCES: dict[str, list[str]] = {
     "antlr4-python3-runtime": [],
     "kenlm": [],
+    "seqeval": ["numpy>=1.14.0", "scikit-learn>=0.21.3"],
 }  # on the index as source
 MANYLINUX = [f"manylinux_2_{minor}" for minor in range(5, 35)] + ["manylinux2014", "manylinux2010", "manylinux1"]
 TAGS = {
