@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
 from langladder.corpora.scene_files import read_scenes
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.captions import evaluate_captions
 from langladder.models.captioner import Captioner
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage
 
 SCENES = Path("data/raw/scenes")
@@ -23,9 +23,7 @@ def main(job: Any, out: Path) -> None:
         corpus, codes = read_scenes(SCENES), SceneCodes.load(folder / CODES)
         beam = BeamConfig(width=job.beam)
         page = evaluate_captions(name, Captioner.load(folder), codes, corpus.splits["test"], corpus.size, beam)
-        write_json(out / "reports" / "rungs" / "captioner" / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / "captioner" / f"{name}.json", page.figures())
-        work.run.test_scores(folder, page.figures())
+        judged(work, out, page, folder)
     found = page.scores.beam
     print(f"evaluate_captioner {name}: by beam search {found.right:.1%} right, BLEU {found.bleu:.1f}")
 

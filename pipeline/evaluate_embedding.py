@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
 from langladder.embeddings.saved import load_vectors
 from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
 from langladder.reporting.numbers import share
 from langladder.schema import locate
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage
 
 
@@ -27,9 +27,7 @@ def main(job: Any, out: Path) -> None:
             neighbours=job.evaluation.neighbours,
         )
         figures = page.figures()
-        write_json(out / "reports" / "rungs" / "embedding" / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / "embedding" / f"{name}.json", figures)
-        work.run.test_scores(model, figures)
+        judged(work, out, page, model)
     answered = "no analogies to answer"
     if figures["analogy"] is not None:
         answered = f"{share(figures['analogy'])} of the analogies right, {share(figures['analogy_coverage'])} answered"

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
 from langladder.corpora.speech_files import read_speech
 from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
 from langladder.models.ctc import CTCRecognizer
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage
 
 SPEECH = Path("data/raw/speech")
@@ -20,9 +20,7 @@ def main(job: Any, out: Path) -> None:
     with tracked_job("transcriber", "evaluate_transcriber", job, {"model": folder, "speech": SPEECH}) as work:
         test, config = read_speech(SPEECH).splits["test"], TranscriptionConfig(width=job.beam)
         page = evaluate_transcripts(name, CTCRecognizer.load(folder), test, config)
-        write_json(out / "reports" / "rungs" / "transcriber" / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / "transcriber" / f"{name}.json", page.figures())
-        work.run.test_scores(folder, page.figures())
+        judged(work, out, page, folder)
     found = page.scores.beam
     print(f"evaluate_transcriber {name}: by beam search CER {found.cer:.1%}, WER {found.wer:.1%}")
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.bleu import bleu_config
 from langladder.evaluation.search_errors import Sentence
@@ -13,6 +12,7 @@ from langladder.text.corpus_ids import PairStream
 from langladder.text.tables import PAIRS, read_table
 from langladder.text.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage
 
 TOKENS = Path("data/tokens/parallel/test.arrow")
@@ -50,10 +50,7 @@ def main(job: Any, out: Path) -> None:
             widths=chosen.search_error_widths,
             width_sentences=chosen.search_error_sentences,
         )
-        figures = page.figures()
-        write_json(out / "reports" / "rungs" / "translator" / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / "translator" / f"{name}.json", figures)
-        work.run.test_scores(folder, figures)
+        judged(work, out, page, folder)
         work.run.metrics({f"seconds_beam_{result.width}": result.seconds for result in page.by_width})
     scores = page.scores
     shown = f"BLEU {scores.bleu:.2f} chrF {scores.chrf:.2f} on {scores.sentences:,} sentences ({scores.signature})"

@@ -6,12 +6,12 @@ The tracked file holds what the seed decides. What the machine's speed decides g
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
 from langladder.experiments.experiment import Data
 from langladder.experiments.page import ClaimPage
 from langladder.progress import working
 from langladder.schema import locate
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import keep_page
 
 TIMED = "timed.json"
 
@@ -29,9 +29,7 @@ def measure(ladder: str, job: Any, data: Data, inputs: dict[str, Path], out: Pat
 
             findings = experiment.run(data, seed=job.seed, progress=tell)
         page = ClaimPage(name=listed.name, fingerprint=work.fingerprint, findings=findings)
-        written = page.model_dump(mode="json", exclude={"findings": {"timed"}})
-        write_json(out / "reports" / "rungs" / ladder / f"{listed.name}.json", written)
-        write_json(out / "metrics" / ladder / f"{listed.name}.json", page.figures())
+        keep_page(work, out, page, aside={"findings": {"timed"}})
         work.run.metrics(findings.figures)
         if findings.timed is not None:
             work.run.file(TIMED, findings.timed.model_dump(mode="json"))

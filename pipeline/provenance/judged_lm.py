@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json, write_json
+from langladder.artefacts import read_json
 from langladder.decoding.sampling import SamplingConfig
 from langladder.evaluation.language_model import evaluate_language_model
 from langladder.evaluation.page import Work
@@ -11,13 +11,14 @@ from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vecto
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.evaluation.work import work_of
 from langladder.export.input_embedding import input_embedding
-from langladder.infinity import show, to_plain
+from langladder.infinity import show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
 from langladder.text.vocabulary import Vocabulary
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import judged
 
 TOKENS = Path("data/tokens/text")
 WORDS = Path("data/words/vocabulary.json")
@@ -43,9 +44,7 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
             vectors=_input_vectors(model, folder, sets, job, name),
             work=_work(model, getattr(job, family)),
         )
-        write_json(out / "reports" / "rungs" / family / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / family / f"{name}.json", to_plain(page.figures()))
-        work.run.test_scores(folder, page.scores.figures())
+        judged(work, out, page, folder, page.scores.figures())
     scores = page.scores
     above = "" if (floor := scores.above_floor_percent) is None else f", {show(floor, '.1f')} % above the entropy floor"
     print(f"{stage} {name}: test perplexity per word {show(scores.perplexity_per_word, '.2f')}{above}")

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.infinity import to_plain
 from langladder.schema import locate
 from langladder.text.labelled import read_labels, read_tagged
 from pipeline.provenance.job import tracked_job
+from pipeline.provenance.judged import judged, work_of_reader
 from pipeline.provenance.made import keep, make, watched
 
 TAGS = Path("data/clean/tags")
@@ -35,13 +34,14 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
     from langladder.evaluation.tagging import evaluate_tagger
     from langladder.models.tagger import Tagger
 
-    name = getattr(job, family).name
+    rung = getattr(job, family)
+    name = rung.name
     folder = Path("models") / family / name
     with tracked_job(family, stage, job, {"model": folder, "tags": TAGS}) as work:
         known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
-        page = evaluate_tagger(Tagger.load(folder), read_tagged(TAGS / "test.parquet"), known=known, name=name)
-        write_json(out / "reports" / "rungs" / family / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / family / f"{name}.json", to_plain(page.figures()))
-        work.run.test_scores(folder, page.figures())
+        model, test = Tagger.load(folder), read_tagged(TAGS / "test.parquet")
+        page = evaluate_tagger(model, test, known=known, name=name)
+        took = work_of_reader(model, rung, (len(one.words) for one in test))
+        judged(work, out, page.model_copy(update={"work": took}), folder)
     best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
     print(f"{stage} {name}: {page.scores.accuracy:.1%} of {page.words:,} test words right{best}")

@@ -1,10 +1,13 @@
 """What a network takes on any machine, in the tables: operations and memory; a dash for what is counted."""
 
+from typing import Any
+
 import pytest
 
 from langladder.evaluation.language_model_page import LanguageModelPage, TextScores
 from langladder.evaluation.page import Work
-from langladder.reporting.columns import work_columns
+from langladder.reporting import classifiers, taggers
+from langladder.reporting.columns import Column, work_columns
 from langladder.reporting.entries import Timing
 from langladder.reporting.language_models import COLUMNS
 
@@ -24,10 +27,13 @@ def page(work: Work | None) -> LanguageModelPage:
     return LanguageModelPage(name="m", parameters=5, scores=SCORES, work=work)
 
 
-def test_language_models_have_both_beside_their_parameters() -> None:
-    titles = [column.title for column in COLUMNS]
+@pytest.mark.parametrize(
+    ("columns", "unit"), [(COLUMNS, "token"), (classifiers.COLUMNS, "word"), (taggers.REST, "word")]
+)
+def test_they_stand_beside_the_parameters(columns: tuple[Column[Any], ...], unit: str) -> None:
+    titles = [column.title for column in columns]
     place = titles.index("parameters")
-    assert titles[place + 1 : place + 3] == ["operations/token", "training memory"]
+    assert titles[place + 1 : place + 3] == [f"operations/{unit}", "training memory"]
 
 
 @pytest.mark.parametrize(("work", "shown"), [(Work(flops=2.5e6, training_bytes=3 * 2**20), True), (None, False)])

@@ -122,6 +122,23 @@ def test_reads_subwords_of_the_text_s_tokenizer(tmp_path: Path) -> None:
     np.testing.assert_array_equal(Classifier.load(tmp_path / "model").log_probs(DATA), model.log_probs(DATA))
 
 
+def test_it_is_saved_with_its_tokenizer_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = train_tokenizer([one.text for one in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
+    tokenizer.save(tmp_path / "tokenizer.json")
+    chosen = settings(input={"units": "subwords"}, max_steps=1)
+    model, _ = trained(tmp_path / "work", chosen, tokenizer=tmp_path / "tokenizer.json")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(InputError, match="disk is full"):
+        patched.setattr(type(tokenizer), "save", full)
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    model.save(tmp_path / "model")
+    assert (tmp_path / "model" / "tokenizer.json").exists()
+
+
 def test_refuses(tmp_path: Path) -> None:
     vectors(5).save(tmp_path / "five")
     with pytest.raises(InputError, match=r"vectors of dimension 5, but model\.embedding_dim is 8"):

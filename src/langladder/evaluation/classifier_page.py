@@ -6,7 +6,7 @@ from pydantic import Field
 
 from langladder.evaluation.calibration import Bin
 from langladder.evaluation.confusion import LabelScores
-from langladder.evaluation.page import Interval, Measured, Page
+from langladder.evaluation.page import Interval, Measured, Page, Work
 
 
 class ClassifierScores(Measured):
@@ -62,6 +62,7 @@ class ClassifierPage(Page):
     """Of one classifier.
 
     Attributes:
+        work: of a network, as it is trained, at the mean length of the test texts.
         texts: of the test. labels: in the order of their ids.
         bayes_accuracy, bayes_cross_entropy: what the best guess reaches under the grammar that drew the texts.
         confusion: row the right label, column what was said.
@@ -75,6 +76,7 @@ class ClassifierPage(Page):
     )
 
     parameters: int
+    work: Work | None = None
     texts: int
     labels: list[str]
     scores: ClassifierScores

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from langladder.evaluation.calibration import Bin
 from langladder.evaluation.confusion import LabelScores
-from langladder.evaluation.page import Interval, Measured, Page
+from langladder.evaluation.page import Interval, Measured, Page, Work
 
 
 class TaggerScores(Measured):
@@ -50,6 +50,7 @@ class TaggerPage(Page):
     """Of one tagger.
 
     Attributes:
+        work: of a network, as it is trained, at the mean length of the test sentences.
         labels: the tags, in the order of their ids.
         bayes_accuracy: what the best guess reaches under the grammar that drew the sentences.
         entities: precision, recall and F₁ of each kind of phrase, where tags bracket them.
@@ -61,6 +62,7 @@ class TaggerPage(Page):
     detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True, "reliability": True, "confusion": True}
 
     parameters: int
+    work: Work | None = None
     sentences: int
     words: int
     labels: list[str]

@@ -14,7 +14,7 @@ import torch
 
 from langladder import schema
 from langladder.errors import InputError
-from langladder.models.saving import read_description
+from langladder.models.saving import load_by_kind
 from langladder.text.specials import BOS, PAD
 
 
@@ -73,8 +73,7 @@ class LanguageModel(ABC):
         Raises:
             InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
         """
-        kind: Any = read_description(folder, cls, cls.SIZES, cls.WHAT).kind
-        model: Self = kind.load(folder)
+        model: Self = load_by_kind(folder, cls)
         return model
 
 

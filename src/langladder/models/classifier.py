@@ -16,7 +16,7 @@ import numpy as np
 from langladder import schema
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.models.saving import READING, read_description
+from langladder.models.saving import READING, load_by_kind
 from langladder.text.json_lists import word_list
 from langladder.text.labelled import Example
 
@@ -88,8 +88,7 @@ class Classifier(ABC):
         Raises:
             InputError: missing or damaged files, another kind of model, arrays that do not fit.
         """
-        kind: Any = read_description(folder, cls, cls.SIZES, cls.WHAT).kind
-        found: Self = kind.load(folder)
+        found: Self = load_by_kind(folder, cls)
         return found
 
 

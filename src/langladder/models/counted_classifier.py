@@ -48,8 +48,11 @@ class CountedClassifier(Classifier):
 
     def save(self, folder: Path) -> None:
         """See `Classifier.save`."""
-        beside = {READING: {"labels": self.labels, **self.reading()}}
-        write_model(folder, self, self.config, {"number_of_labels": len(self.labels)}, self.arrays(), beside)
+        sizes = {"number_of_labels": len(self.labels)}
+        write_model(folder, self, self.config, sizes, self.arrays(), self._write_beside)
+
+    def _write_beside(self, folder: Path) -> None:
+        artefacts.write_json(folder / READING, {"labels": self.labels, **self.reading()})
 
     @classmethod
     def load(cls, folder: Path) -> Self:

@@ -96,8 +96,11 @@ class CountedTagger(Tagger):
 
     def save(self, folder: Path) -> None:
         """See `Tagger.save`."""
-        reading = {READING: {"labels": self.tags, **self.lists()}}
-        write_model(folder, self, self.config, {"number_of_labels": len(self.tags)}, self.arrays(), reading)
+        sizes = {"number_of_labels": len(self.tags)}
+        write_model(folder, self, self.config, sizes, self.arrays(), self._write_beside)
+
+    def _write_beside(self, folder: Path) -> None:
+        artefacts.write_json(folder / READING, {"labels": self.tags, **self.lists()})
 
     @classmethod
     def load(cls, folder: Path) -> Self:

@@ -5,7 +5,6 @@ torch's `meta` device, where tensors have shapes and no memory, and compared wit
 real one then takes as much memory as that file has bytes.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -63,11 +62,11 @@ class Network(nn.Module):
         """Write `model.safetensors` and `config.json` into `folder`, atomically. A shared matrix is written once."""
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in own_tensors(self).items()}
         sizes = {name: getattr(self, name) for name in self.SIZES}
-        write_model(folder, self, self.config, sizes, arrays, self.beside())
+        write_model(folder, self, self.config, sizes, arrays, self.write_beside)
 
-    def beside(self) -> Mapping[str, Any]:
-        """JSON files that the network cannot be used without: name → content."""
-        return {}
+    def write_beside(self, folder: Path) -> None:
+        """Write into its folder what the network cannot be used without: its part of `save`."""
+        del folder
 
     @classmethod
     def load(cls, folder: Path) -> Self:

@@ -11,7 +11,7 @@ Shape legend: B rows, T positions, C labels, D width of the embedding, N example
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from langladder.artefacts import write_json
 from langladder.errors import InputError
 from langladder.models.classifier import Classifier, Explained, read_reading
 from langladder.models.network import Network
@@ -145,13 +146,9 @@ class NeuralClassifier(Network, Classifier):
     def start(self) -> None:
         """Called when `embedding` has got the vectors that it begins with, before training."""
 
-    def beside(self) -> Mapping[str, Any]:
-        """See `Network.beside`."""
-        return {READING: {"labels": self.labels, "units": self.units.description()}}
-
-    def save(self, folder: Path) -> None:
-        """See `Classifier.save`."""
-        super().save(folder)
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        write_json(folder / READING, {"labels": self.labels, "units": self.units.description()})
         self.units.save_beside(folder)
 
     @classmethod

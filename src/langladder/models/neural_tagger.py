@@ -13,7 +13,7 @@ Shape legend: B sentences, T words, K tags, D width of x, H width of h.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from langladder import schema
+from langladder.artefacts import write_json
 from langladder.errors import InputError
 from langladder.models.classifier import read_reading
 from langladder.models.network import Network
@@ -203,9 +204,9 @@ class NeuralTagger(Network, Tagger):
         """A sentence as the network reads it."""
         return self.words.encode(sentence)
 
-    def beside(self) -> Mapping[str, Any]:
-        """See `Network.beside`."""
-        return {READING: {"labels": self.tags, **self.words.description()}}
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        write_json(folder / READING, {"labels": self.tags, **self.words.description()})
 
     @classmethod
     def load(cls, folder: Path) -> Self:

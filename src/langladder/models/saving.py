@@ -4,7 +4,7 @@ config.json holds the format version, the class (`_target_`), the vocabulary siz
 classes of this package are ever built from it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isabstract
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,9 +58,14 @@ def write_model(
     config: schema.Config,
     sizes: Mapping[str, int],
     arrays: Mapping[str, np.ndarray],
-    beside: Mapping[str, Any] | None = None,
+    beside: Callable[[Path], object] | None = None,
 ) -> None:
-    """Write both files and what belongs beside them (name → JSON), atomically. `sizes` by their names in config."""
+    """Write both files, atomically with what belongs beside them.
+
+    Args:
+        sizes: vocabulary sizes by their names in config.json.
+        beside: writes into the folder what the model cannot be used without.
+    """
     description = {
         "format": artefacts.FORMAT_VERSION,
         "_target_": f"{type(model).__module__}.{type(model).__qualname__}",
@@ -70,8 +75,8 @@ def write_model(
     with atomic_folder(Path(folder), MODEL) as temporary:
         artefacts.write_arrays(temporary / ARRAYS, arrays)
         artefacts.write_json(temporary / "config.json", description)
-        for name, value in (beside or {}).items():
-            artefacts.write_json(temporary / name, value)
+        if beside is not None:
+            beside(temporary)
 
 
 def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str) -> Saved:
@@ -100,6 +105,11 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
         raise InputError(f"{path}: holds a {description['_target_']}, not a {wanted.__name__}")
     config = schema.checked(kind.Config, description["config"], f"{path}: config")  # type: ignore[attr-defined]
     return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes])
+
+
+def load_by_kind(folder: Path, wanted: Any) -> Any:
+    """What a folder holds, read by its own class; `wanted` as for `read_description`, with its SIZES and WHAT."""
+    return read_description(folder, wanted, wanted.SIZES, wanted.WHAT).kind.load(folder)
 
 
 def located(path: Path, target: str) -> type:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from langladder import schema
-from langladder.models.saving import read_description
+from langladder.models.saving import load_by_kind
 from langladder.nn.crf import Allowed
 from langladder.text.iob import may_follow, scheme_of
 
@@ -55,8 +55,7 @@ class Tagger(ABC):
         Raises:
             InputError: missing or damaged files, another kind of model, arrays that do not fit.
         """
-        kind: Any = read_description(folder, cls, cls.SIZES, cls.WHAT).kind
-        found: Self = kind.load(folder)
+        found: Self = load_by_kind(folder, cls)
         return found
 
 

@@ -10,7 +10,7 @@ from langladder.evaluation.classifier_page import ClassifierPage
 from langladder.evaluation.paired import mcnemar
 from langladder.reporting import numbers
 from langladder.reporting.choosing import BESIDE, choice
-from langladder.reporting.columns import Column, cost_columns
+from langladder.reporting.columns import Column, cost_columns, work_columns
 from langladder.reporting.decisions import WEIGHED, inside, seen
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
@@ -98,6 +98,7 @@ COLUMNS: tuple[Column[ClassifierPage], ...] = (
         brief=True,
         compared=True,
     ),
+    *work_columns("word"),
     *cost_columns("texts"),
 )
 

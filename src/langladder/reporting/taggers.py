@@ -10,7 +10,7 @@ from langladder.evaluation.paired import paired_bootstrap
 from langladder.evaluation.tagging_page import TaggedWord, TaggerPage
 from langladder.reporting import numbers
 from langladder.reporting.choosing import choice
-from langladder.reporting.columns import Column, cost_columns
+from langladder.reporting.columns import Column, cost_columns, work_columns
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.labels import chosen_maps, confusion_maps, label_table, paired, ranked
 from langladder.reporting.reliability_plot import reliability_plot
@@ -157,6 +157,7 @@ REST: tuple[Column[TaggerPage], ...] = (
         "lower",
     ),
     Column("parameters", "numbers of the model", lambda page, _: page.parameters, numbers.compact, "lower", brief=True),
+    *work_columns("word"),
     *cost_columns("words"),
 )
 
