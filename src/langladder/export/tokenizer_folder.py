@@ -6,9 +6,10 @@ house never does, it cuts as before.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from langladder.artefacts import write_json, write_text
-from langladder.text.specials import BOS, EOS, PAD, SPELLINGS, UNK
+from langladder.text.specials import BOS, EOS, PAD, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.tokenizers import Tokenizer
 
 SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
@@ -39,4 +40,25 @@ def write_tokenizer_folder(
     write_tokenizer(folder / "tokenizer.json", tokenizer, first=first, last=last)
     names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
     about = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
+    write_json(folder / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})
+
+
+def write_encoder_tokenizer(folder: Path, tokenizer: Tokenizer, *, length: int) -> None:
+    """Write both files of an encoder: with `<sep>`, `<cls>` and `<mask>`, which it puts around one text or two."""
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import processors
+
+    path = folder / "tokenizer.json"
+    tokenizer.save(path)
+    backend = Backend.from_file(str(path))
+    separator, cls, mask = (spelling(name) for name in RESERVED)
+    ids = [(spelling(name), tokenizer.special_id(name)) for name in RESERVED[:2]]
+    backend.post_processor = processors.TemplateProcessing(
+        single=[cls, "$A", separator], pair=[cls, "$A", separator, "$B:1", f"{separator}:1"], special_tokens=ids
+    )
+    write_text(path, str(backend.to_str(pretty=True)) + "\n")
+    names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
+    names |= {"sep_token": separator, "cls_token": cls, "mask_token": mask}
+    about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
+    about |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
     write_json(folder / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})

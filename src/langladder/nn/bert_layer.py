@@ -1,0 +1,78 @@
+"""One layer of BERT (Devlin et al. 2019, section 3): the post-norm encoder layer with GELU, on packed positions.
+
+    a = LN(x + Attention(x)),   x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
+
+It differs from `transformer_layers.EncoderLayer` in its GELU (the exact one, x Φ(x)), in the ε of its norms, in one
+projection for Q, K and V, and in reading packed positions (`packing`). Where only some positions are read afterwards,
+as of the last layer in training, everything behind the attention is computed for these alone: the same numbers, less
+work.
+
+Shape legend: B rows, T positions, N packed positions, M wanted ones, D width, h heads, d = D/h.
+"""
+
+from torch import Tensor, nn
+
+from langladder.nn.dropout import Dropout
+from langladder.nn.multi_head_attention import Heads, attend
+from langladder.nn.packing import Layout
+
+NORM_EPS = 1e-12
+
+
+class PackedSelfAttention(Heads):
+    """Every position of a row sees all of them. Arguments as of `MultiHeadAttention`."""
+
+    def __init__(self, *, width: int, heads: int, dropout: float) -> None:
+        super().__init__(heads=heads, dropout=dropout)
+        self.project = nn.Linear(width, 3 * width)  # W_Q, W_K, W_V
+        self.output = nn.Linear(width, width)  # W_O
+
+    def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
+        """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N; through the fused kernel."""
+        mixed = self.mix(*self._projected(x, layout), layout.mask, causal=False)  # (B, h, T, d)
+        mixed = layout.pack(mixed.transpose(1, 2).flatten(2))  # (N, D)
+        output: Tensor = self.output(mixed if wanted is None else mixed.index_select(0, wanted))
+        return output
+
+    def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """The same without dropout, by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
+        mixed, weights = attend(*self._projected(x, layout), layout.mask)
+        return self.output(layout.pack(mixed.transpose(1, 2).flatten(2))), weights
+
+    def _projected(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = layout.spread(self.project(x)).chunk(3, dim=-1)  # (B, T, D) each
+        return self.split(query), self.split(key), self.split(value)
+
+
+class BERTLayer(nn.Module):
+    """Self-attention, then the feed-forward network, a norm after each.
+
+    Args:
+        width: D. heads: h. inner: of the feed-forward network. dropout: of sublayers' results; attention_dropout: of
+            its weights.
+    """
+
+    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, attention_dropout: float) -> None:
+        super().__init__()
+        self.attention = PackedSelfAttention(width=width, heads=heads, dropout=attention_dropout)
+        self.norm_attention, self.norm_feed = (nn.LayerNorm(width, NORM_EPS) for _ in range(2))
+        self.expand, self.contract = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.activation = nn.GELU()
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
+        """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N."""
+        mixed = self.attention(x, layout, wanted)
+        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed)
+
+    def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """The same with attention by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
+        mixed, weights = self.attention.forward_equation(x, layout)
+        return self._feed(x, mixed), weights
+
+    def _feed(self, x: Tensor, mixed: Tensor) -> Tensor:
+        # a = LN(x + Attention(x))
+        a = self.norm_attention(x + self.dropout(mixed))
+        # x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
+        result: Tensor = self.norm_feed(a + self.dropout(self.contract(self.activation(self.expand(a)))))
+        return result

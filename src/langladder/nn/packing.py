@@ -1,0 +1,50 @@
+"""Rows of different lengths without their padding: what goes by positions is computed for the N real ones alone.
+
+A batch (B, T) has B·T places, of which padding takes some. Linear layers, norms and activations read one position at
+a time, so they read the real ones as (N, …); only attention needs the rows, and gets them by `spread`.
+
+Shape legend: B rows, T positions of the longest row, N real positions of all rows, D width.
+"""
+
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor
+
+
+class Layout(NamedTuple):
+    """Where the real positions of a batch stand.
+
+    Attributes:
+        rows, length: B, T.
+        places: (N,) of each real position among the B·T; None: all are real.
+        mask: (B, 1, 1, T) bool, which positions attention may read; None: all.
+    """
+
+    rows: int
+    length: int
+    places: Tensor | None
+    mask: Tensor | None
+
+    @classmethod
+    def of(cls, mask: Tensor) -> Self:
+        """The layout of a batch: mask (B, T) bool, true where there is a token, of any pattern."""
+        rows, length = mask.shape
+        if bool(mask.all()):
+            return cls(rows, length, None, None)
+        return cls(rows, length, mask.flatten().nonzero()[:, 0], mask[:, None, None])
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, …) → (N, …)."""
+        flat = x.flatten(0, 1)
+        return flat if self.places is None else flat.index_select(0, self.places)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(N, D) → (B, T, D), 0 where there is no token."""
+        if self.places is not None:
+            x = x.new_zeros(self.rows * self.length, x.shape[1]).index_copy(0, self.places, x)
+        return x.view(self.rows, self.length, -1)
+
+    def rank(self, places: Tensor) -> Tensor:
+        """Places among the B·T, all of them real → the same among the N."""
+        return places if self.places is None else torch.searchsorted(self.places, places)
