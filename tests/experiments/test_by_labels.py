@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from toy_rungs import MEAN
 
 from langladder.experiments import reading_training
 from langladder.experiments.by_labels import Measured, corpus, difference, fitting, stratified, subset
@@ -18,13 +19,6 @@ from langladder.models.neural_classifier import NeuralClassifier
 from langladder.text.labelled import Example
 from pipeline.provenance.code_version import files_of
 
-MEAN = {
-    "name": "mean_embedding",
-    "title": "Mean",
-    "_target_": "langladder.models.mean_embedding.MeanEmbedding",
-    "model": {"embedding_dim": 12, "width": 12},
-    "training": {"lr": 0.02, "max_steps": 10},
-}
 LOGISTIC = {"name": "logistic", "title": "Logistic", "_target_": "langladder.models.linear_classifier.LinearClassifier"}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from toy_rungs import MEAN
 
 from langladder.experiments import composition
 from langladder.experiments.comparison import Comparison, Measured
@@ -27,13 +28,6 @@ from langladder.experiments.tagger_training import HIDDEN, fitted_tagger, hidden
 from langladder.models.tagger import Tagger
 from langladder.text.labelled import Example, Tagged
 
-MEAN = {
-    "name": "mean_embedding",
-    "title": "Mean",
-    "_target_": "langladder.models.mean_embedding.MeanEmbedding",
-    "model": {"embedding_dim": 12, "width": 12},
-    "training": {"lr": 0.02, "max_steps": 10},
-}
 COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.majority.Majority"}
 CNN = MEAN | {
     "name": "textcnn",

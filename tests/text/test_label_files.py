@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 import yaml
 from pydantic import ValidationError
+from refusing import refused
 
 from langladder.errors import InputError
 from langladder.text import tables
@@ -26,17 +27,8 @@ def read(folder: Path, split: str = "all", **settings: object) -> list[Example]:
     return read_labelled(out / f"{split}.parquet")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "texts").mkdir()
-    return tmp_path / "texts"
-
-
 def refuses(folder: Path, message: str, **settings: object) -> None:
-    """The reader says `message`, and nothing is written."""
-    with pytest.raises(InputError, match=message):
-        read(folder, **settings)
-    assert not (folder.parent / "raw").exists() and not list(folder.parent.glob(".raw*"))
+    refused(lambda: read(folder, **settings), folder, message)
 
 
 def shipped(name: str) -> dict[str, Any]:

@@ -33,12 +33,6 @@ def read_pairs(folder: Path, **settings: object) -> list[tuple[str, str]]:
     return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "texts").mkdir()
-    return tmp_path / "texts"
-
-
 def shipped(group: str) -> dict[str, Any]:
     """The settings of conf/<group>/text.yaml, which read a user's own files."""
     settings = yaml.safe_load((ROOT / "conf" / group / "text.yaml").read_text())["source"]

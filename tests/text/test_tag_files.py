@@ -4,8 +4,8 @@ import gzip
 from pathlib import Path
 
 import pytest
+from refusing import refused
 
-from langladder.errors import InputError
 from langladder.text.label_sources import TaggedSource
 from langladder.text.labelled import Tagged, read_tagged
 from langladder.text.tag_files import read_tags, to_iob2
@@ -19,17 +19,8 @@ def read(folder: Path, split: str = "all", **settings: object) -> list[Tagged]:
     return read_tagged(out / f"{split}.parquet")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "texts").mkdir()
-    return tmp_path / "texts"
-
-
 def refuses(folder: Path, message: str, **settings: object) -> None:
-    """The reader says `message`, and nothing is written."""
-    with pytest.raises(InputError, match=message):
-        read(folder, **settings)
-    assert not (folder.parent / "raw").exists() and not list(folder.parent.glob(".raw*"))
+    refused(lambda: read(folder, **settings), folder, message)
 
 
 def test_columns_parted_by_spaces_or_tabs(folder: Path) -> None:

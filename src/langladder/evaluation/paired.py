@@ -5,8 +5,7 @@ Of the items on which just one of two rungs is right, half should fall to each i
 held against a level that falls with their number (Holm 1979).
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.stats import binom
@@ -48,8 +47,3 @@ def holm(values: Mapping[tuple[str, str], float], level: float = LEVEL) -> set[t
             break
         kept.add(pair)
     return kept
-
-
-def pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Every two of some names, each pair once."""
-    return list(combinations(names, 2))

@@ -26,32 +26,23 @@ from torch import Tensor
 from torch.nn import functional
 
 from langladder import schema
-from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.perceptron import Activation, Perceptron, Points, accuracy, learn, shown, spirals
+from langladder.experiments.perceptron import Activation, DeepConfig, Perceptron, Points, accuracy, shown
 from langladder.experiments.statistics import mean
-from langladder.tasks.optimisation import TrainingConfig
 
 STEEPEST: dict[Activation, float] = {"sigmoid": 0.25}  # the largest slope; 1 or a little more for the others
 FLAT = 0.01
 LEARNT = 0.8  # accuracy from which on a network has learnt
 
 
-class ActivationsConfig(ExperimentConfig):
+class ActivationsConfig(DeepConfig):
     """Settings of `Activations`."""
 
     activations: list[Activation] = Field(
         default=["sigmoid", "tanh", "relu", "leaky_relu", "elu", "gelu"], min_length=1
     )
-    layers: int = Field(default=10, ge=1)  # L
-    width: int = Field(default=32, ge=2)  # H
-    arms: int = Field(default=3, ge=2)
-    points: int = Field(default=600, ge=10)
-    batch_size: int = Field(default=64, ge=1)
-    max_steps: int = Field(default=500, ge=2)  # at effort 1
-    lr: float = Field(default=0.01, gt=0)  # of momentum
     high_lr: float = Field(default=0.3, gt=0)  # at which ReLU units die
-    seeds: int = Field(default=2, ge=1)
 
 
 class Outcome(NamedTuple):
@@ -73,8 +64,7 @@ class Activations(Experiment[ActivationsConfig]):
         """See `Experiment.run`."""
         found: dict[Activation, Outcome] = {}
         for activation in self.config.activations:
-            seeds = range(seed, seed + self.config.fewer(self.config.seeds))
-            outcomes = [self._outcome(activation, number) for number in seeds]
+            outcomes = [self._outcome(activation, number) for number in self.config.numbers(seed)]
             gradients = [mean(layer) for layer in zip(*(one.gradients for one in outcomes), strict=True)]
             rest = [mean(values) for values in zip(*(one[1:] for one in outcomes), strict=True)]
             found[activation] = Outcome(gradients, *rest)
@@ -85,31 +75,13 @@ class Activations(Experiment[ActivationsConfig]):
 
     def _outcome(self, activation: Activation, seed: int) -> Outcome:
         config = self.config
-        points = spirals(config.points, arms=config.arms, seed=seed)
-        torch.manual_seed(seed)
-        network = self._network(activation)
+        points, network = config.start(activation, seed)
         gradients = gradient_by_layer(network, points)
-        self._train(network, points, config.lr, seed)
+        config.train(network, points, config.lr, seed)
         saturated, dead = flatness(network, points, activation)
-        torch.manual_seed(seed)
-        harsh = self._network(activation)
-        self._train(harsh, points, config.high_lr, seed)
+        _, harsh = config.start(activation, seed)
+        config.train(harsh, points, config.high_lr, seed)
         return Outcome(gradients, saturated, dead, flatness(harsh, points, activation)[1], accuracy(network, points))
-
-    def _network(self, activation: Activation) -> Perceptron:
-        config = self.config
-        return Perceptron([2, *[config.width] * config.layers, config.arms], activation)
-
-    def _train(self, network: Perceptron, points: Points, rate: float, seed: int) -> None:
-        config = self.config
-        training = TrainingConfig(
-            optimizer="momentum",
-            lr=rate,
-            schedule="constant",
-            max_steps=config.steps(config.max_steps),
-            clip_norm=None,
-        )
-        learn(network, points, functional.cross_entropy, training, rows=config.batch_size, seed=seed)
 
 
 def gradient_by_layer(network: Perceptron, points: Points) -> list[float]:

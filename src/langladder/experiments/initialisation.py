@@ -19,16 +19,14 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from langladder import schema
 from langladder.experiments.activations import gradient_by_layer
-from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.perceptron import Perceptron, accuracy, learn, shown, spirals
+from langladder.experiments.perceptron import DeepConfig, accuracy, shown
 from langladder.experiments.statistics import mean
 from langladder.nn.initialisation import initialise
-from langladder.tasks.optimisation import TrainingConfig
 
 Start = Literal["zeros", "constant", "small", "large", "xavier", "he"]
 TITLES: dict[Start, str] = {"xavier": "Xavier", "he": "He"}
@@ -37,19 +35,12 @@ LEARNT = 0.8  # accuracy from which on a network has learnt
 Kind = tuple[Literal["tanh", "relu"], Start]
 
 
-class InitialisationConfig(ExperimentConfig):
+class InitialisationConfig(DeepConfig):
     """Settings of `Initialisations`."""
 
     activations: list[Literal["tanh", "relu"]] = Field(default=["tanh", "relu"], min_length=1)
     starts: list[Start] = Field(default=["zeros", "constant", "small", "large", "xavier", "he"], min_length=1)
     layers: int = Field(default=10, ge=2)  # L
-    width: int = Field(default=32, ge=2)  # H
-    arms: int = Field(default=3, ge=2)
-    points: int = Field(default=600, ge=10)
-    batch_size: int = Field(default=64, ge=1)
-    max_steps: int = Field(default=500, ge=2)  # at effort 1
-    lr: float = Field(default=0.01, gt=0)  # of momentum
-    seeds: int = Field(default=2, ge=1)
 
 
 class Outcome(NamedTuple):
@@ -71,7 +62,7 @@ class Initialisations(Experiment[InitialisationConfig]):
         config = self.config
         found: dict[Kind, Outcome] = {}
         for kind in ((activation, start) for activation in config.activations for start in config.starts):
-            outcomes = [self._outcome(kind, number) for number in range(seed, seed + config.fewer(config.seeds))]
+            outcomes = [self._outcome(kind, number) for number in config.numbers(seed)]
             by_layer = [[mean(layer) for layer in zip(*lines, strict=True)] for lines in _columns(outcomes)]
             different, right = mean([one.different for one in outcomes]), mean([one.accuracy for one in outcomes])
             found[kind] = Outcome(by_layer[0], by_layer[1], different, right)
@@ -79,20 +70,13 @@ class Initialisations(Experiment[InitialisationConfig]):
         return findings(found, 1 / config.arms)
 
     def _outcome(self, kind: Kind, seed: int) -> Outcome:
-        config = self.config
-        points = spirals(config.points, arms=config.arms, seed=seed)
-        torch.manual_seed(seed)
-        network = Perceptron([2, *[config.width] * config.layers, config.arms], kind[0])
+        points, network = self.config.start(kind[0], seed)
         for layer in (*network.linear, network.head):
             begin(layer.weight, kind[1])
         with torch.no_grad():
             signal = [float(a.square().mean().sqrt()) for _, a in network.layers(points.x)]
         gradient = gradient_by_layer(network, points)
-        steps = config.steps(config.max_steps)
-        training = TrainingConfig(
-            optimizer="momentum", lr=config.lr, schedule="constant", max_steps=steps, clip_norm=None
-        )
-        learn(network, points, functional.cross_entropy, training, rows=config.batch_size, seed=seed)
+        self.config.train(network, points, self.config.lr, seed)
         return Outcome(signal, gradient, different_units(network.linear[1]), accuracy(network, points))
 
 

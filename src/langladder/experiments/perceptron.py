@@ -14,8 +14,11 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional
 
+from langladder.experiments.experiment import ExperimentConfig
 from langladder.experiments.training import train
 from langladder.nn.initialisation import initialise
 from langladder.tasks.optimisation import TrainingConfig
@@ -117,3 +120,33 @@ def accuracy(network: nn.Module, points: Points) -> float:
 def shown(activation: str) -> str:
     """What a reader is shown for an activation."""
     return SHOWN.get(activation, activation)
+
+
+class DeepConfig(ExperimentConfig):
+    """Settings of experiments on what depth does: a perceptron of L layers, trained by momentum on the spirals."""
+
+    layers: int = Field(default=10, ge=1)  # L
+    width: int = Field(default=32, ge=2)  # H
+    arms: int = Field(default=3, ge=2)  # K
+    points: int = Field(default=600, ge=10)  # N
+    batch_size: int = Field(default=64, ge=1)
+    max_steps: int = Field(default=500, ge=2)  # at effort 1
+    lr: float = Field(default=0.01, gt=0)
+    seeds: int = Field(default=2, ge=1)
+
+    def numbers(self, seed: int) -> range:
+        """The seeds to repeat it with."""
+        return range(seed, seed + self.fewer(self.seeds))
+
+    def start(self, activation: Activation, seed: int) -> tuple[Points, Perceptron]:
+        """The points and an untrained network of a seed."""
+        points = spirals(self.points, arms=self.arms, seed=seed)
+        torch.manual_seed(seed)
+        return points, Perceptron([2, *[self.width] * self.layers, self.arms], activation)
+
+    def train(self, network: Perceptron, points: Points, rate: float, seed: int) -> None:
+        """In place, at one learning rate."""
+        training = TrainingConfig(
+            optimizer="momentum", lr=rate, schedule="constant", max_steps=self.steps(self.max_steps), clip_norm=None
+        )
+        learn(network, points, functional.cross_entropy, training, rows=self.batch_size, seed=seed)

@@ -5,12 +5,13 @@ The macros of `labels.html.j2` show what these functions make.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from langladder.evaluation.confusion import LabelScores
-from langladder.evaluation.paired import LEVEL, holm, pairs
+from langladder.evaluation.paired import LEVEL, holm
 from langladder.reporting import numbers
 from langladder.reporting.choosing import Choice, Loss, choice
 from langladder.reporting.entries import Entry
@@ -132,7 +133,7 @@ def paired(
     order = ranked([rung for rung in rungs if items and len(given[rung.name]) == items], lambda page: -score(page))
     if len(order) < 2:
         return None
-    found = {(a, b): test(given[a], given[b]) for a, b in pairs([rung.name for rung in order])}
+    found = {(a, b): test(given[a], given[b]) for a, b in combinations([rung.name for rung in order], 2)}
     differ = holm(found)
     rows = []
     for place, rung in enumerate(order):
