@@ -13,6 +13,7 @@ from langladder.artefacts import write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.errors import InputError
 from pipeline import ROOT
+from pipeline.provenance.parsed import keep
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
 
@@ -35,6 +36,7 @@ def main() -> None:
                     {"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True
                 )
                 write_text(folder / f"{job}.yaml", HEADER + text)
+        keep()
     except InputError as error:
         print(f"resolve: {error}", file=sys.stderr)
         sys.exit(2)

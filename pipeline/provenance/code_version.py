@@ -4,7 +4,6 @@ It stands in the job's resolved file, so DVC re-runs a job when, and only when, 
 rung's module touches no other rung. Comments, docstrings and formatting do not count.
 """
 
-import ast
 import hashlib
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from langladder.families import families
 from pipeline import ROOT
+from pipeline.provenance.parsed import parsed
 
 # Settings decide which job runs with what, and stand in its resolved file themselves; tracking tells of it in MLflow.
 TRACKING = ["tracking", "store", "processes", "run_facts", "curve_logger", "logged_models", "found_runs"]
@@ -44,7 +44,7 @@ def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
         module = pending.pop()
         if module not in seen and not _ignored(module, stage) and (file := _file(module)):
             seen.add(module)
-            pending += _imports(file)
+            pending += parsed(file).imports
             if module == FAMILIES:
                 pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
                 pending += [family.shown_by for family in families().values() if family.shown_by]
@@ -75,22 +75,6 @@ def _file(module: str) -> Path | None:
 
 
 @cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
-@cache
-def _imports(file: Path) -> list[str]:
-    found: list[str] = []
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
-
-
-@cache
 def _data(folder: Path) -> list[Path]:
     """Resources that stand beside a package's modules: tables, templates. Those of packages inside it are their own."""
     if not folder.is_relative_to(ROOT / "src"):
@@ -106,16 +90,4 @@ def _data(folder: Path) -> list[Path]:
 
 @cache
 def _hash(file: Path) -> str:
-    if file.suffix != ".py":
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    tree = _tree(file)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if (
-            isinstance(body, list)
-            and body
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-        ):
-            body[0].value.value = ""  # a docstring
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return parsed(file).hash if file.suffix == ".py" else hashlib.sha256(file.read_bytes()).hexdigest()

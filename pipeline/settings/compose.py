@@ -1,8 +1,10 @@
 """From what is chosen to the checked settings of every job: conf/ composed by Hydra, with params.yaml on top."""
 
+from collections.abc import Mapping
 from contextlib import suppress
+from copy import deepcopy
 from functools import cached_property
-from itertools import zip_longest
+from typing import cast
 
 from hydra import compose
 from hydra.core.config_store import ConfigStore
@@ -15,15 +17,23 @@ from pipeline.settings import growth, jobs, names, params, plan, schema
 from pipeline.settings.aside import Values
 from pipeline.settings.errors import together
 
+TOGETHER = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
+MANY = 32  # rungs that one holds; more of them make every step of it slower
+
 
 def prepare() -> None:
     """Tell Hydra of the families, and of `${steps:400}`: 400 at size small, more and fewer at others.
 
     conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another.
     """
-    defaults = [{name: family.default} for name, family in families().items()]
-    ConfigStore.instance().store("families", {"defaults": defaults}, package="_global_")
+    _take({name: family.default for name, family in families().items()})
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
+
+
+def _take(rungs: Mapping[str, str]) -> None:
+    """What conf/config.yaml takes as its rungs: group, with the place (`lm@place`) where it is not the usual → name."""
+    defaults = [{group: name} for group, name in rungs.items()]
+    ConfigStore.instance().store("families", {"defaults": defaults}, package="_global_")
 
 
 def _steps(count: int, *, _root_: DictConfig) -> int:
@@ -31,25 +41,40 @@ def _steps(count: int, *, _root_: DictConfig) -> int:
 
 
 class Compositions:
-    """Compositions of conf/ for the choices of params.yaml; each takes a while and serves a rung of every family."""
+    """Compositions of conf/ for the choices of params.yaml. Each takes a while, so one serves many rungs."""
 
     def __init__(self, chosen: params.Choices, left_out: list[str] | None = None) -> None:
         prepare()
         self.chosen, self.left_out = chosen, left_out or []
+        self._alone: dict[str, DictConfig] = {}
+        self._plain: dict[str, Values] = {}
         self._rungs: dict[tuple[str, str], Values] = {}
+        self._checked: set[tuple[str, str]] = set()
 
     @cached_property
     def _together(self) -> dict[str, DictConfig]:
-        """Selection → a composition that holds it. What cannot be composed is left out: alone, it says why."""
-        sides = [job.selection for job in plan.jobs(self.chosen) if "side" in job.stage.keys]
-        columns = [list(dict.fromkeys(sides))]
-        columns += [[f"{family}={rung}" for rung in self.chosen.rungs(family)] for family in families()]
+        """Selection → its composition, made with others. What cannot be made so is left out: alone, it says why."""
+        listed = [(family, name) for family in families() for name in self.chosen.rungs(family)]
         composed: dict[str, DictConfig] = {}
-        for row in zip_longest(*columns):
-            selection = [choice for choice in row if choice]
+        for first in range(0, max(1, len(listed)), MANY):
             with suppress(InputError, HydraException):
-                composed |= dict.fromkeys(["", *selection], self._compose(selection))
+                composed |= self._many(listed[first : first + MANY])
         return composed
+
+    def _many(self, rungs: list[tuple[str, str]]) -> dict[str, DictConfig]:
+        """These rungs, each with all that is no rung; none where another file (of debug, say) changes rungs too."""
+        _take({f"{family}@{TOGETHER}.{family}.{name}": name for family, name in rungs})
+        try:
+            whole = self._compose([])
+        finally:
+            prepare()
+        if any(family in whole for family in families()):
+            return {}
+        OmegaConf.set_struct(whole, False)
+        held = whole.pop(TOGETHER, {})
+        sides = {f"side={job.name}": {"side": job.name} for job in plan.jobs(self.chosen) if "side" in job.stage.keys}
+        parts = {"": {}} | sides | {f"{family}={name}": {family: held[family][name]} for family, name in rungs}
+        return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
 
     def _compose(self, selection: list[str]) -> DictConfig:
         return compose("config", params.overrides(self.chosen, selection + self.left_out) + selection)
@@ -60,9 +85,24 @@ class Compositions:
         Raises:
             HydraException: there is none.
         """
-        if selection not in self._together:
-            self._together[selection] = self._compose([selection])
-        return self._together[selection]
+        if selection in self._together:
+            return self._together[selection]
+        if selection not in self._alone:
+            self._alone[selection] = self._compose([selection] if selection else [])
+        return self._alone[selection]
+
+    def _everything(self, selection: str) -> Values:
+        """All that is no rung, as plain values; the same for all rungs that were composed together."""
+        family = selection.partition("=")[0]
+        key = "" if family in families() and selection in self._together else selection
+        if key not in self._plain:
+            self._plain[key] = jobs.plain(self.of(key), without=list(families()))
+        return self._plain[key]
+
+    def _rung(self, family: str, name: str) -> Values:
+        if (family, name) not in self._rungs:
+            self._rungs[family, name] = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+        return deepcopy(self._rungs[family, name])
 
     def rung(self, family: str, name: str) -> Values:
         """The plain settings of a rung, checked.
@@ -70,12 +110,11 @@ class Compositions:
         Raises:
             InputError: what is wrong with them.
         """
-        if (family, name) not in self._rungs:
-            config = self.of(f"{family}={name}")
-            values = jobs.rung_values(family, config, self.chosen)
-            schema.checked("rung", {family: values}, schema.file_of(config))
-            self._rungs[family, name] = values
-        return self._rungs[family, name]
+        values = self._rung(family, name)
+        if (family, name) not in self._checked:
+            schema.checked("rung", {family: values}, schema.file_of(self.of(f"{family}={name}")))
+            self._checked.add((family, name))
+        return values
 
     def job(self, job: plan.Job) -> Values:
         """The plain settings of a job, checked.
@@ -83,9 +122,10 @@ class Compositions:
         Raises:
             InputError: what is wrong with them.
         """
-        config = self.of(job.selection)
-        values = jobs.job_values(job.stage, job.name, config, self.chosen, self.rung)
-        schema.checked(job.stage.name, values, schema.file_of(config))
+        everything = self._everything(job.selection)
+        own = self._rung(job.stage.family, job.name) if job.stage.family else {}
+        values = jobs.job_values(job.stage, job.name, everything, own, self.chosen, self.rung)
+        schema.checked(job.stage.name, values, schema.file_of(self.of(job.selection)))
         return values
 
 

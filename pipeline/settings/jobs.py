@@ -18,23 +18,20 @@ RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settin
 
 
 def job_values(
-    stage: Stage, name: str, config: DictConfig, chosen: params.Choices, rung: RungValues, task: Sequence[str] = ()
+    stage: Stage, name: str, everything: Values, own: Values, chosen: params.Choices, rung: RungValues
 ) -> Values:
     """The plain values that a stage reads, `code` (the hash of the code that it runs) and `aside` with them.
 
     Args:
         name: of the job.
-        config: the whole composition.
+        everything: the composition but for rungs.
+        own: the settings of the rung that the job is about; {} where it is about none.
         rung: the settings of any rung, for stages that read those of a whole family.
-        task: overrides on the command line; they win over params.yaml's changes to single rungs.
     """
-    everything = plain(config, without=list(families()))
     values: Values = {}
     for key in stage.keys:
         if key in families():
-            values[key] = rung_values(key, config, chosen, task)
-            if stage.makes:
-                values[key]["_maker_"] = families()[key].maker(values[key])
+            values[key] = own | ({"_maker_": families()[key].maker(own)} if stage.makes else {})
         elif key != "code":
             values[key] = _computed(key, name, everything, chosen, rung)
     training = next((values[family].get("training") for family in families() if family in values), None)
@@ -46,7 +43,12 @@ def job_values(
 
 
 def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> Values:
-    """A rung's plain settings with params.yaml's changes to it."""
+    """A rung's plain settings with params.yaml's changes to it.
+
+    Args:
+        config: the whole composition.
+        task: overrides on the command line; they win over params.yaml's changes to single rungs.
+    """
     name = config[family].name
     base = chosen.bases(family).get(name)
     change = chosen.changes(family).get(name, {}) | ({"base": base} if base else {})

@@ -23,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from langladder import progress
 from langladder.atomic import disk_error, explain
 from langladder.errors import InputError
+from langladder.families import families
 from langladder.schema import Config
 from pipeline import ROOT
 from pipeline.provenance.finished import Finished, skip_finished
@@ -90,7 +91,10 @@ def _resolved(name: str, config: DictConfig) -> Config:
 def _composed(name: str, config: DictConfig) -> Config:
     """Settings of a job from the whole composition of a single run or a sweep."""
     chosen = params.load()
-    values = jobs.job_values(plan.stages()[name], name, config, chosen, compose.Compositions(chosen).rung, _task())
+    stage, rung = plan.stages()[name], compose.Compositions(chosen).rung
+    everything = jobs.plain(config, without=list(families()))
+    own = jobs.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
+    values = jobs.job_values(stage, name, everything, own, chosen, rung)
     return schema.checked(name, values, schema.file_of(config))
 
 

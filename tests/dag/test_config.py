@@ -1,6 +1,7 @@
 """Every choice in conf/ composes, checks and can be built; every bad value is refused with a message that helps."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from project_copy import run
 
 from langladder.errors import InputError
@@ -66,8 +68,9 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         those, side = chosen(**{group: name}), f"side={group}"
         prepare()
         config = compose("config", [*params.overrides(those, [side]), side])
+        everything = jobs.plain(config, without=list(families()))
         for reads in ("corpus", "clean"):
-            values = jobs.job_values(plan.stages()[reads], group, config, those, Compositions(those).rung)
+            values = jobs.job_values(plan.stages()[reads], group, everything, {}, those, Compositions(those).rung)
             schema.checked(reads, values, schema.file_of(config))
     elif group in params.GROUPS:
         monkeypatch.setattr("langladder.text.vocabulary.installed", lambda _: None)  # segmenters are extras
@@ -84,6 +87,31 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         assert stated.keys() <= values.keys()
         if group not in ("training", "scenes", "speech"):  # values that a rung may change, or that refer to others
             assert {key: values[key] for key in stated} == stated
+
+
+def test_rungs_composed_together_are_as_each_alone() -> None:
+    """With debug=fast, which changes sizes that rungs refer to."""
+    those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], experiments=["gradient_flow"])
+    together, alone = Compositions(those), Compositions(those)
+    alone._together = {}
+    for job in plan.jobs(those):
+        assert together.job(job) == alone.job(job)
+    assert {"lm=lstm", "lm=gpt", "classifier=tree_lstm_n_ary", "experiment=gradient_flow"} <= together._together.keys()
+    assert len(alone._alone) > 4 and not together._alone
+
+
+def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As conf/config.yaml says: it may cut any of the above short."""
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    (tmp_path / "conf" / "debug" / "short.yaml").write_text(
+        "# @package _global_\nlm: {training: {max_steps: 300}}\ndebug: {overfit_batches: 0, profiler: null}\n"
+    )
+    monkeypatch.setattr(params, "ROOT", tmp_path)
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(tmp_path / "conf"), version_base="1.3"):
+        found = resolve(chosen(debug="short", lms=["lstm", "gpt"], classifiers=["textcnn"]))
+    assert [found[f"train_lm/{name}"]["lm"]["training"]["max_steps"] for name in ("lstm", "gpt")] == [300, 300]
+    assert found["train_classifier/textcnn"]["classifier"]["training"]["max_steps"] > 300
 
 
 @pytest.mark.parametrize("group", families())
