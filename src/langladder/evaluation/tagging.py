@@ -100,13 +100,17 @@ def _entities(
         each = [part.tolist() for part in scored(gold, found, average=None)]
     figures = {"entity_precision": precision, "entity_recall": recall, "entity_f1": f1}
     figures = {name: round(float(value), 6) for name, value in figures.items()}
+    rows = [(set(get_entities(right)), set(get_entities(said))) for right, said in zip(gold, found, strict=True)]
+    # F₁ = 2 Σ |right ∩ said| / Σ (|right| + |said|), over sentences that are drawn anew
+    twice = np.array([2 * len(right & said) for right, said in rows])  # (S,)
+    interval = ratio_interval(twice, np.array([len(right) + len(said) for right, said in rows]))
     invalid = sum(bool(bad_steps(row, scheme)) for row in found)
     counts = [sum(one == kind for one, _, _ in get_entities(found)) for kind in kinds]
     table = [
         LabelScores(label=kind, support=int(n), said=count, precision=round(p, 6), recall=round(r, 6), f1=round(f, 6))
         for kind, count, p, r, f, n in zip(kinds, counts, *each, strict=True)
     ]
-    return figures | {"invalid_sequences": invalid}, table
+    return figures | {"entity_interval": interval, "invalid_sequences": invalid}, table
 
 
 def _shown(

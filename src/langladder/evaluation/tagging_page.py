@@ -17,8 +17,8 @@ class TaggerScores(Measured):
         sentences_right: share of the sentences whose words all get theirs.
         unknown_words: words that the training text lacks; unknown_accuracy: share of them that get their tag.
         macro_f1: mean over tags. cross_entropy: nats per word. calibration_error: ECE.
-        invalid_sequences: sentences whose tags break their scheme; entity_*: of whole phrases, by seqeval. None where
-            tags bracket nothing.
+        invalid_sequences: sentences whose tags break their scheme; entity_*: of whole phrases, by seqeval, and the
+            interval of their F₁ by the bootstrap over sentences. None where tags bracket nothing.
     """
 
     accuracy: float
@@ -34,6 +34,7 @@ class TaggerScores(Measured):
     entity_precision: float | None = None
     entity_recall: float | None = None
     entity_f1: float | None = None
+    entity_interval: Interval | None = None
 
 
 class TaggedWord(Measured):
@@ -77,5 +78,7 @@ class TaggerPage(Page):
 
     def figures(self) -> dict[str, Any]:
         """See `Page.figures`."""
-        found = self.scores.model_dump(exclude={"accuracy_interval", "unknown_interval"}, exclude_none=True)
+        found = self.scores.model_dump(
+            exclude={"accuracy_interval", "unknown_interval", "entity_interval"}, exclude_none=True
+        )
         return found | ({} if self.bayes_accuracy is None else {"bayes_accuracy": self.bayes_accuracy})

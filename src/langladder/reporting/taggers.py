@@ -134,6 +134,14 @@ ENTITIES: tuple[Column[TaggerPage], ...] = (
         compared=True,
     ),
     Column(
+        "F₁ ±",
+        "half the width of the entity F₁'s 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
+        lambda page, _: _half(page.scores.entity_interval),
+        numbers.decimals(1),
+        None,
+        brief=True,
+    ),
+    Column(
         "invalid",
         "sentences whose tags break their scheme (IOB2, IOBES)",
         lambda page, _: page.scores.invalid_sequences,
