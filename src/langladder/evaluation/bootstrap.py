@@ -43,6 +43,20 @@ def ratio_interval(part: np.ndarray, whole: np.ndarray, resamples: int = RESAMPL
     return round(float(low), 6), round(float(high), 6)
 
 
+def crossed_interval(values: np.ndarray, resamples: int = RESAMPLES) -> Interval:
+    """The interval of the mean of (S, N) figures, e.g. of S orders of examples and N items: both are drawn anew.
+
+    With one row it is the bootstrap over the items alone.
+    """
+    S, N = values.shape
+    rng = np.random.default_rng(SEED)
+    rows = rng.multinomial(S, np.full(S, 1 / S), resamples) / S  # (R, S) shares
+    items = rng.multinomial(N, np.full(N, 1 / N), resamples) / N  # (R, N)
+    # m_r = Σ_s Σ_n u_rs a_sn v_rn
+    low, high = np.quantile(((rows @ values) * items).sum(axis=1), TAILS)
+    return round(float(low), 6), round(float(high), 6)
+
+
 def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RESAMPLES) -> Interval | None:
     """The interval of Spearman's ρ of two lists of figures, (P,) each; None for fewer than three pairs.
 

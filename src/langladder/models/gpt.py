@@ -151,6 +151,16 @@ class GPT(NeuralLanguageModel):
             hidden, layers = self._read(tokens, state)  # (B, n, D)
             return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), Cache(held, layers)
 
+    def read_on(self, tokens: torch.Tensor, state: Cache | None) -> tuple[torch.Tensor, Cache]:
+        """See `NeuralLanguageModel.read_on`; the state is the cache."""
+        hidden, layers = self._read(tokens, state)  # (B, n, D)
+        return hidden, Cache(tokens if state is None else torch.cat([state.tokens, tokens], dim=1), layers)
+
+    def state_of(self, state: Cache, rows: torch.Tensor) -> Cache:
+        """See `NeuralLanguageModel.state_of`."""
+        layers = [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in state.layers]
+        return Cache(state.tokens.index_select(0, rows), layers)
+
     def _read(self, tokens: torch.Tensor, cache: Cache | None) -> tuple[torch.Tensor, list[Past]]:
         """Hidden states (B, T, D) of the tokens after those of the cache, and every layer's keys and values."""
         start = 0 if cache is None else cache.tokens.shape[1]

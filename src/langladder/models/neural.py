@@ -124,6 +124,18 @@ class NeuralLanguageModel(Network, LanguageModel):
             hidden, state = self(tokens, state)  # (B, n, D)
             return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), state
 
+    def read_on(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        """Hidden states (B, n, D) of tokens (B, n) read after a state, and the state after them; None begins afresh.
+
+        Together they must not be longer than the context, where there is one.
+        """
+        hidden, after = self(tokens, state)
+        return hidden, after
+
+    def state_of(self, state: Any, rows: torch.Tensor) -> Any:
+        """The states of some rows (B,), any row as often as it is named: here a tuple of tensors, rows first."""
+        return tuple(part.index_select(0, rows) for part in state)
+
     def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
         scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)
         state = None

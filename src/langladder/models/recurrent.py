@@ -95,6 +95,10 @@ class RecurrentLM(NeuralLanguageModel):
         hidden, last = self.cell(x, state)  # (B, T, H)
         return self.dropout(self.bridge(hidden)), last  # (B, T, D or H)
 
+    def state_of(self, state: RecurrentState, rows: torch.Tensor) -> RecurrentState:
+        """See `NeuralLanguageModel.state_of`; the state is (L, B, H) each."""
+        return tuple(part.index_select(1, rows) for part in state)
+
     def _initialise(self, config: RecurrentConfig) -> None:
         """Small embeddings, one matrix per gate, no bias but the LSTM's forget gate's."""
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)

@@ -1,0 +1,170 @@
+"""How likely each of several options is after a context: log P(option | context), for any language model.
+
+    log P(o | c) = Σ_t log P(o_t | c, o_1 … o_{t−1})
+
+What contexts share is read once. With k examples in a prompt and O options of an item, a pass an option reads
+everything O times an item; here
+
+1. the beginning that all items share (task, examples) is read once, and its state (hidden states, the keys and values
+   of a cache) kept;
+2. each item's own words are read once, items of equal length side by side, from that state;
+3. the first token of every option is scored from the last hidden state of step 2; only what longer options have beyond
+   it is read, options of like length side by side.
+
+Models without a state to go on from (n-grams), and rows that are longer than a network's context, are scored as whole
+rows by `LanguageModel.log_probs`. The sums are the same, and neither order nor padding changes them.
+
+Shape legend: N items, O options of an item, B rows read together, n tokens, D width.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.language_modelling import pad_rows
+from langladder.errors import InputError
+from langladder.models.base import LanguageModel, check_tokens, predicted
+from langladder.models.neural import NeuralLanguageModel, scoring
+
+ROWS = 64
+"""Rows read together."""
+
+
+class Asked(NamedTuple):
+    """One item: the tokens (n,) of its context, which begin with BOS, and those of each option after it, n ≥ 1 each."""
+
+    context: np.ndarray
+    options: list[np.ndarray]
+
+
+def asked_of(wholes: Sequence[np.ndarray], context: np.ndarray) -> Asked:
+    """An item from texts that were cut into tokens as wholes: an option is what follows the tokens that all share.
+
+    A tokenizer may join a context's last letters with an option's first; then both belong to the option.
+
+    Args:
+        wholes: ids of context and option together, each option's. context: ids of the context by itself.
+
+    Raises:
+        InputError: an option is empty.
+    """
+    shared = common_beginning([context, *wholes])
+    options = [whole[shared:] for whole in wholes]
+    if not all(map(len, options)) or not shared:
+        raise InputError("options: one of them is empty, or no text stands before them; every option needs a token")
+    return Asked(np.asarray(wholes[0][:shared]), options)
+
+
+def common_beginning(rows: Sequence[np.ndarray]) -> int:
+    """How many first tokens all rows share."""
+    shortest = min(map(len, rows))
+    table = np.stack([row[:shortest] for row in rows])  # (rows, shortest)
+    differs = (table != table[0]).any(axis=0)
+    return int(differs.argmax()) if differs.any() else shortest
+
+
+@torch.no_grad()
+def score_options(model: LanguageModel, asked: Sequence[Asked]) -> list[np.ndarray]:
+    """Natural-log probability of every option: N times (O,) float64.
+
+    Raises:
+        InputError: a context does not begin with BOS, or an id is outside the vocabulary.
+    """
+    found = [np.zeros(len(item.options)) for item in asked]
+    if not asked:
+        return found
+    everything = np.concatenate([part for item in asked for part in (item.context, *item.options)]).astype(np.int64)
+    check_tokens(torch.from_numpy(np.concatenate([asked[0].context[:1], everything]))[None], model.vocab_size)
+    carried = [place for place, item in enumerate(asked) if _can_be_carried(model, item)]
+    if carried and isinstance(model, NeuralLanguageModel):
+        with scoring(model, _device(model).type):
+            _score_carried(model, asked, carried, found)
+    _score_whole(model, asked, sorted({*range(len(asked))} - {*carried}), found)
+    return found
+
+
+def _can_be_carried(model: LanguageModel, item: Asked) -> bool:
+    if not isinstance(model, NeuralLanguageModel):
+        return False
+    longest = len(item.context) + max(map(len, item.options)) - 1  # the last token of an option is not read
+    return model.context is None or longest <= model.context
+
+
+def _score_whole(model: LanguageModel, asked: Sequence[Asked], places: list[int], found: list[np.ndarray]) -> None:
+    rows = [(place, one) for place in places for one in range(len(asked[place].options))]
+    rows.sort(key=lambda row: len(asked[row[0]].context) + len(asked[row[0]].options[row[1]]))
+    device = _device(model)
+    for first in range(0, len(rows), ROWS):
+        part = rows[first : first + ROWS]
+        tokens = pad_rows([np.concatenate([asked[place].context, asked[place].options[one]]) for place, one in part])
+        log_probs = model.log_probs(tokens.to(device)).cpu().double()  # (B, n)
+        for (place, one), row in zip(part, log_probs, strict=True):
+            start = len(asked[place].context)
+            found[place][one] = float(row[start : start + len(asked[place].options[one])].sum())
+
+
+def _score_carried(
+    model: NeuralLanguageModel, asked: Sequence[Asked], places: list[int], found: list[np.ndarray]
+) -> None:
+    contexts = [asked[place].context for place in places]
+    shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # one token of its own at least
+    state = None
+    if shared:
+        _, state = model.read_on(_tokens(model, contexts[0][None, :shared]), None)
+    for group in _equally_long(asked, places):
+        own = np.stack([asked[place].context[shared:] for place in group])  # (B, n)
+        begun = None if state is None else model.state_of(state, _tokens(model, np.zeros(len(group))))
+        hidden, after = model.read_on(_tokens(model, own), begun)  # (B, n, D)
+        _score_group(model, [(place, asked[place].options) for place in group], hidden[:, -1], after, found)
+
+
+def _equally_long(asked: Sequence[Asked], places: list[int]) -> Iterator[list[int]]:
+    """Items whose contexts are of one length: none of them is padded."""
+    by_length: dict[int, list[int]] = {}
+    for place in places:
+        by_length.setdefault(len(asked[place].context), []).append(place)
+    for group in by_length.values():
+        for first in range(0, len(group), ROWS):
+            yield group[first : first + ROWS]
+
+
+def _score_group(
+    model: NeuralLanguageModel,
+    items: Sequence[tuple[int, list[np.ndarray]]],
+    hidden: torch.Tensor,
+    state: Any,
+    found: list[np.ndarray],
+) -> None:
+    """The options of some items, from the last hidden states of their contexts (B, D) and the states after these."""
+    flat = [(row, place, one) for row, (place, options) in enumerate(items) for one in range(len(options))]
+    options = [items[row][1][one] for row, _, one in flat]
+    parents = _tokens(model, np.array([row for row, _, _ in flat]))
+    first = _tokens(model, np.array([option[0] for option in options]))
+    sums = _target_log_probs(model, hidden[parents], first)  # (N · O,)
+    longer = sorted((k for k, option in enumerate(options) if len(option) > 1), key=lambda k: len(options[k]))
+    for start in range(0, len(longer), ROWS):
+        part = longer[start : start + ROWS]
+        tokens = pad_rows([options[k] for k in part]).to(hidden.device)  # (B, n)
+        rest, _ = model.read_on(tokens[:, :-1], model.state_of(state, parents[part]))  # (B, n − 1, D)
+        scores = _target_log_probs(model, rest.flatten(0, 1), tokens[:, 1:].flatten())
+        sums[part] += scores.view(len(part), -1).sum(dim=1)
+    for (_, place, one), total in zip(flat, sums.tolist(), strict=True):
+        found[place][one] = total
+
+
+def _target_log_probs(model: NeuralLanguageModel, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """log P of (N,) targets from (N, D), as float64; 0 for what is given and not predicted: BOS and PAD."""
+    scores = torch.zeros(len(targets), dtype=torch.float64, device=targets.device)
+    keep = predicted(targets)
+    scores[keep] = model.head.target_log_probs(hidden[keep], targets[keep]).double()
+    return scores
+
+
+def _tokens(model: NeuralLanguageModel, values: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(values.astype(np.int64)).to(_device(model))
+
+
+def _device(model: LanguageModel) -> torch.device:
+    return next(model.parameters()).device if isinstance(model, torch.nn.Module) else torch.device("cpu")

@@ -1,0 +1,270 @@
+"""Zero, one and few shots: a task in words, given to a language model that is not trained for it.
+
+A prompt is what the task is, k solved examples and an item, whose answer the model is to find (Radford et al. 2019;
+Brown et al. 2020, section 2.1). Nothing is learnt: the examples are only read. The answer is the option o with the most
+
+    sum         log P(o | prompt)
+    per_token   log P(o | prompt) / tokens of o                     no preference for short options
+    calibrated  log P(o | prompt) − log P(o | answer context)       Brown et al. 2020, section 2.4: what announces an
+                                                                    answer, by itself
+    contextual  log P(o | prompt) − log P(o | prompt, no content)   Zhao et al. 2021, section 4: the same examples, and
+                                                                    an item that says "N/A"
+
+or is written by the model itself, the likeliest token at a time, and right where it begins with the right words
+(generated). Options that are equally likely share the point.
+
+An order of examples is drawn for each seed; the prompt of k examples holds its first k. Where a prompt is longer than
+the model's context, the oldest examples go.
+
+Shape legend: S orders, N items, O options.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from langladder.decoding.options import Asked, asked_of, score_options
+from langladder.decoding.sampling import SamplingConfig, generate_batch
+from langladder.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.schema import Config
+from langladder.text.templates import Template, ids_of
+from langladder.text.tokenizers import Tokenizer
+
+Scoring = Literal["sum", "per_token", "calibrated", "contextual", "generated"]
+
+
+class Item(NamedTuple):
+    """One item of a task: fields of the template, the options in words, and which of them is right.
+
+    ceiling: how often the best possible guess is right, where it is known.
+    """
+
+    fields: Mapping[str, str]
+    options: tuple[str, ...]
+    right: int
+    ceiling: float | None = None
+
+
+class PromptFormat(Config):
+    """How a task is put into words."""
+
+    template: str  # of an example: places for its fields, and {answer}
+    instruction: str = ""  # what stands above all examples
+    separator: str = "\n"  # between examples; a line break ends a line
+    verbalisers: dict[str, str] = Field(default={})  # label: the words for it; {}: items bring their own options
+    scorings: list[Scoring] = Field(default=["sum"], min_length=1)  # the first is the one that is judged and drawn
+    score_end: bool = False  # whether the end of the line belongs to an option
+    answer_context: str | None = None  # of `calibrated`; null: what the template has between last field and {answer}
+    content_free: str = "N/A"  # of `contextual`: what stands in every field
+    max_tokens: int = Field(default=20, ge=1, le=1000)  # of `generated`
+
+    @model_validator(mode="after")
+    def _can_be_rendered(self) -> Self:
+        try:
+            made = Template(self.template)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        words = list(self.verbalisers.values())
+        if twice := [word for word in words if words.count(word) > 1]:
+            raise ValueError(f"verbalisers: {twice[0]!r} stands for two labels; every label needs words of its own")
+        if len(words) == 1 or not all(word.strip() for word in words):
+            raise ValueError(f"verbalisers: {words}: two labels or more, each with words")
+        if "calibrated" in self.scorings and made.fields_after:
+            raise ValueError(
+                f"scorings: calibrated asks how likely an option is by itself, but {made.fields_after} stand after "
+                "{answer} in the template; allowed: sum, per_token, contextual"
+            )
+        return self
+
+
+class Shots(NamedTuple):
+    """What was measured with k examples.
+
+    Attributes:
+        shots: k.
+        used: examples in the prompts in the mean: fewer where a context is too short.
+        right: scoring → (S, N), 1 where the item is right, 1/m where m equally likely options share the point.
+        cut: items whose prompt was too long without any example; their oldest words were out of sight.
+    """
+
+    shots: int
+    used: float
+    right: Mapping[str, np.ndarray]
+    cut: int
+
+
+class Prompter:
+    """A model, a tokenizer and a task's words: what asks."""
+
+    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, form: PromptFormat) -> None:
+        self.model, self.tokenizer, self.form, self.template = model, tokenizer, form, Template(form.template)
+        self.context: int | None = getattr(model, "context", None)
+
+    def prompt(self, examples: Sequence[Item], item: Mapping[str, str]) -> str:
+        """The text before an answer."""
+        return self.beginning(examples) + self.template.context(item)
+
+    def beginning(self, examples: Sequence[Item]) -> str:
+        """What stands before an item: the instruction and the solved examples."""
+        parts = [self.form.instruction] if self.form.instruction else []
+        parts += [self.template.whole(one.fields, one.options[one.right]) for one in examples]
+        return "".join(part + self.form.separator for part in parts)
+
+    def measure(self, items: Sequence[Item], orders: Sequence[Sequence[Item]], shots: int) -> Shots:
+        """All items with the first `shots` examples of every order; one order is enough without examples."""
+        rows = [self._order(items, order[:shots]) for order in (orders if shots else orders[:1])]
+        return Shots(
+            shots=shots,
+            used=float(np.mean([used for _, used, _ in rows])),
+            right={scoring: np.stack([right[scoring] for right, _, _ in rows]) for scoring in self.form.scorings},
+            cut=max(cut for _, _, cut in rows),
+        )
+
+    def scores(self, items: Sequence[Item], examples: Sequence[Item] = ()) -> dict[str, list[np.ndarray]]:
+        """Scoring → for each item the figures (O,) that its options are chosen by, without `generated`."""
+        asked, kept = self._fitting(items, examples)
+        log_probs = score_options(self.model, asked)
+        found: dict[str, list[np.ndarray]] = {}
+        for scoring in self.form.scorings:
+            if scoring == "sum":
+                found[scoring] = log_probs
+            elif scoring == "per_token":
+                lengths = [np.array([len(option) for option in one.options]) for one in asked]
+                found[scoring] = [values / n for values, n in zip(log_probs, lengths, strict=True)]
+            elif scoring != "generated":
+                alone = self._alone(items, examples, kept, contextual=scoring == "contextual")
+                found[scoring] = [_less(values, other) for values, other in zip(log_probs, alone, strict=True)]
+        return found
+
+    def _order(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[dict[str, np.ndarray], float, int]:
+        asked, kept = self._fitting(items, examples)
+        right = {
+            scoring: np.array([share(values, item.right) for values, item in zip(figures, items, strict=True)])
+            for scoring, figures in self.scores(items, examples).items()
+        }
+        if "generated" in self.form.scorings:
+            right["generated"] = self._generated(items, asked)
+        cut = sum(not self._fits(one) for one in asked)
+        return right, float(np.mean(kept)), cut
+
+    def _generated(self, items: Sequence[Item], asked: Sequence[Asked]) -> np.ndarray:
+        how = SamplingConfig(strategy="greedy", max_tokens=self.form.max_tokens)
+        new = generate_batch(self.model, [one.context.tolist() for one in asked], how)
+        right = []
+        for item, one, ids in zip(items, asked, new, strict=True):
+            answer = item.options[item.right].split()
+            # the line's last tokens may be part of the answer's first word: told from the whole text
+            known = self.tokenizer.decode(one.context.tolist())
+            said = self.tokenizer.decode([*one.context.tolist(), *ids])[len(known) :].split()
+            right.append(said[: len(answer)] == answer)
+        return np.array(right, dtype=np.float64)
+
+    # ---- texts to tokens ------------------------------------------------------------------------------------------
+
+    def _fitting(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[list[Asked], list[int]]:
+        """Every item after as many of the newest examples as fit into the context, and how many these are."""
+        kept = [len(examples)] * len(items)
+        asked: list[Asked | None] = [None] * len(items)
+        for count in range(len(examples), -1, -1):
+            open_ = [place for place, number in enumerate(kept) if number == count and asked[place] is None]
+            if not open_:
+                continue
+            beginning = self.beginning(examples[len(examples) - count :])
+            texts = [(items[place].fields, items[place].options) for place in open_]
+            for place, one in zip(open_, self._asked(beginning, texts), strict=True):
+                if count and not self._fits(one):
+                    kept[place] = count - 1
+                else:
+                    asked[place] = one
+        return [one for one in asked if one is not None], kept
+
+    def _fits(self, one: Asked) -> bool:
+        return self.context is None or len(one.context) + max(map(len, one.options)) - 1 <= self.context
+
+    def _asked(self, beginning: str, items: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> list[Asked]:
+        """Items after one beginning, whose whole lines are cut into tokens once."""
+        closed, line, open_ = beginning.rpartition("\n")
+        first = ids_of(self.tokenizer, [closed], closed=True)[0] if line else np.zeros(0, dtype=np.int32)
+        texts: list[str] = []
+        for fields, options in items:
+            texts += [open_ + self.template.whole(fields, option) for option in options]
+        contexts = [(open_ + self.template.context(fields)).rstrip(" ") for fields, _ in items]
+        wholes = iter(ids_of(self.tokenizer, texts, closed=self.form.score_end))
+        before = ids_of(self.tokenizer, contexts)
+        found = []
+        for context, (_, options) in zip(before, items, strict=True):
+            one = asked_of([next(wholes) for _ in options], context)
+            found.append(Asked(np.concatenate([first, one.context]), one.options))
+        return found
+
+    def _alone(
+        self, items: Sequence[Item], examples: Sequence[Item], kept: Sequence[int], *, contextual: bool
+    ) -> list[np.ndarray]:
+        """log P of each item's options where nothing is said of the item."""
+        found: dict[tuple[int, str], float] = {}
+        for count in sorted(set(kept)) if contextual else [0]:
+            said = (item.options for item, number in zip(items, kept, strict=True) if not contextual or number == count)
+            options = list(dict.fromkeys(option for some in said for option in some))
+            if contextual:
+                beginning = self.beginning(examples[len(examples) - count :])
+                asked = self._asked(beginning, [(dict.fromkeys(self.template.fields, self.form.content_free), options)])
+            else:
+                asked = self._announced(options)
+            scored = score_options(self.model, asked)[0]
+            found |= {(count, option): float(value) for option, value in zip(options, scored, strict=True)}
+        return [
+            np.array([found[number if contextual else 0, option] for option in item.options])
+            for item, number in zip(items, kept, strict=True)
+        ]
+
+    def _announced(self, options: Sequence[str]) -> list[Asked]:
+        """The options after the answer context alone."""
+        given = self.form.answer_context
+        announced = self.template.answer_context() if given is None else given
+        ending = self.template.whole(dict.fromkeys(self.template.fields, ""), "\0").rpartition("\0")[2]
+        texts = [f"{announced} {option}{ending}".strip(" ") for option in options]
+        wholes = ids_of(self.tokenizer, texts, closed=self.form.score_end)
+        context = ids_of(self.tokenizer, [announced.strip(" ")])[0]
+        return [asked_of(wholes, context)]
+
+
+def share(figures: np.ndarray, right: int) -> float:
+    """The point for an item: 1 where the right option has the most, shared between those that have as much."""
+    best = np.flatnonzero(figures == figures.max())
+    return 1 / len(best) if right in best else 0.0
+
+
+def _less(values: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """log P − log P₀; what is impossible under both stays so."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(values), -np.inf, values - other)
+
+
+def chance(items: Sequence[Item]) -> float:
+    """The share of items that a blind guess gets right."""
+    return float(np.mean([1 / len(item.options) for item in items]))
+
+
+def majority(items: Sequence[Item]) -> float | None:
+    """The share of the most frequent right answer, where all items have the same options."""
+    if len({item.options for item in items}) > 1:
+        return None
+    return float(np.bincount([item.right for item in items]).max()) / len(items)
+
+
+def ceiling(items: Sequence[Item]) -> float | None:
+    """The accuracy that nobody beats on average; None where it is unknown."""
+    known = [item.ceiling for item in items if item.ceiling is not None]
+    return float(np.mean(known)) if len(known) == len(items) else None
+
+
+def orders(pool: Sequence[Item], count: int, shots: int, seed: int) -> list[list[Item]]:
+    """`count` orders of examples, each of its own `shots` of the pool."""
+    drawn: list[list[Item]] = []
+    for number in range(count):
+        random = np.random.default_rng([seed, number])
+        drawn.append([pool[place] for place in random.permutation(len(pool))[:shots].tolist()])
+    return drawn
