@@ -1,7 +1,6 @@
 """Networks that classify beside the same ones as they are mostly written: texts, trees, words per second of training.
 
-    python benchmarks/reading_networks.py                     # all four, in turn, medians of the paired steps
-    python benchmarks/reading_networks.py --peer-python /path/to/python    # one that has the package fasttext
+    python benchmarks/reading.py networks                     # all four, in turn, medians of the paired steps
 
 Stanford Sentiment Treebank (8,544 trees, five labels), one thread, processor time: steps of both sides alternate, and
 the ratio is the median of the paired ratios over rounds of `--steps` steps. Both sides have the same sizes and see the
@@ -185,14 +184,14 @@ def torch_loop(corpus: Corpus, texts: int = 1000) -> float:
     return (time.process_time() - began) * 5 * len(corpus.trees) / texts
 
 
-@click.command()
+@click.command("networks")
 @data
 @click.option("--works", default="trees,textcnn,bilstm,fasttext", show_default=True)
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--steps", default=50, show_default=True, help="of a round; training sorts as many by length")
 @click.option("--peer-python", default=sys.executable, help="An interpreter that has the package fasttext.")
-def main(data: Path, works: str, rounds: int, steps: int, peer_python: str) -> None:
-    """Compare."""
+def networks(data: Path, works: str, rounds: int, steps: int, peer_python: str) -> None:
+    """Trees, sentences and words per second of training, ours and plain ones, interleaved."""
     torch.set_num_threads(1)
     keep_freed_memory()  # as in every training here: the peers gain from it, too
     corpus, rows = Corpus(data), []
@@ -228,7 +227,3 @@ def main(data: Path, works: str, rounds: int, steps: int, peer_python: str) -> N
         ],
         [machine(1), f"SST, {len(corpus.trees):,} trees"],
     )
-
-
-if __name__ == "__main__":
-    main()
