@@ -33,7 +33,7 @@ def work_of_reader(model: Any, rung: Any, lengths: Iterable[int]) -> Work | None
         return None
     from langladder.evaluation.work import work_of  # torch only for those that need it
 
-    if rung.input.frozen:
+    if hasattr(rung, "input") and rung.input.frozen:
         model.embedding.weight.requires_grad_(False)
     length = max(1, round(mean(lengths)))
     return work_of(model, training.optimizer, rows=training.batch_size, length=length)

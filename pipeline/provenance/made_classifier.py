@@ -13,18 +13,18 @@ LABELS = Path("data/clean/labels")
 TOKENIZER = Path("data/tokens/text/tokenizer.json")
 
 
-def train(job: Any, out: Path, *, family: str, stage: str, vectors: Path | None = None) -> None:
+def train(job: Any, out: Path, *, family: str, stage: str, base: Path | None = None) -> None:
     """Make a classifier from the training texts, watched on the validation texts.
 
     Args:
-        vectors: to begin with, instead of those that its settings name.
+        base: folder of the rung that it grows from.
     """
     rung = getattr(job, family)
-    inputs = {"labels": LABELS} | ({} if vectors is None else {"tokenizer": TOKENIZER})  # whatever a transfer may read
+    inputs = {"labels": LABELS} | ({} if base is None else {"tokenizer": TOKENIZER})  # whatever a transfer may read
     with tracked_job(family, stage, job, inputs) as work:
         labels = read_labels(LABELS)
         train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
-        more = {"tokenizer": TOKENIZER, "vectors": vectors}
+        more = {"tokenizer": TOKENIZER, "base": base}
         kind = locate(rung.target)
         model, made = make(work, rung, job.seed, kind, labels, train, validation, settings=rung, **more)
         gold = label_ids(validation, labels)

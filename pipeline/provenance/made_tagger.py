@@ -12,18 +12,18 @@ from pipeline.provenance.made import keep, make, watched
 TAGS = Path("data/clean/tags")
 
 
-def train(job: Any, out: Path, *, family: str, stage: str, vectors: Path | None = None) -> None:
+def train(job: Any, out: Path, *, family: str, stage: str, base: Path | None = None) -> None:
     """Make a tagger from the training sentences, watched on the validation sentences.
 
     Args:
-        vectors: to begin with, instead of those that its settings name.
+        base: folder of the rung that it grows from.
     """
     rung = getattr(job, family)
     with tracked_job(family, stage, job, {"tags": TAGS}) as work:
         tags = read_labels(TAGS)
         train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
         kind = locate(rung.target)
-        model, made = make(work, rung, job.seed, kind, tags, train, validation, settings=rung, vectors=vectors)
+        model, made = make(work, rung, job.seed, kind, tags, train, validation, settings=rung, base=base)
         figures, said = watched(model, made)
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
         keep(work, out, model, made, figures | {"tags": len(tags)}, said=said)

@@ -71,6 +71,26 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
     assert "has another tokenizer (data/tokens/parallel, not data/tokens/text)" in message
 
 
+@pytest.mark.parametrize(
+    ("base", "model", "said"),
+    [
+        ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier grows from a GPT of the families lm and tune"]),
+        ("embedding/skipgram", {}, ["it is a SkipGram", "conf/classifier_transfer/gpt_fine_tuned.yaml"]),
+        ("lm/gpt", {"layers_transferred": 99}, ["layers_transferred=99, and its base has 2 layers"]),
+        ("lm/gpt", {"body": {"width": 8}}, ["model.body is the network of the base; leave it out"]),
+        ("tune/lstm_skipgram", {}, ["it is a RecurrentLM"]),
+    ],
+)
+def test_a_network_that_cannot_be_fine_tuned_is_refused(base: str, model: dict[str, object], said: list[str]) -> None:
+    message = refused(
+        classifier_transfers={"gpt_fine_tuned": {"base": base}},
+        classifier_transfer={"gpt_fine_tuned": {"model": model}},
+        tunes={"lstm_skipgram": {"base": "embedding/skipgram"}},
+    )
+    for part in said:
+        assert part in message
+
+
 def test_all_at_once() -> None:
     message = refused(
         tunes={"gpt_longer": {"base": "tune/lstm_skipgram"}, "lstm_skipgram": {"base": "tune/gpt_longer"}},

@@ -33,9 +33,7 @@ def trained(folder, seed=1, train=None, tags=TAGS, vectors=None, **changes):
         training=TaggerTraining.model_validate(SHORT | changes),
     )
     train = train or corpus()
-    return make(
-        RecurrentTagger, tags, train, train[:2], settings=settings, seed=seed, checkpoints=folder, vectors=vectors
-    )
+    return make(RecurrentTagger, tags, train, train[:2], settings=settings, seed=seed, checkpoints=folder, base=vectors)
 
 
 def network(**settings) -> RecurrentTagger:
@@ -99,7 +97,7 @@ def test_rare_words_are_hidden_at_their_rate(learned):
     task = Tagging(model, TaggerTraining.model_validate(SHORT | {"word_dropout": 1.0}), counts)
     batch = model.words.collate([model.encode(["cats", "the"] * 500)])
     torch.manual_seed(0)
-    hidden = task._hidden(batch)
+    hidden = model.hide(batch, task.dropped)
     changed, same = (hidden.learned, hidden.tokens) if learned else (hidden.tokens, hidden.learned)
     assert (changed[0, ::2] == UNK).float().mean() == pytest.approx(0.5, abs=0.06)  # α / (α + n)
     assert (changed[0, 1::2] == frequent).all() and (same == batch.tokens).all()

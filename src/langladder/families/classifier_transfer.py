@@ -1,4 +1,4 @@
-"""Classifiers that begin with what another rung has learnt: its word vectors."""
+"""Classifiers that begin with what another rung has learnt: its word vectors, or its whole network."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ from pydantic import create_model
 
 from langladder.families.classifier import ClassifierFamily
 from langladder.families.family import Rung
+from langladder.families.grown import takes_weights, unfit
 from langladder.schema import Config, locate
 
 
@@ -18,12 +19,17 @@ class ClassifierTransferFamily(ClassifierFamily):
     title = "Classifiers that grew from other rungs"
     place = 21
     default = "textcnn_skipgram"
-    bases = ("embedding", "lm", "tune")
+    bases = ("embedding", "lm", "tune", "encoder")
 
     def settings(self, value: Mapping[str, Any]) -> type[Config]:
-        """The same as of a classifier, and the base."""
-        read_as = locate("langladder.tasks.settings.TransferInput")
-        parts = self.parts(self.rung_class(value)) | {"base": (str, ...), "input": (read_as, read_as())}
+        """The same as of a classifier, and the base; what takes its base's network reads as that does."""
+        kind = self.rung_class(value)
+        parts = self.parts(kind) | {"base": (str, ...)}
+        if takes_weights(kind):
+            del parts["input"]
+        else:
+            read_as = locate("langladder.tasks.settings.TransferInput")
+            parts["input"] = (read_as, read_as())
         return create_model("classifier_transfer_rung", __base__=Rung, **parts)
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
@@ -32,12 +38,16 @@ class ClassifierTransferFamily(ClassifierFamily):
         return {}
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
-        """What is counted from n-grams begins with no vectors; a base must have some."""
+        """What is counted from n-grams begins with no vectors; a base must have some, or be the network asked for."""
         from torch import nn
 
         kind = self.rung_class(value)
         if not issubclass(kind, nn.Module):
             return f"a {kind.__name__} begins with no word vectors"
+        if takes_weights(kind):
+            return unfit(kind, value, base)
+        if str(value["base"]).startswith("encoder/"):
+            return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTClassifier"
         counted = "_target_" in base and not issubclass(locate(base["_target_"]), nn.Module)
         if counted and not str(value["base"]).startswith("embedding/"):
             return "it has no input embedding to begin with"

@@ -1,4 +1,4 @@
-"""Taggers that begin with the word vectors of another rung."""
+"""Taggers that begin with what another rung has learnt: its word vectors, or its whole network."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import create_model
 
 from langladder.families.family import Rung
+from langladder.families.grown import takes_weights, unfit
 from langladder.families.tagger import TaggerFamily, tagger_parts
-from langladder.schema import Config
+from langladder.schema import Config, locate
 
 
 class TaggerTransferFamily(TaggerFamily):
@@ -15,14 +16,19 @@ class TaggerTransferFamily(TaggerFamily):
 
     name = "tagger_transfer"
     listed = "tagger_transfers"
-    title = "Taggers that begin with word vectors"
+    title = "Taggers that grew from other rungs"
     place = 26
     default = "bilstm_crf_skipgram"
-    bases = ("embedding",)
+    bases = ("embedding", "encoder")
 
     def settings(self, value: Mapping[str, Any]) -> type[Config]:
-        """A tagger's, and its base."""
-        parts = {"base": (str, ...), "model": (self.rung_class(value).Config, ...)} | tagger_parts("TransferInput")
+        """A tagger's, and its base; what takes its base's network reads as that does."""
+        kind = self.rung_class(value)
+        parts: dict[str, Any] = {"base": (str, ...), "model": (kind.Config, ...)}
+        if takes_weights(kind):
+            parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
+        else:
+            parts |= tagger_parts("TransferInput")
         return create_model("tagger_transfer_rung", __base__=Rung, **parts)
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
@@ -31,11 +37,14 @@ class TaggerTransferFamily(TaggerFamily):
         return {}
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
-        """What is counted has no vectors to begin with."""
+        """What is counted has no vectors to begin with; a base must have some, or be the network asked for."""
         from torch import nn
 
-        del base
         kind = self.rung_class(value)
+        if takes_weights(kind):
+            return unfit(kind, value, base)
+        if str(value["base"]).startswith("encoder/"):
+            return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTTagger"
         return None if issubclass(kind, nn.Module) else f"a {kind.__name__} has no input embedding to put vectors into"
 
 

@@ -30,7 +30,7 @@ from langladder.models.trial import words
 from langladder.nn.forest import CompiledTree, compile_tree, join
 from langladder.text.labelled import Example
 from langladder.text.trees import Tree, parse_tree, read_tree
-from langladder.text.units import Units, WordUnits, units_from
+from langladder.text.units import Read, Units, WordUnits, units_from
 
 CELLS = 16_384
 """The most cells (rows × longest) of a batch that is only read."""
@@ -73,13 +73,17 @@ class NeuralClassifier(Network, Classifier):
         self.units, self.labels = units, list(labels)
         return self
 
+    def as_read(self, example: Example) -> Read:
+        """The pieces of an example that are read, and their ids."""
+        return self.units.example(example)
+
     def encode(self, example: Example) -> Encoded:
         """An example as the network reads it.
 
         Raises:
             InputError: it has no words, or the network reads trees and it has none.
         """
-        read = self.units.example(example)
+        read = self.as_read(example)
         if not len(read.ids):
             raise InputError(f"{example.text[:60]!r} has nothing to read")
         return Encoded(read.ids, self._tree(example, len(read.ids)) if self.reads_trees else None)
@@ -133,10 +137,10 @@ class NeuralClassifier(Network, Classifier):
                 hook.remove()
         # a_t = ∂z_y/∂e_t · e_t
         weights = torch.stack([(g * e).sum(dim=-1) for g, e in zip(gradients, kept, strict=True)]).sum(dim=0)
-        return Explained(self.units.example(example).pieces, self.by_piece(weights, encoded).tolist())
+        return Explained(self.as_read(example).pieces, self.by_piece(weights, encoded).tolist())
 
     def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:  # noqa: ARG002
-        """A weight for every piece of an example, (T,), from those of all that was looked up, (1, T)."""
+        """A weight for every piece of an example, (T,), from those of all that was looked up: (1, T)."""
         return weights[0]
 
     def tables(self) -> list[nn.Module]:

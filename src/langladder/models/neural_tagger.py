@@ -2,44 +2,34 @@
 
     x_t = [e_t ; l_t ; c_t ; s_t]     word vector, learned vector of training words, letters, shape (each on request)
     h_1 … h_T = the network's own reading of x_1 … x_T
-    f_t = W h_t + b
-
-    softmax   P(y | x) = ∏_t softmax(f_t)_{y_t}      each word by itself; the best tags need not go together
-    crf       P(y | x) by `nn.crf`                   whole sequences (Collobert et al. 2011, section 3.3.2)
-
-The loss is −log P(y | x), summed over the sentences of a batch and divided by their words.
+    f_t = W h_t + b, and from there on as `network_tagger` says
 
 Shape legend: B sentences, T words, K tags, D width of x, H width of h.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import nn
-from torch.nn import functional as F
 
 from langladder import schema
 from langladder.artefacts import write_json
 from langladder.errors import InputError
 from langladder.models.classifier import read_reading
-from langladder.models.network import Network
+from langladder.models.network_tagger import NetworkTagger
 from langladder.models.saving import READING
-from langladder.models.tagger import Sentences, Tagger, allowed_steps
 from langladder.models.tagger_words import KEYS, SHAPES, Encoded, SentenceBatch, TaggerWords, words_from
 from langladder.models.trial import words
 from langladder.nn.crf import CRF
 from langladder.nn.dropout import LockedDropout
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.word_form import WordForm
-from langladder.text.specials import PAD
-
-CELLS = 8192
-"""The most cells (sentences × longest) of a batch that is only read."""
+from langladder.text.specials import PAD, UNK
 
 
 class NeuralTaggerConfig(schema.Config):
@@ -61,18 +51,15 @@ class NeuralTaggerConfig(schema.Config):
     """Of x and of h, the same features at every word of a sentence."""
 
 
-class NeuralTagger(Network, Tagger):
+class NeuralTagger(NetworkTagger):
     """Built as `cls(config, ids of all words, of training words, of letters, tags)`, then told what they mean."""
 
     maker: ClassVar[str] = "langladder.tasks.tagging.make"
     Config: ClassVar[type[schema.Config]] = NeuralTaggerConfig
-    config: Any
     SIZES = ("vocab_size", "training_vocab_size", "number_of_characters", "number_of_labels")
-    WHAT = "tagger"
     vocab_size: int
     training_vocab_size: int
     number_of_characters: int
-    number_of_labels: int
     words: TaggerWords
 
     def __init__(self, config: NeuralTaggerConfig, *sizes: int) -> None:
@@ -111,11 +98,8 @@ class NeuralTagger(Network, Tagger):
     def equip(self, words: TaggerWords, tags: Sequence[str]) -> Self:
         """Tell the network what its ids and tags mean."""
         assert (*words.sizes, len(tags)) == tuple(getattr(self, name) for name in self.SIZES)
-        self.words, self.tags = words, list(tags)
-        allowed = allowed_steps(tags) if self.config.constraints else None
-        if self.crf is not None and allowed is not None:
-            self.crf.allow(allowed)
-        return self
+        self.words = words
+        return self.name_tags(tags, constraints=self.config.constraints)
 
     def embed(self, batch: SentenceBatch) -> torch.Tensor:
         """x: (B, T, D), 0 at padding."""
@@ -134,14 +118,6 @@ class NeuralTagger(Network, Tagger):
         f: torch.Tensor = self.head(self.dropout(h))
         return f
 
-    def loss(self, f: torch.Tensor, batch: SentenceBatch, tags: torch.Tensor) -> torch.Tensor:
-        """−Σ log P(y | x) in nats over the sentences; tags (B, T) int64, anything at padding."""
-        if self.crf is not None:
-            total: torch.Tensor = self.crf(f.float(), tags, batch.lengths).sum()
-            return total
-        inside = batch.tokens != PAD  # (B, T)
-        return F.cross_entropy(f[inside].float(), tags[inside], reduction="sum")
-
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; every word has a form of its own, of four letters."""
         places = torch.arange(rows * length).view(rows, length)  # (B, T)
@@ -157,52 +133,24 @@ class NeuralTagger(Network, Tagger):
         )
         return self.loss(self(batch), batch, places % self.number_of_labels)
 
-    def best(self, f: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """The best tags (B, T): Viterbi with a CRF, else the likeliest of each word."""
-        return f.argmax(dim=2) if self.crf is None else self.crf.viterbi(f, lengths)[0]
-
-    @torch.no_grad()
-    def tag(self, sentences: Sentences) -> list[list[str]]:
-        """See `Tagger.tag` and `best`."""
-        found: list[list[str]] = [[] for _ in sentences]
-        for rows, batch in self._batches(sentences):
-            best = self.best(self(batch).float(), batch.lengths).tolist()  # (B, T)
-            for row, path, length in zip(rows, best, batch.lengths.tolist(), strict=True):
-                found[row] = [self.tags[tag] for tag in path[:length]]
-        return found
-
-    @torch.no_grad()
-    def log_probs(self, sentences: Sentences) -> list[np.ndarray]:
-        """See `Tagger.log_probs`: marginals with a CRF."""
-        found = [np.zeros((0, self.number_of_labels)) for _ in sentences]
-        for rows, batch in self._batches(sentences):
-            f = self(batch).float()
-            if self.crf is None:
-                logs = torch.log_softmax(f.double(), dim=2)
-            else:
-                logs = self.crf.marginals(f, batch.lengths).log()
-            for row, own, length in zip(rows, logs.numpy(), batch.lengths.tolist(), strict=True):
-                found[row] = own[:length]
-        return found
-
-    def _batches(self, sentences: Sentences) -> Iterator[tuple[list[int], SentenceBatch]]:
-        """Sentences of like length together, without those that have no words; in evaluation mode."""
-        training = self.training
-        self.eval()
-        try:
-            order = sorted((row for row, words in enumerate(sentences) if len(words)), key=lambda r: len(sentences[r]))
-            start = 0
-            for end in range(1, len(order) + 1):
-                if end == len(order) or (end + 1 - start) * len(sentences[order[end]]) > CELLS:
-                    rows = order[start:end]
-                    yield rows, self.words.collate([self.words.encode(sentences[row]) for row in rows])
-                    start = end
-        finally:
-            self.train(training)
-
     def encode(self, sentence: Sequence[str]) -> Encoded:
         """A sentence as the network reads it."""
         return self.words.encode(sentence)
+
+    def collate(self, rows: Sequence[Encoded]) -> SentenceBatch:
+        """Sentences as one padded batch."""
+        return self.words.collate(rows)
+
+    def occurrences(self, rows: Sequence[Encoded]) -> np.ndarray:
+        """See `NetworkTagger.occurrences`."""
+        return np.bincount(np.concatenate([one.ids for one in rows]), minlength=self.vocab_size)
+
+    def hide(self, batch: SentenceBatch, rates: torch.Tensor) -> SentenceBatch:
+        """Hide rare words: in the learned table where there is one beside the vectors, else in the only one."""
+        unknown = torch.rand(batch.tokens.shape, device=batch.tokens.device) < rates[batch.learned]
+        if self.learned is not None:
+            return batch._replace(learned=batch.learned.masked_fill(unknown, UNK))
+        return batch._replace(tokens=batch.tokens.masked_fill(unknown, UNK))
 
     def write_beside(self, folder: Path) -> None:
         """See `Network.write_beside`."""

@@ -11,7 +11,8 @@ All makers of classifiers are called as
     settings     what the rung's file says: `model`, and for networks `input` and `training`
     seed, checkpoints, logger      as in `models.making`
     tokenizer    path of the text's tokenizer, for subwords
-    vectors      path of word vectors to begin with, instead of those that `settings.input` names
+    base         folder of the rung that it grows from: of its word vectors, instead of those that `settings.input`
+                 names, or of the network whose weights it takes
 
 Shape legend: B rows, T positions.
 """

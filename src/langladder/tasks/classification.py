@@ -112,10 +112,10 @@ def make(
     checkpoints: Path,
     logger: Callable[[], Any] | None = None,
     tokenizer: Path | None = None,
-    vectors: Path | None = None,
+    base: Path | None = None,
 ) -> tuple[NeuralClassifier, Made]:
     """Train a classifier from its settings; see `models.reading`."""
-    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=vectors)
+    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base)
     torch.manual_seed(seed)
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
     start_embedding(model, table, frozen=settings.input.frozen, spread=settings.input.spread)

@@ -16,21 +16,23 @@ from langladder.errors import InputError
 from langladder.export.vector_files import read_vectors
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.making import Made
+from langladder.models.network_tagger import NetworkTagger
 from langladder.models.neural_tagger import NeuralTagger
-from langladder.models.tagger_words import SentenceBatch, TaggerWords
+from langladder.models.tagger_words import TaggerWords
+from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.tagging_settings import TaggerTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled import Tagged
-from langladder.text.specials import NAMES, PAD, UNK
+from langladder.text.specials import NAMES
 
 ACCURACY = "validation_accuracy"
 
 
 class TaggedBatch(NamedTuple):
-    """Sentences, and their tags (B, T) int64, 0 at padding."""
+    """Sentences, as their tagger reads them, and their tags (B, T) int64, 0 at padding."""
 
-    sentences: SentenceBatch
+    sentences: Any
     tags: torch.Tensor
 
 
@@ -46,33 +48,25 @@ class Tagging(Task):
     """Any network that tags. The best weights are those with the highest validation accuracy, or lowest loss.
 
     Args:
-        counts: (V,) how often each word occurs in training.
+        counts: (V,) how often each word occurs in training; None: no word is hidden.
     """
 
     unit = "words"
 
-    def __init__(self, model: NeuralTagger, config: TaggerTraining, counts: np.ndarray) -> None:
+    def __init__(self, model: NetworkTagger, config: ReadingTraining, counts: np.ndarray | None) -> None:
         super().__init__(config)
         self.model = model
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
-        alpha = config.word_dropout
-        dropped = np.where(counts > 0, alpha / (alpha + np.maximum(counts, 1)), 0.0)  # (V,)
-        self.register_buffer("dropped", torch.from_numpy(dropped).float(), persistent=False)
+        self.register_buffer("dropped", _dropped(config, counts), persistent=False)
         self._right = 0
 
     def loss(self, batch: TaggedBatch) -> torch.Tensor:
         """Mean −log P(tags | words) in nats per word, some words taken for unknown."""
-        sentences = self._hidden(batch.sentences)
-        return self.model.loss(self.model(sentences), sentences, batch.tags) / sentences.lengths.sum()
-
-    def _hidden(self, batch: SentenceBatch) -> SentenceBatch:
-        """Hide rare words: in the learned table where there is one beside the vectors, else in the only one."""
         dropped: Any = self.dropped
-        unknown = torch.rand(batch.tokens.shape, device=batch.tokens.device) < dropped[batch.learned]
-        if self.model.learned is not None:
-            return batch._replace(learned=batch.learned.masked_fill(unknown, UNK))
-        return batch._replace(tokens=batch.tokens.masked_fill(unknown, UNK))
+        sentences = batch.sentences if dropped is None else self.model.hide(batch.sentences, dropped)
+        loss: torch.Tensor = self.model.loss(self.model(sentences), sentences, batch.tags) / sentences.lengths.sum()
+        return loss
 
     def on_validation_epoch_start(self) -> None:
         """Begin a validation."""
@@ -84,7 +78,7 @@ class Tagging(Task):
         sentences, tags = batch
         f = self.model(sentences)
         best = self.model.best(f.float(), sentences.lengths).to(tags.device)  # (B, T)
-        self._right += int(((best == tags) & (sentences.tokens != PAD)).sum())
+        self._right += int(((best == tags) & self.model.inside(sentences)).sum())
         return float(self.model.loss(f, sentences, tags)), int(sentences.lengths.sum())
 
     def measures(self) -> dict[str, float]:
@@ -92,11 +86,20 @@ class Tagging(Task):
         return {ACCURACY: self._right / max(1, self._sums[1])}
 
 
+def _dropped(config: ReadingTraining, counts: np.ndarray | None) -> torch.Tensor | None:
+    """(V,) float32: with what probability each word is hidden."""
+    if counts is None or not isinstance(config, TaggerTraining):
+        return None
+    alpha = config.word_dropout
+    # α / (α + n)
+    return torch.from_numpy(np.where(counts > 0, alpha / (alpha + np.maximum(counts, 1)), 0.0)).float()
+
+
 def train_tagger(
-    model: NeuralTagger,
+    model: NetworkTagger,
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
-    config: TaggerTraining,
+    config: ReadingTraining,
     *,
     seed: int,
     checkpoints: Path,
@@ -114,28 +117,28 @@ def train_tagger(
     _possible(model, [sentence for split in splits for sentence in split])
     encoded = [[model.encode(sentence.words) for sentence in split] for split in splits]
     lengths = [[len(one.ids) for one in split] for split in encoded]
+    counts = [[len(sentence.words) for sentence in split] for split in splits]
     tags = [
-        np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, lengths, strict=True)
+        np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, counts, strict=True)
     ]
 
     def batch(training: bool, rows: np.ndarray) -> TaggedBatch:
         side = 0 if training else 1
-        sentences = model.words.collate([encoded[side][row] for row in rows])
-        padded = np.zeros(sentences.tokens.shape, dtype=np.int64)
+        sentences = model.collate([encoded[side][row] for row in rows])
+        padded = np.zeros((len(rows), int(sentences.lengths.max())), dtype=np.int64)
         for place, row in enumerate(rows):
-            padded[place, : lengths[side][row]] = tags[side][row]
+            padded[place, : counts[side][row]] = tags[side][row]
         return TaggedBatch(sentences, torch.from_numpy(padded))
 
     batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
     config = config.of(len(splits[0]))
-    counts = np.bincount(np.concatenate([one.ids for one in encoded[0]]), minlength=model.vocab_size)
-    task = Tagging(model, config, counts)
+    task = Tagging(model, config, model.occurrences(encoded[0]))
     result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
     model.cpu().eval()
     return Made(result.curve, result.cost, result.best_validation_loss)
 
 
-def _possible(model: NeuralTagger, sentences: Sequence[Tagged]) -> None:
+def _possible(model: NetworkTagger, sentences: Sequence[Tagged]) -> None:
     """Raise InputError where tags take a step that the model forbids: such a sentence has no probability."""
     if model.crf is None or bool(model.crf.allowed.all()):
         return
@@ -194,12 +197,12 @@ def make(
     seed: int,
     checkpoints: Path,
     logger: Callable[[], Any] | None = None,
-    vectors: Path | None = None,
+    base: Path | None = None,
     **_: object,
 ) -> tuple[NeuralTagger, Made]:
     """Train a tagger from its settings; see `models.reading`."""
     chosen = settings.input
-    path = vectors or (Path(chosen.vectors) if chosen.vectors else None)
+    path = base or (Path(chosen.vectors) if chosen.vectors else None)
     found = None if path is None else read_vectors(path)
     words = TaggerWords.of(
         train,

@@ -1,0 +1,33 @@
+"""What rungs declare whose body is the network of another rung: classifiers and taggers fine-tuned from BERT or GPT."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langladder.schema import checked, locate
+
+
+def takes_weights(kind: type) -> bool:
+    """Whether such a rung takes its base's network, and not only its word vectors."""
+    from langladder.models.growing import Grown
+
+    return issubclass(kind, Grown)
+
+
+def unfit(kind: Any, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    """Why a rung's body cannot be the network of its base; None where it can. Both are settings as plain values."""
+    from langladder.models.growing import too_many
+
+    settings = value.get("model") or {}
+    wrong = []
+    if settings.get("body") is not None:
+        wrong.append("model.body is the network of the base; leave it out")
+    if "_target_" in base:  # else the base has its network from its own base
+        found = locate(base["_target_"])
+        if not issubclass(found, kind.BODY):
+            wrong.append(f"it is a {found.__name__}, and a {kind.__name__} grows from {kind.FAMILIES}")
+        else:
+            body: Any = checked(found.Config, base["model"], "base: model")
+            wrong += filter(
+                None, [too_many(settings.get("layers_transferred"), body.layers), kind.refuses(settings, body)]
+            )
+    return "; ".join(wrong) or None

@@ -1,0 +1,153 @@
+"""A network whose body is another rung's: its settings come from there, and so do its first weights.
+
+A rung's file names no sizes: `model.body` is null there, and `begin` puts the settings of the base's network in its
+place. What is saved holds them, and all weights, so that the folder is read without the base.
+
+Of a body of N layers the embeddings and the first `layers_transferred` may be taken, the rest begins anew (Radford et
+al. 2018, section 5, "Impact of number of layers transferred"). What stands behind the last layer is taken with all N.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from langladder import schema
+from langladder.errors import InputError
+from langladder.models.network import Network, own_tensors
+from langladder.models.saving import read_description
+from langladder.text.units import Read
+
+TOKENIZER = "tokenizer.json"
+"""Beside every base whose body may be taken: the tokens that it speaks."""
+INITIAL_STD = 0.02
+
+
+class BodyConfig(Protocol):
+    """Settings of a body: how many layers it has, and what it drops."""
+
+    layers: int
+    dropout: float
+
+    def model_copy(self, *, update: dict[str, Any]) -> Self:
+        """Pydantic's."""
+
+
+class GrownConfig(schema.Config):
+    """Settings of every network that grows from another rung's."""
+
+    pretrained: bool = True
+    """false: the same network from fresh weights, to compare with."""
+    layers_transferred: int | None = Field(default=None, ge=0, le=128)
+    """So many of the base's layers; 0: its embeddings alone; null: all."""
+    body_dropout: float | None = Field(default=None, ge=0, lt=1)
+    """Inside the body while it is trained on; null: as its base's."""
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Before the output."""
+
+
+class Grown:
+    """What a network that grows from another rung's says of it; a mixin beside `Network`.
+
+    Attributes:
+        BODY: the class of the base, and of the body.
+        FAMILIES: where such bases are, for messages.
+        LAYERS: the body's list of layers; BEHIND: modules that read what the last layer gives.
+    """
+
+    BODY: ClassVar[type[Network]]
+    FAMILIES: ClassVar[str]
+    LAYERS: ClassVar[str]
+    BEHIND: ClassVar[tuple[str, ...]] = ()
+    config: Any
+
+    def body(self) -> nn.Module:
+        """The network that is the base's."""
+        raise NotImplementedError
+
+    @classmethod
+    def refuses(cls, settings: Mapping[str, Any], body: Any) -> str | None:
+        """Why a body of such settings cannot be what a rung of such settings asks for; None where it can."""
+        del settings, body
+        return None
+
+    def take(self, base: Network) -> None:
+        """Put the base's weights into the body, in place; rows that the base lacks keep their beginning."""
+        config = self.config
+        if not config.pretrained:
+            return
+        there = base.state_dict()
+        number = config.body.layers if config.layers_transferred is None else config.layers_transferred
+        fresh = [f"{self.LAYERS}.{layer}." for layer in range(number, config.body.layers)]
+        fresh += [f"{name}." for name in self.BEHIND] if number < config.body.layers else []
+        with torch.no_grad():
+            for name, tensor in own_tensors(self.body()).items():
+                if not name.startswith(tuple(fresh)):
+                    tensor[: len(there[name])] = there[name]
+
+
+def body_of(config: Any, kind: type[Grown]) -> Any:
+    """The settings of the body. Raises InputError where there are none."""
+    if config.body is None:
+        raise InputError(f"model.body: null; a {kind.__name__} is made from its base, {kind.FAMILIES}")
+    return config.body
+
+
+def base_for(kind: type[Grown], folder: Path) -> Any:
+    """The network of a base.
+
+    Raises:
+        InputError: the folder holds none, or one of another kind.
+    """
+    found = read_description(folder, Network, (), Network.WHAT).kind
+    if not issubclass(found, kind.BODY):
+        raise InputError(
+            f"{folder}: a {found.__name__}, and a {kind.__name__} grows from {kind.FAMILIES}; choose another base"
+        )
+    return found.load(folder)
+
+
+def settings_with_body(config: GrownConfig, base: Network, rung: str) -> Any:
+    """The settings of a rung with those of its base's network.
+
+    Raises:
+        InputError: more layers are asked for than the base has.
+    """
+    body: Any = base.config
+    if why := too_many(config.layers_transferred, body.layers):
+        raise InputError(f"{rung}: {why}")
+    if config.body_dropout is not None:
+        body = body.model_copy(update={"dropout": config.body_dropout})
+    return config.model_copy(update={"body": body})
+
+
+def too_many(asked: int | None, layers: int) -> str | None:
+    """Why so many layers cannot be transferred; None where they can."""
+    if asked is None or asked <= layers:
+        return None
+    return f"model.layers_transferred={asked}, and its base has {layers} layers; set it to at most {layers}, or null"
+
+
+def shortened(read: Read, separator: int, room: int) -> Read:
+    """A text, or two with `separator` between them, of at most `room` tokens: ends are cut off, of the longer first."""
+    excess = len(read.ids) - room
+    if excess <= 0:
+        return read
+    (places,) = (read.ids == separator).nonzero()
+    first = int(places[0]) if len(places) else len(read.ids)
+    second = len(read.ids) - first - len(places)
+    left = room - len(places)
+    keep = min(first, max(left - second, left - left // 2)) if len(places) else room
+    kept = np.r_[:keep, first : first + len(places) + left - keep] if len(places) else np.r_[:room]
+    return Read([read.pieces[place] for place in kept], read.ids[kept])
+
+
+def start_linear(layer: nn.Linear) -> nn.Linear:
+    """The layer with weights from N(0, 0.02) and biases of 0, as BERT and GPT begin."""
+    nn.init.normal_(layer.weight, std=INITIAL_STD)
+    nn.init.zeros_(layer.bias)
+    return layer

@@ -1,0 +1,93 @@
+"""Fine-tuning: a classifier or tagger whose body begins as another rung's network, trained as all others are.
+
+(Dai & Le 2015; Radford et al. 2018; Devlin et al. 2019, section 4.) The base's folder gives the body's settings, its
+weights and the tokenizer that it speaks.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from langladder.errors import InputError
+from langladder.models.bert_tagger import BERTTagger
+from langladder.models.growing import TOKENIZER, Grown, base_for, settings_with_body
+from langladder.models.making import Made
+from langladder.models.network import Network
+from langladder.models.neural_classifier import NeuralClassifier
+from langladder.tasks.classification import train_classifier
+from langladder.tasks.tagging import train_tagger
+from langladder.text.labelled import Example, Tagged
+from langladder.text.tokenizers import Tokenizer
+from langladder.text.units import SubwordUnits
+
+
+def begin(kind: type[Any], settings: Any, base: Path, labels: int, seed: int) -> tuple[Any, Tokenizer]:
+    """The network before its first step, not yet told its labels, and the tokenizer of its base.
+
+    Args:
+        kind: the class that the rung names. settings: `name` and `model` of the rung.
+        base: the folder of the rung that it grows from. labels: how many there are.
+
+    Raises:
+        InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
+    """
+    found = base_for(kind, base)
+    tokenizer = Tokenizer.load(Path(base) / TOKENIZER)
+    if found.vocab_size not in (tokenizer.vocab_size, tokenizer.full_vocab_size):
+        raise InputError(
+            f"{base}: the network has {found.vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they are "
+            "not of one model"
+        )
+    config = settings_with_body(settings.model, found, settings.name)
+    torch.manual_seed(seed)
+    network = kind(config, tokenizer.full_vocab_size, labels)
+    assert isinstance(network, Grown)
+    assert isinstance(network, Network)
+    network.take(found)
+    return network, tokenizer
+
+
+def make_classifier(
+    kind: type[NeuralClassifier],
+    labels: Sequence[str],
+    train: Sequence[Example],
+    validation: Sequence[Example],
+    *,
+    settings: Any,
+    base: Path,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+    **_: object,
+) -> tuple[NeuralClassifier, Made]:
+    """Fine-tune on labelled texts; see `models.reading`."""
+    network, tokenizer = begin(kind, settings, base, len(labels), seed)
+    model: NeuralClassifier = network.equip(SubwordUnits(tokenizer), labels)
+    made = train_classifier(
+        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
+    )
+    return model, made
+
+
+def make_tagger(
+    kind: type[BERTTagger],
+    tags: Sequence[str],
+    train: Sequence[Tagged],
+    validation: Sequence[Tagged],
+    *,
+    settings: Any,
+    base: Path,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+    **_: object,
+) -> tuple[BERTTagger, Made]:
+    """Fine-tune on tagged sentences; see `models.reading`."""
+    network, tokenizer = begin(kind, settings, base, len(tags), seed)
+    model: BERTTagger = network.equip(tokenizer, tags)
+    made = train_tagger(
+        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
+    )
+    return model, made
