@@ -69,6 +69,30 @@ def test_nb_svm_counts_a_word_once_a_text_and_is_symmetric_for_two_labels() -> N
     assert weights[0] == pytest.approx(-weights[1])
 
 
+def test_golden_nb_svm_between_naive_bayes_and_the_svm() -> None:
+    def fitted(beta: float) -> LinearClassifier:
+        settings = {"method": "nb_svm", "words": "whitespace", "ngrams": [1, 1], "strengths": [1.0], "smoothing": 0.5}
+        model = LinearClassifier(LinearConfig.model_validate({**settings, "interpolation": beta}), LABELS)
+        model.fit(TRAIN, [])
+        return model
+
+    bayes, half, svm = fitted(0.0), fitted(0.5), fitted(1.0)
+    both = {
+        word: [sum(word in e.text.split() and e.label == label for e in TRAIN) for label in LABELS]
+        for word in bayes.index
+    }
+    sums = [sum(0.5 + counts[side] for counts in both.values()) for side in (0, 1)]
+    ratios = np.array(
+        [np.log((0.5 + both[w][0]) / sums[0]) - np.log((0.5 + both[w][1]) / sums[1]) for w in bayes.index]
+    )
+    told = ratios != 0
+    steps = bayes.weight[told, 0] / ratios[told]  # ‖w‖₁ / F, of each word
+    np.testing.assert_allclose(steps, steps[0])
+    np.testing.assert_allclose(np.abs(svm.weight[told, 0] / ratios[told]).sum() / len(told), steps[0])
+    np.testing.assert_allclose(half.weight, (bayes.weight + svm.weight) / 2)
+    np.testing.assert_array_equal(half.bias, svm.bias)
+
+
 @pytest.mark.parametrize("method", ["naive_bayes", "logistic", "nb_svm"])
 def test_learns_and_gives_probabilities(method: str) -> None:
     found = linear(method).log_probs(TRAIN)

@@ -4,6 +4,7 @@
     logistic      P(y | x) = softmax(W x + b),   x: tf-idf, of length 1
     nb_svm        Wang & Manning (2012), section 2.3: x_f ∈ {0, 1}, scaled by the log-count ratio r, into a linear SVM
                   r = log((p / ‖p‖₁) / (q / ‖q‖₁)),   p = α + Σ_{n: y_n = y} x_n, q the same over the other labels
+                  w' = (1 − β) ‖w‖₁ / F + β w,   β = 0 all but naive Bayes, 1 the SVM (section 2.3, "interpolation")
 
 The strength of the regularisation (of naive Bayes: α) is chosen from a list by accuracy on the validation texts. What
 an SVM says are no probabilities: its scores are divided by one temperature, fitted there as well (Guo et al. 2017,
@@ -46,6 +47,10 @@ class LinearConfig(schema.Config):
     lowercase: bool = True
     strengths: list[float] | None = Field(default=None, min_length=1)
     """C (of naive Bayes α) to choose from; null: a few."""
+    smoothing: float = Field(default=1.0, gt=0)
+    """α of nb_svm."""
+    interpolation: float = Field(default=1.0, ge=0, le=1)
+    """β of nb_svm."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -133,7 +138,8 @@ class LinearClassifier(CountedClassifier):
             return lambda strength: _naive_bayes(x, y, C, strength)
         if self.config.method == "logistic":
             return lambda strength: _logistic(x, y, C, strength)
-        return lambda strength: _nb_svm(x, y, C, strength)
+        alpha, beta = self.config.smoothing, self.config.interpolation
+        return lambda strength: _nb_svm(x, y, C, strength, alpha=alpha, beta=beta)
 
     def _choose(
         self,
@@ -222,7 +228,9 @@ def _logistic(x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float) -> t
     return weight, bias
 
 
-def _nb_svm(x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float) -> tuple[np.ndarray, np.ndarray]:
+def _nb_svm(
+    x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float, *, alpha: float, beta: float
+) -> tuple[np.ndarray, np.ndarray]:
     """One against the others; of two labels each gets half of the one margin."""
     from sklearn.svm import LinearSVC
 
@@ -232,11 +240,15 @@ def _nb_svm(x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float) -> tup
     weight, bias = np.zeros((x.shape[1], C)), np.full(C, -1e3)
     for label in present[: 1 if len(present) == 2 else None]:
         own = y == label
-        p, q = (1.0 + np.asarray(x[side].sum(axis=0)).ravel() for side in (own, ~own))  # α = 1
+        p, q = (alpha + np.asarray(x[side].sum(axis=0)).ravel() for side in (own, ~own))
         # r = log((p / ‖p‖₁) / (q / ‖q‖₁))
         ratio = np.log(p / p.sum()) - np.log(q / q.sum())  # (F,)
         fitted = LinearSVC(C=strength, random_state=0, max_iter=5000).fit(x.multiply(ratio).tocsr(), own)
-        weight[:, label], bias[label] = fitted.coef_[0] * ratio, fitted.intercept_[0]
+        w = fitted.coef_[0]  # (F,)
+        if beta < 1:
+            # w' = (1 − β) ‖w‖₁ / F + β w
+            w = (1 - beta) * np.abs(w).mean() + beta * w
+        weight[:, label], bias[label] = w * ratio, fitted.intercept_[0]
         if len(present) == 2:
             weight[:, present[1]], bias[present[1]] = -weight[:, label], -bias[label]
     return weight, bias
