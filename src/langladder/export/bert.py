@@ -9,7 +9,7 @@ A model that was taught pairs is a `BertForPreTraining`, one that was not a `Ber
 any other folder of BERT's weights whose special tokens are this house's: PAD 0, `<sep>`, `<cls>`, `<mask>` at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def bert_arrays(model: BERT) -> dict[str, np.ndarray]:
 
 
 def bert_config(model: BERT) -> dict[str, Any]:
-    """The settings under BERT's names."""
+    """The settings under BERT's names; of a body without heads those of `BertForMaskedLM`."""
     config = model.config
     attention = config.dropout if config.attention_dropout is None else config.attention_dropout
     return {
@@ -147,12 +147,12 @@ def _settings(found: dict[str, Any], path: Path, *, next_sentence: bool) -> dict
     }
 
 
-def _names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
-    """(BERT's name, our tensor or a part of it) of every weight."""
+def body_names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
+    """(BERT's name, our tensor or a part of it) of every weight of the embeddings and the layers."""
     yield "bert.embeddings.word_embeddings.weight", model.embedding.weight
     yield "bert.embeddings.position_embeddings.weight", model.position
     yield "bert.embeddings.token_type_embeddings.weight", model.segment
-    modules: dict[str, nn.Module | None] = {"bert.embeddings.LayerNorm": model.norm}
+    modules: dict[str, nn.Module] = {"bert.embeddings.LayerNorm": model.norm}
     for number, layer in enumerate(model.layers):
         place = f"bert.encoder.layer.{number}"
         project = layer.get_submodule("attention.project")
@@ -165,12 +165,26 @@ def _names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
         modules[f"{place}.intermediate.dense"] = layer.get_submodule("expand")
         modules[f"{place}.output.dense"] = layer.get_submodule("contract")
         modules[f"{place}.output.LayerNorm"] = layer.get_submodule("norm_feed")
-    modules["bert.pooler.dense"] = model.pooler
-    modules["cls.predictions.transform.dense"] = model.transform
-    modules["cls.predictions.transform.LayerNorm"] = model.transform_norm
-    modules["cls.seq_relationship"] = model.next_head
-    yield "cls.predictions.bias", model.head.get_parameter("bias")
+    yield from linear_names(modules)
+
+
+def linear_names(modules: Mapping[str, nn.Module | None]) -> Iterator[tuple[str, torch.Tensor]]:
+    """(BERT's name, our tensor) of the weight and the bias of each module that there is."""
     for name, module in modules.items():
         if module is not None:
             yield f"{name}.weight", module.get_parameter("weight")
             yield f"{name}.bias", module.get_parameter("bias")
+
+
+def _names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
+    """(BERT's name, our tensor or a part of it) of every weight."""
+    yield from body_names(model)
+    yield "cls.predictions.bias", model.head.get_parameter("bias")
+    yield from linear_names(
+        {
+            "bert.pooler.dense": model.pooler,
+            "cls.predictions.transform.dense": model.transform,
+            "cls.predictions.transform.LayerNorm": model.transform_norm,
+            "cls.seq_relationship": model.next_head,
+        }
+    )
