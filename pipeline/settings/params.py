@@ -50,6 +50,7 @@ class Paths(EvaluationSets):
     vectors: str
     lexicon: str
     agreement: str
+    prompts: str = "input/prompts"
 
 
 class Growth(Config):

@@ -125,8 +125,16 @@ class Prompter:
 
     def scores(self, items: Sequence[Item], examples: Sequence[Item] = ()) -> dict[str, list[np.ndarray]]:
         """Scoring → for each item the figures (O,) that its options are chosen by, without `generated`."""
-        asked, kept = self._fitting(items, examples)
-        log_probs = score_options(self.model, asked)
+        return self._scores(items, examples, *self._fitting(items, examples))
+
+    def _scores(
+        self, items: Sequence[Item], examples: Sequence[Item], asked: Sequence[Asked], kept: Sequence[int]
+    ) -> dict[str, list[np.ndarray]]:
+        log_probs: list[np.ndarray] = [np.zeros(0)] * len(asked)
+        for count in set(kept):  # with as many examples, their prompts begin alike
+            places = [place for place, number in enumerate(kept) if number == count]
+            for place, values in zip(places, score_options(self.model, [asked[p] for p in places]), strict=True):
+                log_probs[place] = values
         found: dict[str, list[np.ndarray]] = {}
         for scoring in self.form.scorings:
             if scoring == "sum":
@@ -143,7 +151,7 @@ class Prompter:
         asked, kept = self._fitting(items, examples)
         right = {
             scoring: np.array([share(values, item.right) for values, item in zip(figures, items, strict=True)])
-            for scoring, figures in self.scores(items, examples).items()
+            for scoring, figures in self._scores(items, examples, asked, kept).items()
         }
         if "generated" in self.form.scorings:
             right["generated"] = self._generated(items, asked)

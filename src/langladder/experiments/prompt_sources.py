@@ -1,0 +1,227 @@
+"""Where the items of a prompted task come from: microworld's grammar, labelled texts, last words, files of one's own.
+
+    microworld   sentiment, questions, entailment    labelled, and how sure one can be of each label
+                 translation                         a sentence, and of four Esperanto ones its own
+                 agreement                           the verb that agrees with a subject some clauses away
+                 analogies                           a is to b as c is to which of four
+                 knowledge                           the capital, currency or language of a country, of four
+    labels       data/clean/labels, whatever corpus it is
+    text         the last word of held-out lines, of four (Paperno et al. 2016, LAMBADA, in form)
+    file         TSV with a line of names, or JSON lines: fields, `answer`, and `options` where there are no verbalisers
+
+Where an answer has no options of its own, the wrong ones are the right ones of other items.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
+from langladder.corpora.agreement import MOST_CLAUSES, probe
+from langladder.corpora.labelled import LabelledWorldConfig, drawing
+from langladder.corpora.lexicon import Size
+from langladder.corpora.rules.geography import questions
+from langladder.corpora.truth import sections
+from langladder.corpora.world import World, world
+from langladder.errors import InputError
+from langladder.experiments.experiment import Data
+from langladder.schema import Config
+from langladder.text.lines import read_lines
+from langladder.text.readers import json_row
+
+TRIES = 40  # draws for each item that is asked for; what comes twice is left out
+OPTIONS = "|"  # between the options of a TSV
+
+
+class Drawn(NamedTuple):
+    """An example before it has options. answer: a label, or the words themselves; among: of what sort these are."""
+
+    fields: Mapping[str, str]
+    answer: str
+    options: tuple[str, ...] = ()
+    among: str = ""
+    ceiling: float | None = None
+
+
+class WorldSource(Config):
+    """Drawn from microworld's grammar."""
+
+    kind: Literal["microworld"]
+    task: Literal["sentiment", "questions", "entailment", "translation", "agreement", "analogies", "knowledge"]
+    size: Size = "small"
+    ambiguity: float = Field(default=0.0, ge=0, lt=1)  # of the labelled ones: share that no reader can tell
+    clauses: int = Field(default=1, ge=0, le=MOST_CLAUSES)  # of agreement: between subject and verb
+
+    def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:  # noqa: ARG002
+        """See `split`; examples and items are drawn alike."""
+        random, place = Random(f"{seed} prompts {self.task}"), world(self.size)
+        if self.task == "analogies":
+            every = list(_analogies(place, random))
+        elif self.task == "knowledge":
+            every = list(_knowledge(place))
+        else:
+            every = _different(self._one(place), random, count)
+        random.shuffle(every)
+        return split(every, count)
+
+    def _one(self, place: World) -> Any:
+        if self.task == "translation":
+            return lambda random: _translation(place, random)
+        if self.task == "agreement":
+            return lambda random: _agreement(place, self.clauses, random)
+        config = LabelledWorldConfig.model_validate({"size": self.size, "task": self.task, "ambiguity": self.ambiguity})
+        row = drawing(config)
+        return lambda random: _labelled(row(random))
+
+
+class LabelsSource(Config):
+    """The labelled texts of the pipeline: items of the test split, examples of the training split."""
+
+    kind: Literal["labels"]
+
+    def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
+        """See `split`."""
+        found = []
+        for part in ("test", "train"):
+            rows = [_labelled(one._asdict()) for one in data.examples(part)]  # type: ignore[arg-type]
+            Random(f"{seed} prompts {part}").shuffle(rows)
+            found.append(rows[:count])
+        return found[0], found[1]
+
+
+class TextSource(Config):
+    """The last word of lines of the text: items of the test split, examples of the validation split."""
+
+    kind: Literal["text"]
+    least: int = Field(default=5, ge=1)  # words before the last one
+
+    def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
+        """See `split`."""
+        found = []
+        for part in ("test", "validation"):
+            lines = list(dict.fromkeys(data.lines(part)))  # type: ignore[arg-type]
+            Random(f"{seed} prompts {part}").shuffle(lines)
+            cut = (_last_word(line, self.least) for line in lines)
+            found.append([one for one in cut if one is not None][:count])
+        return found[0], found[1]
+
+
+class FileSource(Config):
+    """A file of one's own: its first items in an order drawn by the seed, the others are examples."""
+
+    kind: Literal["file"]
+    folder: str
+    file: str
+
+    def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:  # noqa: ARG002
+        """See `split`."""
+        every = read_items(Path(self.folder) / self.file)
+        Random(f"{seed} prompts file").shuffle(every)
+        return split(every, count)
+
+
+Source = Annotated[WorldSource | LabelsSource | TextSource | FileSource, Field(discriminator="kind")]
+
+
+def split(every: Sequence[Drawn], count: int) -> tuple[list[Drawn], list[Drawn]]:
+    """Items, at most `count`, and what is left for examples: of few, half are items."""
+    items = min(count, (len(every) + 1) // 2)
+    return list(every[:items]), list(every[items:])
+
+
+def read_items(path: Path) -> list[Drawn]:
+    """The items of a TSV or JSON lines file.
+
+    Raises:
+        InputError: no such file, a line that is no item (names it), or no item at all.
+    """
+    name = path.name.removesuffix(".gz")
+    if not name.endswith((".tsv", ".jsonl")):
+        raise InputError(f"{path}: is neither .tsv nor .jsonl (also .gz)")
+    lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
+    found = list(_from_json(path, lines) if name.endswith(".jsonl") else _from_columns(path, lines))
+    if len(found) < 2:
+        raise InputError(f"{path}: has {len(found)} items; two or more are needed")
+    return found
+
+
+def _from_columns(path: Path, lines: list[tuple[int, str]]) -> Iterator[Drawn]:
+    names = lines[0][1].split("\t") if lines else []
+    if "answer" not in names or len(set(names)) < len(names):
+        raise InputError(f"{path}:1: the first line names the columns, `answer` among them, each once; it is {names}")
+    for number, line in lines[1:]:
+        cells = line.split("\t")
+        if len(cells) != len(names):
+            raise InputError(f"{path}:{number}: has {len(cells)} columns, the first line names {len(names)}")
+        yield _item(f"{path}:{number}", dict(zip(names, cells, strict=True)))
+
+
+def _from_json(path: Path, lines: list[tuple[int, str]]) -> Iterator[Drawn]:
+    for number, line in lines:
+        row = json_row(path, number, line)
+        if not isinstance(row, dict) or "answer" not in row:
+            raise InputError(f'{path}:{number}: not {{"answer": …, and fields}}')
+        options = row.pop("options", [])
+        if not isinstance(options, list) or not all(isinstance(one, str) for one in [*options, *row.values()]):
+            raise InputError(f"{path}:{number}: fields are texts, `options` is a list of texts")
+        yield _item(f"{path}:{number}", row | ({"options": OPTIONS.join(options)} if options else {}))
+
+
+def _item(where: str, row: dict[str, str]) -> Drawn:
+    answer = row.pop("answer").strip()
+    options = tuple(one.strip() for one in row.pop("options", "").split(OPTIONS) if one.strip())
+    if not answer or (options and (answer not in options or len(options) < 2)):
+        raise InputError(f"{where}: the answer {answer!r} is empty, or none of the options {list(options)}")
+    return Drawn({name: " ".join(value.split()) for name, value in row.items()}, answer, options)
+
+
+# ---- microworld ------------------------------------------------------------------------------------------------------
+
+
+def _different(draw: Any, random: Random, count: int) -> list[Drawn]:
+    """Twice `count` examples, none of which has the fields of another; fewer where there are no more."""
+    found: dict[tuple[str, ...], Drawn] = {}
+    for _ in range(TRIES * count):
+        one = draw(random)
+        found.setdefault(tuple(one.fields.values()), one)
+        if len(found) == 2 * count:
+            break
+    return list(found.values())
+
+
+def _labelled(row: Mapping[str, Any]) -> Drawn:
+    fields = {"text": row["text"]} | ({"second": row["second"]} if row.get("second") else {})
+    return Drawn(fields, row["label"], ceiling=row.get("ceiling"))
+
+
+def _translation(place: World, random: Random) -> Drawn:
+    tree = place.grammar.sample(random).tree
+    return Drawn({"source": " ".join(tree.source())}, " ".join(tree.target()))
+
+
+def _agreement(place: World, clauses: int, random: Random) -> Drawn:
+    good, bad = (sentence.split() for sentence in probe(place, clauses, random))
+    return Drawn({"text": " ".join(good[:-2])}, good[-2], tuple(sorted((good[-2], bad[-2]))))
+
+
+def _analogies(place: World, random: Random) -> Iterator[Drawn]:
+    for section, pairs in sections(place.lexicon).items():
+        asked = [(first, second) for first in pairs for second in pairs if first != second]
+        for (a, b), (c, d) in random.sample(asked, min(len(asked), 100)):
+            yield Drawn({"a": a, "b": b, "c": c}, d, among=section)
+
+
+def _knowledge(place: World) -> Iterator[Drawn]:
+    for country in place.lexicon.countries.values():
+        for number, (_, (question, answer), _) in enumerate(questions(country)):
+            yield Drawn({"question": " ".join((*question, "?"))}, " ".join(answer), among=str(number))
+
+
+def _last_word(line: str, least: int) -> Drawn | None:
+    words = line.split()
+    while words and not words[-1][-1].isalnum():  # what ends the sentence is no word to guess
+        words.pop()
+    return Drawn({"text": " ".join(words[:-1])}, words[-1]) if len(words) > least else None
