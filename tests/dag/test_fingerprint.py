@@ -40,7 +40,8 @@ def opened(
     monkeypatch.setattr(job, "digest", Path)
     monkeypatch.setattr(job, "fingerprint", known_by)
     monkeypatch.setattr(artefacts, "read_json", lambda _: {"settings": {"lm": {"title": "T"}}}, raising=False)
-    monkeypatch.setattr(importlib.import_module("pipeline.probe"), "read_json", artefacts.read_json)
+    for module in ("pipeline.probe", "pipeline.prompt"):
+        monkeypatch.setattr(importlib.import_module(module), "read_json", artefacts.read_json)
     with pytest.raises(Opened) as found:
         run_stage(stage, tmp_path, monkeypatch, f"{STAGES[stage]}={RUNGS[STAGES[stage]]}", *overrides)
     settings, inputs = found.value.args
