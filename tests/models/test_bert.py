@@ -215,3 +215,12 @@ def test_layout_packs_and_spreads() -> None:
     assert whole.mask is None
     torch.testing.assert_close(whole.spread(whole.pack(x)), x)
     assert padded([np.array([5]), np.array([6, 7])]).tolist() == [[5, PAD], [6, 7]]
+
+
+def test_golden_weights_begin_as_the_papers_at_its_width() -> None:
+    torch.manual_seed(0)
+    for width, std in ((768, 0.02), (192, 0.04)):
+        model = BERT(BERTConfig(width=width, layers=1, heads=4), V)
+        assert model.initial_std == pytest.approx(std)
+        assert float(model.layers[0].get_parameter("expand.weight").std()) == pytest.approx(std, rel=0.02)
+        assert not model.layers[0].get_parameter("expand.bias").any()

@@ -22,7 +22,7 @@ from langladder.artefacts import read_arrays, read_json, write_arrays, write_jso
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.export.tokenizer_folder import write_encoder_tokenizer
-from langladder.models.bert import BERT, INITIAL_STD, SEGMENTS, BERTConfig
+from langladder.models.bert import BERT, SEGMENTS, BERTConfig
 from langladder.models.network import misfits, outline
 from langladder.models.saving import ARRAYS, Saved, checked_size
 from langladder.nn.bert_layer import NORM_EPS
@@ -117,7 +117,7 @@ def bert_config(model: BERT) -> dict[str, Any]:
         "attention_probs_dropout_prob": attention,
         "layer_norm_eps": NORM_EPS,
         "type_vocab_size": SEGMENTS,
-        "initializer_range": INITIAL_STD,
+        "initializer_range": model.initial_std,
         "tie_word_embeddings": True,
         "pad_token_id": PAD,
         "torch_dtype": "float32",

@@ -6,7 +6,8 @@
     next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
 
-The output matrix is the embedding table. Weights begin as N(0, 0.02), biases as 0. `next_sentence: false` leaves the
+The output matrix is the embedding table. Biases begin as 0, weights as N(0, 0.02) at the paper's width of 768 and wider
+as √(768 / D) at others, so that a narrow network's attention does not begin flat. `next_sentence: false` leaves the
 pooler and its classifier out (RoBERTa, Liu et al. 2019, section 4.2).
 
 It differs from the authors' code in what is computed, not in the result: padding is left out of all that goes by
@@ -16,6 +17,7 @@ positions, the last layer's feed-forward network is computed where something is 
 Shape legend: B rows, T positions, N packed positions, M masked ones, D width, V vocabulary, C context.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -39,6 +41,7 @@ from langladder.nn.products import matrix_entries
 from langladder.text.specials import PAD
 
 INITIAL_STD = 0.02
+PAPERS_WIDTH = 768
 SEGMENTS = 2
 MASKED_SHARE = 0.15
 
@@ -241,13 +244,18 @@ class BERT(Encoder):
         scores: torch.Tensor = self.next_head(torch.tanh(self.pooler(first)))  # (B, 2)
         return scores
 
+    @property
+    def initial_std(self) -> float:
+        """Standard deviation with which weights begin."""
+        return INITIAL_STD * math.sqrt(PAPERS_WIDTH / self.width)
+
     def _initialise(self) -> None:
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=INITIAL_STD)
+                nn.init.normal_(module.weight, std=self.initial_std)
                 nn.init.zeros_(module.bias)
         for table in (self.embedding.weight, self.position, self.segment):
-            nn.init.normal_(table, std=INITIAL_STD)
+            nn.init.normal_(table, std=self.initial_std)
 
 
 def _masked(length: int) -> int:

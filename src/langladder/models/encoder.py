@@ -90,7 +90,7 @@ class Encoder(Network):
 
     @abstractmethod
     def losses(self, batch: Masked) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Mean cross-entropies: of the masked tokens, of whether the second text follows (None where it knows no pairs)."""
+        """Mean cross-entropies: of the masked tokens; of whether second texts follow (None where it knows no pairs)."""
 
     @abstractmethod
     def masked_log_probs(self, batch: Masked) -> torch.Tensor:

@@ -1,0 +1,91 @@
+"""Batches with gaps: pure functions of (seed, step), see `batches`. Which rows, where they are cut, what is masked.
+
+Shape legend: B rows, T tokens, M masked ones.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from langladder.data.batches import StepBatches, generator, shuffled
+from langladder.data.masking import Masking, mask_tokens
+from langladder.data.sentence_pairs import Pairs
+from langladder.models.encoder import Encoder, Masked, padded
+from langladder.text.specials import PAD
+from langladder.text.word_starts import WordStarts
+
+DRAWS = 17  # so that a step's gaps are drawn apart from the order of rows
+VALIDATION_ROWS = 64
+
+
+class MaskedBatches(StepBatches[Masked]):
+    """Training and validation batches of an encoder.
+
+    Args:
+        train, validation: the texts in rows.
+        encoder: frames them. words: which tokens begin words.
+        batch_size: rows of a training batch. validation_tokens: how many to watch, about; None: all.
+    """
+
+    def __init__(
+        self,
+        train: Pairs,
+        validation: Pairs,
+        encoder: Encoder,
+        words: WordStarts,
+        masking: Masking,
+        *,
+        batch_size: int,
+        seed: int,
+        validation_tokens: int | None = None,
+    ) -> None:
+        self.rows, self.encoder, self.words, self.masking = train, encoder, words, masking
+        self.batch_size, self.seed = batch_size, seed
+        self._validation = masked_text(validation, encoder, words, masking, limit=validation_tokens)
+
+    def train(self, step: int) -> Masked:
+        """See `StepBatches.train`."""
+        random = generator(self.seed, DRAWS, step)
+        rows = shuffled(len(self.rows), self.batch_size, step, self.seed)
+        return draw(self.rows, rows, self.encoder, self.words, self.masking, random)
+
+    def validation(self) -> Sequence[Masked]:
+        """The same gaps every time."""
+        return self._validation
+
+    def size(self, batch: Masked) -> int:
+        """Tokens read, specials included: those that are masked are a share of them."""
+        return int((batch.tokens != PAD).sum())
+
+
+def masked_text(
+    text: Pairs, encoder: Encoder, words: WordStarts, masking: Masking, *, limit: int | None = None
+) -> list[Masked]:
+    """All rows of a text, or those of about so many tokens, evenly spread, with gaps that depend on nothing else."""
+    count = len(text) if limit is None else min(len(text), max(1, limit // text.room))
+    chosen = np.linspace(0, len(text) - 1, count).astype(np.int64)
+    parts = [chosen[start : start + VALIDATION_ROWS] for start in range(0, count, VALIDATION_ROWS)]
+    return [draw(text, part, encoder, words, masking, generator(DRAWS, place)) for place, part in enumerate(parts)]
+
+
+def draw(
+    text: Pairs,
+    rows: Sequence[int] | np.ndarray,
+    encoder: Encoder,
+    words: WordStarts,
+    masking: Masking,
+    random: np.random.Generator,
+) -> Masked:
+    """Rows of a text as a batch: their texts framed, then masked."""
+    framed, strange = [], []
+    for row in rows:
+        first, second, label = text.draw(int(row), random)
+        framed.append(encoder.framed(first, second))
+        strange.append(label)
+    tokens = padded([one for one, _ in framed])
+    segments = padded([two for _, two in framed])
+    gaps = mask_tokens(tokens.numpy(), masking, encoder.vocab_size, random, words)
+    labels = torch.tensor(strange if text.pairs else [], dtype=torch.int64)
+    shown, places, targets = (torch.from_numpy(part) for part in gaps)
+    return Masked(shown, segments, places, targets, labels)

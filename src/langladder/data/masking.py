@@ -1,0 +1,97 @@
+"""Gaps in text (Devlin et al. 2019, section 3.1, task 1, and appendix A.1), drawn anew at every step.
+
+Of each row's n tokens, specials apart, max(1, round(share · n)) are to be told. Of these
+
+    hidden (80 %)     become `<mask>`
+    random (10 %)     become any token of the vocabulary
+    the rest (10 %)   stay, so that the network cannot trust what it sees
+
+With whole words (the authors' later models) words are drawn until their tokens reach that number, and all tokens of a
+word are to be told; each of them is hidden, exchanged or kept by itself.
+
+Shape legend: B rows, T positions, N tokens that may be masked, M masked ones, W words, V vocabulary.
+"""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from langladder.schema import Config
+from langladder.text.specials import BOS, EOS, NAMES, PAD, RESERVED
+from langladder.text.word_starts import WordStarts
+
+
+class Masking(Config):
+    """Which tokens are to be told, and what is shown in their place."""
+
+    share: float = Field(default=0.15, gt=0, lt=1)  # of a row's tokens
+    hidden: float = Field(default=0.8, ge=0, le=1)  # of these: shown as `<mask>`
+    random: float = Field(default=0.1, ge=0, le=1)  # of these: shown as any token
+    whole_words: bool = False
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Self:
+        if self.hidden + self.random > 1:
+            raise ValueError(
+                f"hidden={self.hidden} and random={self.random} are shares of one whole: at most 1 together"
+            )
+        return self
+
+
+class Gaps(NamedTuple):
+    """tokens (B, T) int64 as they are shown; places (M,) int64 among the B·T, ascending; targets (M,) int64."""
+
+    tokens: np.ndarray
+    places: np.ndarray
+    targets: np.ndarray
+
+
+def mask_tokens(
+    tokens: np.ndarray, masking: Masking, vocab_size: int, random: np.random.Generator, words: WordStarts | None = None
+) -> Gaps:
+    """Draw gaps.
+
+    Args:
+        tokens: (B, T) int64, rows with their specials, right-padded.
+        vocab_size: V, with `<sep>`, `<cls>`, `<mask>` as its last three.
+        words: which tokens begin words, for whole words.
+    """
+    rows, length = tokens.shape
+    flat = tokens.flatten()
+    candidates = np.flatnonzero(maskable(flat, vocab_size))  # (N,)
+    row = candidates // length
+    count = np.bincount(row, minlength=rows)  # (B,) tokens of each row
+    wanted = np.maximum(1, np.round(masking.share * count)).astype(np.int64)
+    word = _words(flat, candidates, words) if masking.whole_words and words is not None else np.arange(len(candidates))
+    key = random.random(word[-1] + 1 if len(word) else 0)[word]  # (N,): one draw a word
+    order = np.lexsort((key, row))
+    rank = np.empty(len(candidates), dtype=np.int64)
+    rank[order] = np.arange(len(candidates)) - np.repeat(np.cumsum(count) - count, count)
+    drawn = np.zeros(word[-1] + 1 if len(word) else 0, dtype=bool)
+    drawn[word[rank < wanted[row]]] = True
+    places = candidates[drawn[word]]  # (M,)
+    targets = flat[places]
+    shown = flat.copy()
+    chance = random.random(len(places))
+    shown[places[chance < masking.hidden]] = vocab_size - 1
+    swapped = places[(chance >= masking.hidden) & (chance < masking.hidden + masking.random)]
+    shown[swapped] = random.integers(len(NAMES), vocab_size - len(RESERVED), len(swapped))
+    return Gaps(shown.reshape(rows, length), places, targets)
+
+
+def maskable(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
+    """True where a token stands for text: all but PAD, BOS, EOS and the reserved three."""
+    special = (tokens == PAD) | (tokens == BOS) | (tokens == EOS)
+    ordinary: np.ndarray = ~special & (tokens < vocab_size - len(RESERVED))
+    return ordinary
+
+
+def _words(flat: np.ndarray, candidates: np.ndarray, words: WordStarts) -> np.ndarray:
+    """The number of the word, 0 … W − 1, of each of the N tokens; a special before it begins a word, too."""
+    before = flat[candidates - 1]  # a row begins with <cls>, so there is always one
+    apart = np.diff(candidates, prepend=-1) > 1
+    begins = words.opens[flat[candidates]] | words.closes[before] | apart
+    begins[:1] = True
+    numbers: np.ndarray = np.cumsum(begins) - 1
+    return numbers

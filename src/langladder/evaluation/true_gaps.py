@@ -1,0 +1,129 @@
+"""How far an encoder's words for a gap are from the true ones, where the grammar that drew the text is known.
+
+What is compared: one word of a sentence of microworld is hidden, a word that the tokenizer writes as one token, by one
+`<mask>`; the sentence stands alone. One gap stands for one token, so the truth is the grammar's
+
+    P(w | the rest, w is one token) = P(sentence with w) / Σ_v P(sentence with v),   v over words of one token
+
+and the model's is its probability of that token, over all tokens. A model that knew the grammar would reach it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.corpora.gaps import Words, hidden_word
+from langladder.corpora.grammar import Grammar
+from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
+from langladder.data.batches import generator
+from langladder.evaluation.encoder_page import TrueScores
+from langladder.models.bert import BERT
+from langladder.models.encoder import Masked, padded
+from langladder.progress import tracked
+from langladder.text.tokenizers import Tokenizer
+from langladder.text.word_tokens import word_pieces
+
+SURE = 3
+"""Sentences whose stored probability a grammar must give, to be taken for the one that drew them."""
+PLACE = 23  # so that places are drawn apart from everything else
+
+
+class HiddenWord(NamedTuple):
+    """A sentence of microworld with a word to hide.
+
+    Attributes:
+        words: of the sentence. place: of the hidden one. ids: tokens of the sentence; token: which of them it is.
+        truth: word → its true probability; tokens: word → its token, of the same words.
+    """
+
+    words: list[str]
+    place: int
+    ids: np.ndarray
+    token: int
+    truth: Words
+    tokens: dict[str, int]
+
+
+def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -> Grammar | None:
+    """The grammar that drew the sentences: the one that gives them their probabilities; None where there is none."""
+    known = [(one, p) for one, p in zip(sentences, log_probs, strict=True) if p is not None][:SURE]
+    if not known:
+        return None
+    for size in SENTENCE_COUNTS:
+        found = grammar(size)  # type: ignore[arg-type]
+        if all(abs(found.inside(one.split()) - p) < 1e-6 for one, p in known):
+            return found
+    return None
+
+
+def hidden_words(grammar_: Grammar, tokenizer: Tokenizer, sentences: Sequence[str], count: int) -> list[HiddenWord]:
+    """So many hidden words, of sentences evenly spread over the text, drawn from nothing but their number."""
+    chosen = np.linspace(0, len(sentences) - 1, min(count, len(sentences))).astype(np.int64)
+    random, found = generator(PLACE), []
+    for number in tracked(chosen.tolist(), "what could stand in gaps", unit="words"):
+        one = _hide(grammar_, tokenizer, sentences[number].split(), random)
+        if one is not None:
+            found.append(one)
+    return found
+
+
+def _hide(grammar_: Grammar, tokenizer: Tokenizer, words: list[str], random: np.random.Generator) -> HiddenWord | None:
+    pieces = _pieces(tokenizer, words)
+    ids = tokenizer.encode(" ".join(words))
+    single = [place for place, piece in enumerate(pieces) if len(piece) == 1]
+    if not single or np.concatenate(pieces).tolist() != ids.tolist():
+        return None
+    place = single[int(random.integers(len(single)))]
+    possible = hidden_word(grammar_, words, place)
+    first = place == 0
+    cut = tokenizer.encode_lines(list(possible)) if first else word_pieces(tokenizer, list(possible))
+    tokens = {word: int(piece[0]) for word, piece in zip(possible, cut, strict=True) if len(piece) == 1}
+    total = sum(possible[word] for word in tokens)
+    if words[place] not in tokens or not total:
+        return None
+    truth = {word: possible[word] / total for word in tokens}
+    return HiddenWord(words, place, ids, sum(len(piece) for piece in pieces[:place]), truth, tokens)
+
+
+def _pieces(tokenizer: Tokenizer, words: list[str]) -> list[np.ndarray]:
+    """The tokens of each word of a line: the first stands without a space before it."""
+    return [*tokenizer.encode_lines(words[:1]), *word_pieces(tokenizer, words[1:])]
+
+
+def said(model: BERT, hidden: Sequence[HiddenWord], batch_size: int = 64) -> torch.Tensor:
+    """What the model says of each gap: log P (N, V)."""
+    found = []
+    for start in range(0, len(hidden), batch_size):
+        part = hidden[start : start + batch_size]
+        tokens = padded([model.framed(one.ids)[0] for one in part])
+        places = torch.tensor([row * tokens.shape[1] + one.token + 1 for row, one in enumerate(part)])
+        targets = tokens.flatten()[places]
+        tokens.view(-1)[places] = model.mask
+        none = torch.zeros(0, dtype=torch.int64)
+        found.append(model.masked_log_probs(Masked(tokens, torch.zeros_like(tokens), places, targets, none)))
+    return torch.cat(found)
+
+
+def true_scores(hidden: Sequence[HiddenWord], log_probs: torch.Tensor) -> TrueScores | None:
+    """Model and truth on the same hidden words: log_probs (N, V) as `said` gives them."""
+    if not hidden:
+        return None
+    model = truth = divergence = 0.0
+    for one, row in zip(hidden, log_probs.double(), strict=True):
+        word = one.words[one.place]
+        model -= float(row[one.tokens[word]])
+        truth -= math.log(one.truth[word])
+        # KL(p ‖ q) = Σ_w p(w) (log p(w) − log q(w))
+        divergence += sum(p * (math.log(p) - float(row[one.tokens[w]])) for w, p in one.truth.items())
+    n = len(hidden)
+    return TrueScores(
+        words=n,
+        perplexity=math.exp(model / n),
+        true_perplexity=math.exp(truth / n),
+        above_percent=100 * (math.exp((model - truth) / n) - 1),
+        divergence=divergence / n,
+        expected_above_percent=100 * (math.exp(divergence / n) - 1),
+    )

@@ -1,0 +1,111 @@
+"""Pre-training of an encoder: tokens hidden in the text, and whether a second text follows the first.
+
+L = L_MLM + L_NSP, each a mean, over masked tokens and over rows (Devlin et al. 2019, appendix A.2)
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from langladder.data.masked_language_modelling import MaskedBatches
+from langladder.data.sentence_pairs import Pairs
+from langladder.errors import InputError
+from langladder.models.bert import BERT
+from langladder.models.encoder import Masked
+from langladder.models.making import Made
+from langladder.tasks.masked_settings import MaskedTraining
+from langladder.tasks.task import Task
+from langladder.tasks.training import TrainingResult, train_task
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.tokenizers import Tokenizer
+from langladder.text.word_starts import word_starts
+
+
+class MaskedLanguageModelling(Task):
+    """Masked words, and next sentences where rows are pairs. The best weights are those that tell words best."""
+
+    def __init__(self, model: BERT, config: MaskedTraining) -> None:
+        super().__init__(config)
+        self.model = model
+        self._right = self._told = 0
+
+    def loss(self, batch: Masked) -> torch.Tensor:
+        """L_MLM + L_NSP in nats."""
+        words, pairs = self.model.losses(batch)
+        return words if pairs is None else words + pairs
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        super().on_validation_epoch_start()
+        self._right = self._told = 0
+
+    def evaluate(self, batch: Masked) -> tuple[float, int]:
+        """Summed −log P of the masked tokens, and their number."""
+        scores = self.model.target_log_probs(batch)
+        if len(batch.strange):
+            self._right += int((self.model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
+            self._told += len(batch.strange)
+        return -float(scores.sum(dtype=torch.float64)), len(scores)
+
+    def measures(self) -> dict[str, float]:
+        """Share of the validation pairs that are told right, where rows are pairs."""
+        return {"validation_next_sentence": self._right / self._told} if self._told else {}
+
+
+def train_encoder(
+    model: BERT,
+    tokenizer: Tokenizer,
+    train: TokenStream,
+    validation: TokenStream,
+    config: MaskedTraining,
+    *,
+    seed: int,
+    checkpoints: Path,
+    logger: Any = None,
+) -> TrainingResult:
+    """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: rows exceed the model's context, the text makes no rows, see also `train_task`.
+    """
+    if config.sequence_length > model.context:
+        raise InputError(
+            f"training.sequence_length={config.sequence_length} exceeds the model's context of {model.context} tokens: "
+            f"choose 8 to {model.context}, or raise model.context"
+        )
+    length, pairs = config.sequence_length, model.config.next_sentence
+    batches = MaskedBatches(
+        Pairs(train, length=length, pairs=pairs, short=config.short),
+        Pairs(validation, length=length, pairs=pairs, short=0.0),
+        model,
+        word_starts(tokenizer),
+        config.masking,
+        batch_size=config.batch_size,
+        seed=seed,
+        validation_tokens=config.validation_tokens,
+    )
+    task = MaskedLanguageModelling(model, config)
+    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    model.cpu().eval()
+    return result
+
+
+def make(
+    model: BERT,
+    tokenizer: Tokenizer,
+    train: TokenStream,
+    validation: TokenStream,
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+) -> Made:
+    """Train an encoder; see `models.making` and `train_encoder`."""
+    logging = logger and logger()
+    result = train_encoder(
+        model, tokenizer, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logging
+    )
+    return Made(result.curve, result.cost, result.best_validation_loss)

@@ -1,0 +1,169 @@
+"""What is measured of an encoder: gaps, pseudo-likelihood by hand, the distance from the truth, the page."""
+
+import math
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.corpora.microworld import grammar
+from langladder.decoding.fill import fill, gapped
+from langladder.errors import InputError
+from langladder.evaluation.encoder import evaluate_encoder
+from langladder.evaluation.gaps import fill_rows, pseudo_scores
+from langladder.evaluation.true_gaps import hidden_words, known_grammar, said, true_scores
+from langladder.models.bert import BERT, BERTConfig
+from langladder.tasks.masked_settings import Judged
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.encoding import framed
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[list[str], list[float]]:
+    """Sentences of microworld, tiny, with their probabilities."""
+    random, drawn = Random(1), []
+    for _ in range(60):
+        tree, log_prob = grammar("tiny").sample(random)
+        drawn.append((" ".join(tree.source()), log_prob))
+    return [one for one, _ in drawn], [p for _, p in drawn]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(world: tuple[list[str], list[float]]) -> Tokenizer:
+    return train_tokenizer(world[0], TokenizerConfig(kind="bpe_bytes", vocab_size=420))
+
+
+def make(tokenizer: Tokenizer, *, pairs: bool = True) -> BERT:
+    torch.manual_seed(0)
+    config = BERTConfig(context=48, width=16, layers=1, heads=2, next_sentence=pairs)
+    return BERT(config, tokenizer.full_vocab_size).eval()
+
+
+def write(tokenizer: Tokenizer, lines: list[str], path: Path) -> TokenStream:
+    documents = [lines[start : start + 10] for start in range(0, len(lines), 10)]
+    ids = [np.concatenate([framed(tokenizer.encode(line)) for line in document]) for document in documents]
+    TokenStream.write(path, ids)
+    return TokenStream.open(path)
+
+
+def test_golden_pseudo_likelihood_one_token_at_a_time(tokenizer: Tokenizer) -> None:
+    model = make(tokenizer)
+    sentences = [
+        np.array([5, 6, 7], dtype=np.int32),
+        np.array([8, 9, 10], dtype=np.int32),
+        np.array([11], dtype=np.int32),
+    ]
+    expected = 0.0
+    for sentence in sentences:
+        for place, token in enumerate(sentence.tolist()):
+            tokens = torch.from_numpy(model.framed(sentence)[0])[None]
+            tokens[0, place + 1] = model.mask
+            with torch.no_grad():
+                (last,) = model.hidden(tokens, layers=(-1,))
+                scores = torch.log_softmax(model.head(model.transformed(last[0, place + 1])), dim=-1)
+            expected += float(scores[token])
+    found = pseudo_scores(model, sentences, words=4)
+    assert found.log_likelihood == pytest.approx(expected, rel=1e-5)
+    assert (found.tokens, found.sentences) == (7, 3)
+    assert found.per_token == pytest.approx(math.exp(-expected / 7), rel=1e-5)
+    assert found.per_word == pytest.approx(math.exp(-expected / 4), rel=1e-5)
+
+
+def test_pseudo_likelihood_reads_long_sentences_in_parts(tokenizer: Tokenizer) -> None:
+    model, long = make(tokenizer), np.arange(4, 104, dtype=np.int32)
+    whole = pseudo_scores(model, [long], words=100)
+    parts = pseudo_scores(model, [long[:46], long[46:92], long[92:]], words=100)
+    assert whole.tokens == 100
+    assert whole.log_likelihood == pytest.approx(parts.log_likelihood, rel=1e-6)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_rows_with_gaps(tokenizer: Tokenizer, world: Any, tmp_path: Path, pairs: bool) -> None:
+    model = make(tokenizer, pairs=pairs)
+    stream = write(tokenizer, world[0], tmp_path / "test.arrow")
+    scores = fill_rows(model, tokenizer, stream, length=48, share=0.15, tokens=10**6)
+    assert scores.masked > 50 and 0 <= scores.accuracy <= 1
+    assert scores.cross_entropy == pytest.approx(math.log(tokenizer.full_vocab_size), rel=0.1)
+    assert (scores.next_sentence is not None) == pairs
+
+
+def test_the_grammar_is_known_by_its_probabilities(world: Any) -> None:
+    sentences, log_probs = world
+    assert known_grammar(sentences, log_probs) is grammar("tiny")
+    assert known_grammar(sentences, [None] * len(sentences)) is None
+    assert known_grammar(sentences, [p - 1 for p in log_probs]) is None
+
+
+def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, world: Any) -> None:
+    """The scores of the true distribution are its own; a flat one is worse; every word is one token in its place."""
+    hidden = hidden_words(grammar("tiny"), tokenizer, world[0], 25)
+    assert len(hidden) > 15
+    size = tokenizer.full_vocab_size
+    exact = torch.full((len(hidden), size), -torch.inf)
+    for row, one in zip(exact, hidden, strict=True):
+        assert sum(one.truth.values()) == pytest.approx(1)
+        assert one.ids[one.token] == one.tokens[one.words[one.place]]
+        assert tokenizer.decode(one.ids) == " ".join(one.words)
+        for word, token in one.tokens.items():
+            replaced = " ".join([*one.words[: one.place], word, *one.words[one.place + 1 :]])
+            assert tokenizer.encode(replaced).tolist() == [*one.ids[: one.token], token, *one.ids[one.token + 1 :]]
+            row[token] = math.log(one.truth[word])
+    best = true_scores(hidden, exact)
+    assert best is not None
+    assert best.perplexity == pytest.approx(best.true_perplexity, rel=1e-5)
+    assert best.divergence == pytest.approx(0, abs=1e-5)
+    flat = true_scores(hidden, torch.full((len(hidden), size), -math.log(size)))
+    assert flat is not None and flat.perplexity == pytest.approx(size, rel=1e-5) and flat.expected_above_percent > 100
+    assert true_scores([], exact) is None
+
+
+def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, world: Any) -> None:
+    model = make(tokenizer)
+    hidden = hidden_words(grammar("tiny"), tokenizer, world[0], 5)
+    together = said(model, hidden)
+    for row, one in zip(together, hidden, strict=True):
+        tokens = torch.from_numpy(model.framed(one.ids)[0])[None]
+        tokens[0, one.token + 1] = model.mask
+        with torch.no_grad():
+            (last,) = model.hidden(tokens, layers=(-1,))
+            scores = torch.log_softmax(model.head(model.transformed(last[0, one.token + 1])), dim=-1)
+        torch.testing.assert_close(row, scores, atol=1e-4, rtol=1e-4)
+
+
+def test_the_whole_page(tokenizer: Tokenizer, world: Any, tmp_path: Path) -> None:
+    sentences, log_probs = world
+    stream = write(tokenizer, sentences, tmp_path / "test.arrow")
+    judged = Judged(tokens=500, sentences=5, words=6, shown=3)
+    page = evaluate_encoder(
+        make(tokenizer), tokenizer, stream, sentences, log_probs, name="one", length=48, judged=judged
+    )
+    assert page.truth is not None and 0 < len(page.gaps) <= 3
+    assert page.gaps[0].guesses[0].probability >= page.gaps[0].guesses[1].probability
+    figures = page.figures()
+    assert {"masked_accuracy", "pseudo_perplexity_per_word", "hidden_word_divergence"} <= set(figures)
+    assert type(page).model_validate(page.model_dump(mode="json")) == page
+    foreign = evaluate_encoder(
+        make(tokenizer), tokenizer, stream, sentences, [None] * 60, name="one", length=48, judged=judged
+    )
+    assert foreign.truth is None and not foreign.gaps
+
+
+def test_gaps_of_a_sentence_are_filled(tokenizer: Tokenizer, world: Any) -> None:
+    model, line = make(tokenizer), world[0][0].split()
+    sentence = " ".join([line[0], "<mask>", *line[2:-1], "<mask>"])
+    ids = gapped(tokenizer, sentence)
+    assert (ids == tokenizer.special_id("<mask>")).sum() == 2
+    plain = tokenizer.encode(" ".join(line)).tolist()
+    assert ids[0] == plain[0] and ids[-2] == plain[-2]
+    found = fill(model, tokenizer, sentence, best=3)
+    assert [len(one) for one in found] == [3, 3]
+    assert found[0][0].probability >= found[0][1].probability > 0
+    with pytest.raises(InputError, match="has no <mask>"):
+        fill(model, tokenizer, "no gap here")
+    with pytest.raises(InputError, match="exceed the encoder's context of 48"):
+        fill(model, tokenizer, "<mask> " * 50)
