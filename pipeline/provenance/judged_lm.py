@@ -7,7 +7,6 @@ from langladder.artefacts import read_json
 from langladder.decoding.sampling import SamplingConfig
 from langladder.evaluation.language_model import evaluate_language_model
 from langladder.evaluation.page import Work
-from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.evaluation.work import work_of
 from langladder.export.input_embedding import input_embedding
@@ -64,6 +63,8 @@ def _input_vectors(
     """The input embedding, judged as the word vectors of other rungs are; nothing where the model has none."""
     if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
         return None
+    from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors  # which takes a second to import
+
     return evaluate_word_vectors(
         input_embedding(folder, Vocabulary.load(WORDS)),
         QuestionSets(**sets),

@@ -1,6 +1,7 @@
 """What a job reads is in its fingerprint by content: the same path with other content is another job."""
 
 import importlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,12 @@ RUNGS = {name: family.default for name, family in families().items()} | {"embedd
 STAGES = {stage.name: stage.family for stage in plan.stages().values() if stage.family}
 SETTINGS = {"langladder.tasks.settings", "langladder.tasks.optimisation"}
 DAG = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+
+
+@cache
+def every() -> Compositions:
+    """Every rung of conf/, composed once for all tests here."""
+    return Compositions(every_rung(params.load()))
 
 
 class Opened(BaseException):
@@ -86,9 +93,8 @@ def test_what_a_rung_reads_of_its_own_is_what_watch_depends_on(family: str) -> N
     paths = {f"${{paths.{name}}}": path for name, path in params.load().paths.model_dump().items()}
     watched = [Path(paths.get(path, path)) for path in DAG["watch"]["foreach"][family]]
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        compositions = Compositions(every_rung(params.load()))
         for name in params.conf_names(family):
-            for path in families()[family].inputs(compositions.rung(family, name)).values():
+            for path in families()[family].inputs(every().rung(family, name)).values():
                 assert any(other == Path(path) or other in Path(path).parents for other in watched), (name, path)
 
 
@@ -116,10 +122,9 @@ def test_the_report_depends_on_all_that_shows_a_family() -> None:
 
 def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_training() -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        compositions = Compositions(every_rung(params.load()))
         for family, stage in (("lm", "train_lm"), ("embedding", "embed")):
             for name in params.conf_names(family):
-                value = compositions.rung(family, name)
+                value = every().rung(family, name)
                 value["_maker_"] = families()[family].maker(value)
                 modules = modules_of(stage, {family: value})
                 if family == "lm":

@@ -19,7 +19,6 @@ The paper's words are chosen by hand; here they are drawn, with a fixed seed, fr
 from pathlib import Path
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
@@ -113,6 +112,8 @@ def purity(vectors: WordVectors, groups: list[np.ndarray]) -> float | None:
     """Purity of k-means clusters, one for each of the groups of rows; None for fewer than two groups."""
     if len(groups) < 2:
         return None
+    from sklearn.cluster import KMeans  # scikit-learn takes a second to import
+
     rows = np.concatenate(groups)
     truth = np.repeat(np.arange(len(groups)), [len(group) for group in groups])  # (N,)
     with threadpool_limits(1):  # sums in one order, whatever the machine
