@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
+from langladder.artefacts import read_json, write_json
 from langladder.atomic import STAGE, atomic_folder
 from langladder.text.clean_labelled import clean_labels, clean_tags
 from langladder.text.clean_pairs import clean_parallel
@@ -24,8 +24,13 @@ CLEAN: dict[str, tuple[Callable[[Path, Path, Any, int], dict[str, Any]], str]] =
 def main(job: Any, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, out / "data" / "clean" / job.side
     clean, unit = CLEAN[job.side]
+    settings = job.clean
+    if (filtered := Path("data/filtered") / job.side / "filter.json").is_file():  # else the text stays as it is
+        raw = filtered.parent
+        if read_json(filtered)["repeats_documents"]:  # a mixture of several epochs is meant to
+            settings = settings.model_copy(update={"iid": True})
     with atomic_folder(folder, STAGE) as temporary:
-        report = clean(raw, temporary, job.clean, job.seed)
+        report = clean(raw, temporary, settings, job.seed)
     write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
     kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
     print(f"clean {job.side}: {kept} {unit} → {folder}")

@@ -1,6 +1,8 @@
 """The settings of one job: what its stage reads of the composed configuration, as plain values."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os.path import normpath
+from pathlib import PurePosixPath
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -13,6 +15,9 @@ from pipeline.provenance.code_version import code_version
 from pipeline.settings import params, rungs, schema
 from pipeline.settings.aside import Values, split_aside
 from pipeline.settings.plan import Stage
+
+FILTER_READS = ("data/clean/labels/test.parquet", "data/clean/tags/test.parquet")
+"""What the stage `filter` has in dvc.yaml beside the corpus and `paths.filter`."""
 
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
 
@@ -74,6 +79,8 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return corpus | {"_maker_": schema.source_of(side, corpus)[1]}
         case "clean":
             return everything["clean"][side]
+        case "filter":
+            return _watched(everything["filter"], everything["paths"]["filter"])
         case "paths":
             return {path: everything["paths"][path] for path in params.EvaluationSets.model_fields}
         case "agreement":
@@ -114,6 +121,22 @@ def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, s
                 "so that DVC runs the rung again when that changes"
             )
     return found
+
+
+def _watched(value: Values, folder: str) -> Values:
+    """A filter, all of whose files the stage has as inputs in dvc.yaml.
+
+    Raises:
+        InputError: a file that DVC does not know as its input.
+    """
+    for key, path in flat(value).items():
+        place = PurePosixPath(normpath(path)) if key.endswith(".path") and isinstance(path, str) else None
+        if place is not None and str(place) not in FILTER_READS and not place.is_relative_to(normpath(folder)):
+            raise InputError(
+                f"filter.{key}: {path!r} is not below params.yaml: paths.filter ({folder!r}), nor is it one of "
+                f"{', '.join(FILTER_READS)}; put it there or set paths.filter, so that DVC sees it change"
+            )
+    return value
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Values:

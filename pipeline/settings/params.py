@@ -23,6 +23,7 @@ GROUPS = (
     "parallel",
     "labels",
     "tags",
+    "filter",
     "clean",
     "tokenizer",
     "words",
@@ -49,6 +50,7 @@ class Paths(EvaluationSets):
     tags: str
     vectors: str
     lexicon: str
+    filter: str
     agreement: str
     prompts: str = "input/prompts"
 
@@ -70,6 +72,7 @@ class Choices(Config):
     parallel: str
     labels: str
     tags: str
+    filter: str
     clean: str
     tokenizer: str
     words: str

@@ -19,6 +19,7 @@ from langladder.schema import Config
 from langladder.text.clean_labelled import CleanLabelledConfig
 from langladder.text.clean_pairs import CleanPairsConfig
 from langladder.text.cleaning import CleanConfig
+from langladder.text.filtering.settings import FilterConfig
 from langladder.text.hub import HubParallelSource, HubSource
 from langladder.text.label_sources import LabelledSource, TaggedSource
 from langladder.text.sources import ParallelSource, TextSource
@@ -96,6 +97,7 @@ FIELDS: dict[str, Any] = {
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,
     "shared_tokenizer": bool,
+    "filter": FilterConfig,
     "words": VocabularyConfig,
     "countings": list[AnyCounting],
     "evaluation": Evaluation,

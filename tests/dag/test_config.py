@@ -146,6 +146,7 @@ def test_config_files_are_short() -> None:
             {"embeddings": ["lexicon"], "embedding": {"lexicon": {"model": {"lexicon": "mine.tsv"}}}},
             ["embedding.model.lexicon", "mine.tsv", "paths.lexicon", "input/lexicon"],
         ),
+        ({"filter": "everything"}, ["filter: 'everything' is not a choice", "gpt3", "conf/filter/"]),
         ({"precision": "fp16", "lms": ["lstm"]}, ["precision", "fp16", "bf16"]),
         ({"size": "enormous"}, ["size: 'enormous' is not a choice", "base", "conf/size/", "in params.yaml"]),
         (
@@ -172,6 +173,31 @@ def test_bad_values_are_refused_with_key_value_allowed_and_file(changes: dict, s
         assert part in message, message
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["filter.quality.good.path=/far/good"], ["filter.quality.good.path", "/far/good", "paths.filter"]),
+        (["filter.quality.good.path=input/filter/../text"], ["input/filter/../text", "paths.filter"]),
+        (["filter.quality.alpha=0"], ["filter.quality.alpha", "0", "greater than 0", "conf/filter/"]),
+        (["+filter.quality.beta=1"], ["filter.quality.beta", "unknown key", "conf/filter/"]),
+    ],
+    ids=str,
+)
+def test_a_filter_reads_what_dvc_watches_and_bad_settings_are_refused(
+    changes: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = params.overrides
+    monkeypatch.setattr(params, "overrides", lambda those, given: [*overrides(those, given), *changes])
+    message = problems(filter="gpt3")
+    for part in said:
+        assert part in message, message
+
+
+def test_a_filter_of_several_parts_has_them_all() -> None:
+    found = resolve(chosen(filter="gpt3"))["filter/filter"]["filter"]
+    assert {"quality", "duplicates", "contamination"} == {part for part, value in found.items() if value}
+
+
 def test_all_problems_are_said_at_once() -> None:
     message = problems(
         lm={"gpt": {"model": {"heads": 5}}, "lstm": {"model": {"width": 0, "layers": 9}}},
@@ -190,7 +216,7 @@ def test_the_arithmetic_of_every_job_is_a_setting() -> None:
     for name, job in resolved.items():
         kind = name.partition("/")[0]
         assert job.get("threads") == (
-            None if kind in ("corpus", "clean", "tokenize", "vocab", "cooccur", "watch", "report") else 1
+            None if kind in ("corpus", "filter", "clean", "tokenize", "vocab", "cooccur", "watch", "report") else 1
         )
     changed = resolve(chosen(threads=2, lms=["kneser_ney"]))
     assert changed["train_lm/kneser_ney"]["threads"] == changed["evaluate_lm/kneser_ney"]["threads"] == 2

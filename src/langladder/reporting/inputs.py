@@ -91,7 +91,10 @@ def load_report(
         families=families,
         rungs=together(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
-        data={side: _files_read(root, side) | _of_side(root, "clean", side) for side in _sides(root)},
+        data={
+            side: _files_read(root, side) | _filtered(root, side) | _of_side(root, "clean", side)
+            for side in _sides(root)
+        },
         tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
     )
 
@@ -125,6 +128,13 @@ def _files_read(root: Path, side: str) -> dict[str, Any]:
     """How many files were read and which were not, of a corpus in files; {} of others."""
     path = root / "metrics" / "corpus" / f"{side}.json"
     return {key: value for key, value in read_json(path).items() if key != "splits"} if path.is_file() else {}
+
+
+def _filtered(root: Path, side: str) -> dict[str, Any]:
+    """What became of the raw text before it was cleaned; {} where it stayed as it was."""
+    path = root / "metrics" / "filter.json"
+    report = read_json(path) if side == "text" and path.is_file() else {}
+    return {"filter": {key: value for key, value in report.items() if key != "filtered"}} if len(report) > 1 else {}
 
 
 def _curve(path: Path) -> tuple[CurvePoint, ...]:

@@ -1,0 +1,64 @@
+"""Mixing corpora: each gives its share of the words, be it a part of it or several times over.
+
+    epochs of a corpus = weight · words of the mixture / words of the corpus          (Brown et al. 2020, table 2.2)
+
+So a small, good corpus may be read three times while a large one is not read to its end. Of the last, unfinished
+epoch those documents come whose hash lies below it. Corpora are interleaved evenly, from their beginning to their end.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from langladder.errors import InputError
+from langladder.text.documents import Document
+from langladder.text.splitting import place
+
+
+class Corpus(NamedTuple):
+    """A corpus of a mixture: its documents (asked for once an epoch), how many words they have, and its weight."""
+
+    documents: Callable[[], Iterator[Document]]
+    words: int
+    weight: float
+
+
+def shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights as shares of the words, which add up to 1."""
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def epochs(corpora: Mapping[str, Corpus], words: int | None = None) -> dict[str, float]:
+    """How often each corpus is read.
+
+    Args:
+        words: of the mixture; None: as many as the corpora have together.
+
+    Raises:
+        InputError: a corpus has no words.
+    """
+    if empty := [name for name, corpus in corpora.items() if not corpus.words]:
+        raise InputError(f"mixture: {', '.join(empty)} has no words left to mix")
+    total = sum(corpus.words for corpus in corpora.values()) if words is None else words
+    parts = shares({name: corpus.weight for name, corpus in corpora.items()})
+    # epochs_i = w_i · T / W_i
+    return {name: parts[name] * total / corpus.words for name, corpus in corpora.items()}
+
+
+def mixed(corpora: Mapping[str, Corpus], times: Mapping[str, float], seed: int) -> Iterator[tuple[str, Document]]:
+    """The documents of all corpora, interleaved, each with its corpus' name."""
+
+    def read(name: str, order: int) -> Iterator[tuple[float, int, str, Document]]:
+        corpus, sofar = corpora[name], 0
+        whole = int(times[name])
+        for epoch in range(whole + 1):
+            for document in corpus.documents():
+                if epoch == whole and place([f"mixture {name}", *document.lines], seed) >= times[name] - whole:
+                    continue
+                yield sofar / (times[name] * corpus.words), order, name, document
+                sofar += document.words
+
+    streams = [read(name, order) for order, name in enumerate(corpora)]
+    for _, _, name, document in heapq.merge(*streams, key=lambda item: item[:2]):
+        yield name, document
