@@ -115,3 +115,16 @@ def test_labelled_sides_are_shown_where_they_were_cleaned(tree: Path, tmp_path: 
     assert list(found.data) == ["text", "parallel", "labels"]
     page = build_page(replace(found, meta=Meta(labels="reviews")))
     assert "Labelled texts: <bdi>reviews</bdi>" in page and "best possible accuracy" in page
+
+
+def test_what_was_filtered_is_shown_beside_what_was_cleaned_and_nothing_where_nothing_was(tree: Path) -> None:
+    plain = build_page(load(tree))
+    write(tree / "metrics" / "filter.json", {"filtered": False})
+    assert build_page(load(tree)) == plain
+    went = {"low_quality_document": {"count": 7, "examples": ["0.031: <b>buy</b>"]}}
+    size = {"read": {"documents": 9, "words": 90}, "left": {"documents": 2, "words": 20}}
+    write(tree / "metrics" / "filter.json", {"filtered": True, "size": size, "went": went})
+    found = load(tree)
+    assert found.data["text"]["filter"]["size"] == size and "filter" not in found.data["parallel"]
+    page = build_page(found)
+    assert "low quality document" in page and "0.031: &lt;b&gt;buy&lt;/b&gt;" in page and "filter: size" in page
