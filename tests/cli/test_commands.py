@@ -302,6 +302,8 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
     assert {path[0] for path in paths} == vectors | {
         "generate",
         "score",
+        "perplexity",
+        "prompt",
         "export",
         "import",
         "translate",

@@ -15,6 +15,8 @@ from langladder.cli.export import export
 from langladder.cli.generate import generate
 from langladder.cli.import_model import import_model
 from langladder.cli.neighbours import neighbours
+from langladder.cli.perplexity import perplexity
+from langladder.cli.prompt import prompt
 from langladder.cli.reading import refuse_broken_text
 from langladder.cli.score import score
 from langladder.cli.similarity import similarity
@@ -67,8 +69,8 @@ class App(click.Group):
 def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
-    Ask language models: how they go on, what they find likely; take them away, bring others in. Translate. Label
-    texts, tag words.
+    Ask language models: how they go on, what they find likely, how they answer; take them away, bring others in.
+    Translate. Label texts, tag words.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -77,6 +79,6 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, export, import_model, translate, classify, tag, check_gradients)
+OF_MODELS = (generate, score, perplexity, prompt, export, import_model, translate, classify, tag, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS):
     app.add_command(command)

@@ -1,0 +1,87 @@
+"""`langladder perplexity`: how well language models predict other texts than their own (GPT-2's table of corpora)."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langladder.cli.language_models import LoadedModel, read_model
+from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.reading import is_folder
+
+if TYPE_CHECKING:
+    from langladder.evaluation.language_model_page import TextScores
+
+COLUMNS = ("text", "model", "a word", "bits a byte", "a token", "tokens", "unknown")
+
+
+@click.command(short_help="How well language models predict any texts.")
+@click.argument("asked", nargs=-1, required=True, metavar="MODEL... FILE...")
+@json_option
+def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
+    """Perplexity of each FILE (a text, a line a sentence; also .gz) under each MODEL, without training on it.
+
+    Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
+    are predicted. Between models with different tokenizers compare perplexity a word, or bits a byte; where `unknown`
+    is not 0 the model does not spell these words, and its figures flatter it.
+
+    \b
+    Examples:
+      langladder perplexity models/lm/* input/text/mine.txt
+      langladder perplexity models/lm/gpt wikitext.txt reviews.txt.gz
+    """
+    folders = [Path(word) for word in asked if is_folder(word)]
+    files = [Path(word) for word in asked if not is_folder(word)]
+    if not folders or not files:
+        raise click.UsageError(f"{len(folders)} models and {len(files)} files: name at least one of each")
+    rows: list[list[Any]] = []
+    models = [read_model(folder) for folder in folders]
+    for file in files:
+        for folder, loaded in zip(folders, models, strict=True):
+            found = score_file(loaded, file)
+            figures = [found.perplexity_per_word, found.bits_per_byte, found.perplexity_per_token]
+            rows.append([str(file), str(folder), *map(_finite, figures), found.tokens, round(found.unknown_rate, 4)])
+    if as_json:
+        print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
+        return
+    print_table(COLUMNS, [[*row[:2], *map(_shown, row[2:5]), *row[5:]] for row in rows], title="perplexity")
+
+
+def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
+    """The scores of a text file.
+
+    Raises:
+        InputError: it cannot be read, or holds nothing.
+    """
+    import numpy as np
+
+    from langladder.errors import InputError
+    from langladder.evaluation.perplexity import score
+    from langladder.text.corpus_ids import TokenStream
+    from langladder.text.encoding import framed
+    from langladder.text.lines import read_lines
+    from langladder.text.words import split_words
+
+    documents: list[list[str]] = [[]]
+    for line in (line.strip() for line in read_lines(file)):
+        if line:
+            documents[-1].append(line)
+        elif documents[-1]:
+            documents.append([])
+    lines = [line for document in documents for line in document]
+    if not lines:
+        raise InputError(f"{file}: has blank lines only")
+    rows = iter(framed(ids) for ids in loaded.tokenizer.encode_lines(lines))
+    parts = [np.concatenate([next(rows) for _ in document]) for document in documents if document]
+    stream = TokenStream(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
+    words = sum(len(split_words(line, "auto")) + 1 for line in lines)
+    return score(loaded.model, stream, words=words, bytes=sum(len(line.encode()) + 1 for line in lines))
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None
+
+
+def _shown(value: float | None) -> str:
+    return "∞" if value is None else f"{value:,.2f}"
