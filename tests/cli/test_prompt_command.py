@@ -125,11 +125,11 @@ def test_perplexity_is_that_of_score(run: Run) -> None:
     for row in rows[:2]:
         scored = answer(run, "score", row["model"], *lines)["models"][0]["sentences"]
         bits = sum(one["bits"] for one in scored)
-        assert row["a word"] == pytest.approx(2 ** (bits / 12), rel=1e-5) and row["tokens"] == 12
-        assert row["bits a byte"] == pytest.approx(bits / sum(len(line) + 1 for line in lines), rel=1e-4)
+        assert row["per word"] == pytest.approx(2 ** (bits / 12), rel=1e-5) and row["tokens"] == 12
+        assert row["bits per byte"] == pytest.approx(bits / sum(len(line) + 1 for line in lines), rel=1e-4)
     assert rows[0]["unknown"] == 0 and rows[2]["unknown"] > 0
-    assert math.isfinite(rows[3]["a word"])
-    assert "bits a byte" in run("perplexity", "models/gpt", "text.txt").output
+    assert math.isfinite(rows[3]["per word"])
+    assert "bits per byte" in run("perplexity", "models/gpt", "text.txt").output
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from langladder.cli.reading import is_folder
 if TYPE_CHECKING:
     from langladder.evaluation.language_model_page import TextScores
 
-COLUMNS = ("text", "model", "a word", "bits a byte", "a token", "tokens", "unknown")
+COLUMNS = ("text", "model", "per word", "bits per byte", "per token", "tokens", "unknown")
 
 
 @click.command(short_help="How well language models predict any texts.")
@@ -23,7 +23,7 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
     """Perplexity of each FILE (a text, a line a sentence; also .gz) under each MODEL, without training on it.
 
     Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
-    are predicted. Between models with different tokenizers compare perplexity a word, or bits a byte; where `unknown`
+    are predicted. Between models with different tokenizers compare perplexity per word, or bits per byte; where `unknown`
     is not 0 the model does not spell these words, and its figures flatter it.
 
     \b

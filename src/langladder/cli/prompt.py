@@ -118,7 +118,7 @@ def _answer(
     if as_json:
         print_json({"model": loaded.name, "text": text, "options": found})
         return
-    names = {"option": "option", "log_prob": "log P", "per_token": "a token", "share": "share"}
+    names = {"option": "option", "log_prob": "log P", "per_token": "per token", "share": "share"}
     names |= {"calibrated": "calibrated"} if calibrate is not None else {}
     print_table(list(names.values()), [[row[name] for name in names] for row in found], title=text)
 
