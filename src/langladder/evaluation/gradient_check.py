@@ -163,7 +163,9 @@ def tiny_networks(kind: Any, *, every_choice: bool = True) -> Iterator[tuple[str
 
 def _configs(kind: Any, every_choice: bool) -> Iterator[tuple[str, Config]]:
     settings: Any = _settings(kind)
-    small = {name: value for name, field in settings.model_fields.items() if (value := _shrunk(name, field))}
+    small = _small(settings)
+    if body := getattr(kind, "BODY", None):  # it grows from a network of this class
+        small["body"] = body.Config.model_validate(_small(body.Config))
     yield "", settings.model_validate(small)
     for name, field in settings.model_fields.items() if every_choice else ():
         for value in _choices(field):
@@ -171,6 +173,11 @@ def _configs(kind: Any, every_choice: bool) -> Iterator[tuple[str, Config]]:
                 yield f"{name}={str(value).lower()}", settings.model_validate(small | {name: value})
             except ValidationError:  # not together with the others
                 continue
+
+
+def _small(settings: type[Config]) -> dict[str, Any]:
+    """The settings that are shrunk, each with its small value."""
+    return {name: value for name, field in settings.model_fields.items() if (value := _shrunk(name, field))}
 
 
 def _shrunk(name: str, field: Any) -> int | None:
