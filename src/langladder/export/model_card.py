@@ -138,7 +138,15 @@ def _network(folder: Path) -> _Described:
         what, size = "A tagger, P(tags | words): ", f"{size}, {_labels(model.tags, 'tags')}"
     order = getattr(model, "order", None)  # of n-grams: how many tokens it looks at, itself included
     named = _first_line(kind) if order is None else f"{_first_line(kind)}, of order {order}"
-    return _Described(kind, f"{what}{named}. {size}.", model.config.model_dump(mode="json"))
+    return _Described(kind, f"{what}{named}. {size}.", _flat(model.config.model_dump(mode="json")))
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Settings inside settings as `body.width`."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return found
 
 
 def _labels(labels: Sequence[str], what: str) -> str:
