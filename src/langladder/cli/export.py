@@ -1,4 +1,4 @@
-"""`langladder export`: a language model or a translator in the format of another tool, with its model card."""
+"""`langladder export`: a model in the format of another tool, with its model card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from langladder.atomic import Owner
+from langladder.cli.encoders import is_encoder, read_encoder
 from langladder.cli.language_models import read_model
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json
@@ -14,11 +15,12 @@ from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.base import LanguageModel
+    from langladder.models.bert import BERT
     from langladder.models.transformer import Transformer
     from langladder.models.translator import Translator
     from langladder.text.tokenizers import Tokenizer
 
-ExportFormat = Literal["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]
+ExportFormat = Literal["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
 MARK = "Exported by langladder as "  # the last line of an export's README.md
 LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
 
@@ -40,7 +42,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 @click.option(
     "--to",
     "format",
-    type=click.Choice(["gpt2", "torchscript", "onnx", "arpa", "torch", "marian"]),
+    type=click.Choice(["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]),
     help="The format [default: the first that fits the model].",
 )
 @click.option("--scores", type=click.Path(path_type=Path), help="Figures for the model card, as JSON.")
@@ -60,6 +62,7 @@ def export(
 
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
+      bert         an encoder, for Hugging Face's BertForMaskedLM or BertForPreTraining
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
       arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
       torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
@@ -91,7 +94,7 @@ def export(
     kind: str = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else chosen
     if chosen == "arpa" and tokenizers[0].kind != "word":
         kind = "arpa_tokens"
-    family = families()["lm" if len(tokenizers) == 1 else "translator"]
+    family = families()["encoder" if chosen == "bert" else "lm" if len(tokenizers) == 1 else "translator"]
     card = model_card(model, figures, loading=LOADING[kind], limits=family.limits, name=LOADED.get(chosen, "."))
     with atomic_folder(place, EXPORT) as temporary:
         _write(saved, tokenizers, temporary, chosen)
@@ -114,23 +117,27 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> N
         )
 
 
-def _read(folder: Path) -> "tuple[LanguageModel | Translator, list[Tokenizer]]":
+def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
     if (folder / "source.json").is_file():
         from langladder.cli.translators import LoadedTranslator
 
         translator = LoadedTranslator.load(folder)
         return translator.model, [translator.source, translator.target]
+    if is_encoder(folder):
+        encoder = read_encoder(folder)
+        return encoder.model, [encoder.tokenizer]
     rung = read_model(folder)
     return rung.model, [rung.tokenizer]
 
 
-def _choose(model: "LanguageModel | Translator", folder: Path, format: ExportFormat | None) -> ExportFormat:
+def _choose(model: "LanguageModel | BERT | Translator", folder: Path, format: ExportFormat | None) -> ExportFormat:
     """The format asked for, or the first that fits.
 
     Raises:
         InputError: none fits, or not this one.
     """
+    from langladder.models.bert import BERT
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
@@ -138,6 +145,7 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: ExportFor
 
     kinds: dict[type, list[ExportFormat]] = {
         GPT: ["gpt2"],
+        BERT: ["bert"],
         RecurrentLM: ["torchscript", "onnx"],
         BackoffLanguageModel: ["arpa"],
         Transformer: ["torch", "marian", "onnx"],
@@ -146,21 +154,29 @@ def _choose(model: "LanguageModel | Translator", folder: Path, format: ExportFor
     fitting = next((formats for kind, formats in kinds.items() if isinstance(model, kind)), None)
     if fitting is None:
         raise InputError(
-            f"{folder}: no other format holds a {name}; GPT, recurrent and n-gram models and the Transformer have one"
+            f"{folder}: no other format holds a {name}; GPT, recurrent and n-gram models and the Transformer have one, "
+            "and BERT"
         )
     if format is not None and format not in fitting:
         raise InputError(f"{folder}: a {name} goes to {' or '.join(fitting)}, not to {format}")
     return format or fitting[0]
 
 
-def _write(model: "LanguageModel | Translator", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat) -> None:
+def _write(
+    model: "LanguageModel | BERT | Translator", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat
+) -> None:
     """Write all but the card into the folder `out`, which is empty."""
+    from langladder.models.bert import BERT
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
-    if isinstance(model, GPT):
+    if isinstance(model, BERT):
+        from langladder.export.bert import export_bert
+
+        export_bert(model, tokenizers[0], out)
+    elif isinstance(model, GPT):
         from langladder.export.gpt2 import export_gpt2
 
         export_gpt2(model, tokenizers[0], out)

@@ -11,6 +11,7 @@ from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.base import LanguageModel
+    from langladder.models.bert import BERT
     from langladder.text.tokenizers import Tokenizer
 
 
@@ -33,6 +34,7 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
                       with the special tokens of this house (PAD 0, BOS 2, EOS 3)
+      a BERT folder   as `langladder export --to bert` writes it, with this house's special tokens
       an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz;
                       or a folder with model.arpa
 
@@ -44,12 +46,14 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
     from langladder.artefacts import write_text
     from langladder.atomic import atomic_folder
     from langladder.export.model_card import model_card
+    from langladder.models.encoder import Encoder
     from langladder.models.saving import MODEL
 
     place = claim(out, overwrite, [source, tokens], MODEL)
     model, tokenizer = _read(source, tokens)
-    if model.vocab_size != tokenizer.vocab_size:
-        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {tokenizer.vocab_size}")
+    tokens_known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
+    if model.vocab_size != tokens_known:
+        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {tokens_known}")
     with atomic_folder(place, MODEL) as temporary:
         model.save(temporary)
         tokenizer.save(temporary / "tokenizer.json")
@@ -61,11 +65,17 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
         click.echo(f"{source} → {out} ({kind}, {model.vocab_size:,} tokens, {size:,} parameters)")
 
 
-def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel, Tokenizer]":
+def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tokenizer]":
+    from langladder.artefacts import read_json
     from langladder.export.arpa import read_arpa
     from langladder.text.tokenizers import Tokenizer, of_words
 
     if (source / "config.json").is_file():
+        found = read_json(source / "config.json")
+        if isinstance(found, dict) and found.get("model_type") == "bert":
+            from langladder.export.bert import import_bert
+
+            return import_bert(source), Tokenizer.load(tokens or source / "tokenizer.json")
         from langladder.export.gpt2 import import_gpt2
 
         return import_gpt2(source), Tokenizer.load(tokens or source / "tokenizer.json")

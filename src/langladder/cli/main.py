@@ -12,6 +12,7 @@ from langladder.cli.classify import classify
 from langladder.cli.convert import convert
 from langladder.cli.draw_map import draw_map
 from langladder.cli.export import export
+from langladder.cli.fill import fill
 from langladder.cli.generate import generate
 from langladder.cli.import_model import import_model
 from langladder.cli.neighbours import neighbours
@@ -70,7 +71,7 @@ def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
     Ask language models: how they go on, what they find likely, how they answer; take them away, bring others in.
-    Translate. Label texts, tag words.
+    Translate. Label texts, tag words, fill gaps.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -79,6 +80,6 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, perplexity, prompt, export, import_model, translate, classify, tag, check_gradients)
+OF_MODELS = (generate, score, perplexity, prompt, export, import_model, translate, classify, tag, fill, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS):
     app.add_command(command)

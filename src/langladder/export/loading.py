@@ -8,6 +8,13 @@ LOADING = {
 
 model = GPT2LMHeadModel.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< bos >` before a text, as the model expects""",
+    "bert": """from transformers import AutoTokenizer, BertForMaskedLM
+
+model = BertForMaskedLM.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")  # `< cls >` before a text, `< sep >` behind it, as it expects
+given = tokenizer("the cat < mask > .", return_tensors="pt")  # `< mask >` hides a token
+best = model(**given).logits[given["input_ids"] == tokenizer.mask_token_id].argmax(-1)
+print(tokenizer.decode(best))""",
     "marian": """from transformers import AutoTokenizer, MarianMTModel
 
 model = MarianMTModel.from_pretrained("{folder}")
