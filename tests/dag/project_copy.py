@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from langladder.families import families
 from pipeline import ROOT
 
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -57,10 +58,11 @@ def copy_project(folder: Path) -> Path:
 
 
 def smallest(folder: Path, **changes: object) -> None:
-    """The tiny ladder: everything that a rung of each kind needs, a few steps each."""
+    """The tiny ladder: a few rungs, a few steps each, whatever the default ladder lists."""
     params = yaml.safe_load((folder / "params.yaml").read_text())
+    params |= {family.listed: {} if family.bases else [] for family in families().values()}
     params |= {"size": "tiny", "debug": "fast", "embeddings": ["skipgram"], "lms": ["kneser_ney", "lstm"]}
-    params |= {"classifiers": [], "taggers": []} | changes
+    params |= {"translators": ["attention"], "experiments": ["gradient_flow"], "probes": ["agreement"]} | changes
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 
