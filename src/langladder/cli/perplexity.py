@@ -23,8 +23,8 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
     """Perplexity of each FILE (a text, a line a sentence; also .gz) under each MODEL, without training on it.
 
     Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
-    are predicted. Between models with different tokenizers compare perplexity per word, or bits per byte; where `unknown`
-    is not 0 the model does not spell these words, and its figures flatter it.
+    are predicted. Between models with different tokenizers compare perplexity per word, or bits per byte; where
+    `unknown` is not 0 the model does not spell these words, and its figures flatter it.
 
     \b
     Examples:
