@@ -144,6 +144,7 @@ def test_golden_verdicts() -> None:
     """60 % → 90 % over 40 items is a gain beyond doubt, 60 % → 62.5 % is not; 90 % is above a guess of 50 %."""
     helped, same = outcome(0.6, 0.9), outcome(0.6, 0.625)
     assert helped.holds is True and same.holds is False
+    assert "GPT's context holds 3.5 of 4" in helped.verdict
     assert "GPT 90% (+30 points" in helped.verdict and "a blind guess gets 50%" in helped.verdict
     assert helped.figures == {
         "gpt_0_shots": 0.6,

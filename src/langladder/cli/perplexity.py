@@ -84,4 +84,6 @@ def _finite(value: float) -> float | None:
 
 
 def _shown(value: float | None) -> str:
-    return "∞" if value is None else f"{value:,.2f}"
+    if value is None:
+        return "∞"
+    return f"{value:,.2f}" if value < 1e6 else f"{value:.1e}"

@@ -102,11 +102,14 @@ def findings(
         f"{100 * low:+.0f} to {100 * high:+.0f})"
         for name, (gain, (low, high)) in gains.items()
     )
+    short = {name: one.by_shots[most].used for name, one in found.items() if one.by_shots[most].used < most}
+    if short:
+        said += "; " + ", ".join(f"{shown[name]}'s context holds {used:.1f} of {most}" for name, used in short.items())
     others = [f"accuracy, {SCORINGS.get(one, one)}" for one in config.scorings[1:]]
     return Findings(
         holds=holds,
         verdict=opened(holds, f"{what}, {len(items)} items: {said}; a blind guess gets {blind:.0%}."),
-        columns=["model", "parameters", "examples", "of which fit", "accuracy", "95 % from", "to", *others],
+        columns=["model", "parameters", "examples", "in the prompt", "accuracy", "95 % from", "to", *others],
         rows=[
             [shown[name], float(one.parameters), float(k), *_row(shots, config.scorings)]
             for name, one in found.items()
