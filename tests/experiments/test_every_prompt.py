@@ -110,7 +110,8 @@ def rendered(name: str, data: Data) -> str:
 
 
 def test_the_document_lists_nothing_else() -> None:
-    assert sorted(re.findall(r"^\| `(\w+)` \|", DOCUMENT, re.MULTILINE)) == sorted(NAMES)
+    table = DOCUMENT.partition("| task | claim |")[2].partition("\n\n")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(NAMES)
 
 
 def test_a_source_that_is_not_there_is_named(data: Data) -> None:
