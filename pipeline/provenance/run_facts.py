@@ -30,7 +30,7 @@ DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  
 OTHERS = ("parallel", "labels", "tags", "scenes", "speech")
 CHOSEN = ("size", "corpus", "parallel", "labels", "tags", "filter", "clean", "tokenizer", "debug")
 PARTS = ("model", "training", "settings", "data")
-JUDGING = ("evaluate", "experiment", "probe")  # stages that train no rung
+JUDGING = ("evaluate", "experiment", "probe", "prompt")  # stages that train no rung
 LENGTH = 250  # MLflow's longest parameter
 UNNAMEABLE = re.compile(r"[^/\w.\- :]")  # MLflow refuses it in names; a variant may be "LSTM, shuffled"
 
