@@ -77,5 +77,6 @@ def test_what_is_declared_is_imported() -> None:
 
 
 def test_what_tests_and_benchmarks_import_is_declared() -> None:
-    assert not undeclared(imported("tests"), names(declared("dev", "peers", "onnx", "maps")))
+    beside = {"lm-eval"}  # too heavy for any lock; docs/prompting.md tells how to have it, its tests skip without
+    assert not undeclared(imported("tests"), names(declared("dev", "peers", "onnx", "maps")) | beside)
     assert not undeclared(imported("benchmarks"), names(declared("dev", "bench", "peers")))

@@ -86,7 +86,7 @@ class LabelsSource(Config):
         """See `split`."""
         found = []
         for part in ("test", "train"):
-            rows = [_labelled(one._asdict()) for one in data.examples(part)]  # type: ignore[arg-type]
+            rows = [_labelled(one._asdict()) for one in data.examples(part)]
             Random(f"{seed} prompts {part}").shuffle(rows)
             found.append(rows[:count])
         return found[0], found[1]
@@ -102,7 +102,7 @@ class TextSource(Config):
         """See `split`."""
         found = []
         for part in ("test", "validation"):
-            lines = list(dict.fromkeys(data.lines(part)))  # type: ignore[arg-type]
+            lines = list(dict.fromkeys(data.lines(part)))
             Random(f"{seed} prompts {part}").shuffle(lines)
             cut = (_last_word(line, self.least) for line in lines)
             found.append([one for one in cut if one is not None][:count])
