@@ -161,6 +161,19 @@ def test_dag_groups_the_jobs_of_a_matrix() -> None:
     ]
 
 
+def test_dag_jobs_that_wait_for_each_other_through_a_third_stage_are_apart() -> None:
+    listed = stages(
+        "clean@labels", "filter<clean@labels", "clean@text<filter", "use@a<clean@text", "use@b<clean@labels"
+    )
+    assert [(node.name, node.jobs, list(node.depends)) for node in grouped(listed)] == [
+        ("clean@labels", [], []),
+        ("filter", [], ["clean@labels"]),
+        ("clean@text", [], ["filter"]),
+        ("use", ["a", "b"], ["clean@text", "clean@labels"]),
+    ]
+    assert draw_dag(listed) is not None
+
+
 def test_dag_leaves_out_edges_that_a_longer_way_implies() -> None:
     svg = draw_dag(stages("a", "b<a", "c<a,b", "d<a,b,c"))
     assert svg is not None

@@ -1,13 +1,15 @@
 """The pipeline drawn as layers (Sugiyama, Tagawa and Toda 1981): stages from top to bottom, edges only downwards.
 
-1. Jobs of one matrix stage are one box; 2. edges that a longer way implies are left out (transitive reduction), or the
-first stage would point at everything; 3. a stage's layer is its longest way from a source; 4. long edges get a place of
-their own in each layer that they cross; 5. sweeps put every node near the mean of its neighbours; 6. boxes and curves.
+1. Jobs of one matrix stage are one box, unless one waits for another of them through other stages; 2. edges that a
+longer way implies are left out (transitive reduction), or the first stage would point at everything; 3. a stage's layer
+is its longest way from a source; 4. long edges get a place of their own in each layer that they cross; 5. sweeps put
+every node near the mean of its neighbours; 6. boxes and curves.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import networkx as nx
 from markupsafe import Markup
@@ -30,17 +32,39 @@ class Node:
 
 
 def grouped(stages: Iterable[Stage]) -> list[Node]:
-    """One node a stage, the jobs of a matrix together, in the order of first mention."""
+    """One node a stage, the jobs of a matrix together, in the order of first mention.
+
+    Where that would make a circle (one job of a stage waits for another of its jobs through a third stage), the stage's
+    jobs are nodes of their own.
+    """
+    listed = list(stages)
+    nodes = _nodes(listed, set())
+    circles = {name for part in nx.strongly_connected_components(_graph(nodes)) if len(part) > 1 for name in part}
+    return _nodes(listed, circles) if circles else nodes
+
+
+def _nodes(stages: Iterable[Stage], apart: set[str]) -> list[Node]:
+    def box(stage: str) -> str:
+        return stage if stage.partition("@")[0] in apart else stage.partition("@")[0]
+
     nodes: dict[str, Node] = {}
     for stage in stages:
-        name, _, job = stage.stage.partition("@")
+        name = box(stage.stage)
         node = nodes.setdefault(name, Node(name, stage.desc))
-        if job:
-            node.jobs.append(job)
-        node.depends |= dict.fromkeys(other.partition("@")[0] for other in stage.depends)
+        if name != stage.stage:
+            node.jobs.append(stage.stage.partition("@")[2])
+        node.depends |= dict.fromkeys(box(other) for other in stage.depends)
     for node in nodes.values():
         node.depends = {name: None for name in node.depends if name in nodes and name != node.name}
     return list(nodes.values())
+
+
+def _graph(nodes: Iterable[Node]) -> Any:
+    """A directed graph of names, an edge from what is waited for."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(node.name for node in nodes)
+    graph.add_edges_from((name, node.name) for node in nodes for name in node.depends)
+    return graph
 
 
 def draw_dag(stages: Iterable[Stage], label: str = "The pipeline: stages and what they wait for") -> Markup | None:
@@ -73,9 +97,7 @@ Way = list[str]  # an edge: stage, places in the layers between, stage
 
 def _layers(nodes: list[Node]) -> tuple[list[list[str]], list[Way]]:
     """Names in each layer, in order from left to right, and the ways of the edges."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(node.name for node in nodes)
-    graph.add_edges_from((name, node.name) for node in nodes for name in node.depends)
+    graph = _graph(nodes)
     if not nx.is_directed_acyclic_graph(graph):
         raise InputError(f"dag: the stages depend on each other in a circle: {nx.find_cycle(graph)}")
     order = {node.name: i for i, node in enumerate(nodes)}
