@@ -1,4 +1,4 @@
-"""Write what README.md and docs/ take from elsewhere: the stage table, the ladder table, the ladder picture.
+"""Write what README.md and docs/ take from elsewhere: the ladder table, the ladder picture, the table of stages.
 
 python -m pipeline.document           after `dvc repro` at the default size (`make docs`)
 The tests check that the stage table is that of dvc.yaml.
@@ -39,12 +39,13 @@ def main() -> None:
 
     inputs = report_inputs()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = fill(readme, "stages", stage_table())
     readme = fill(readme, "ladder", to_markdown(brief(ladder_rows(inputs))))
     write_text(ROOT / "README.md", readme)
+    stages = ROOT / "docs" / "stages.md"
+    write_text(stages, fill(stages.read_text(encoding="utf-8"), "stages", stage_table()))
     if picture := ladder_plot(inputs.of("lm"), inputs.meta.text, standalone=True):
         write_text(ROOT / "docs" / "ladder.svg", picture)
-    print("document: README.md, docs/ladder.svg")
+    print("document: README.md, docs/ladder.svg, docs/stages.md")
 
 
 if __name__ == "__main__":
