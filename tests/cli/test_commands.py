@@ -303,6 +303,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "generate",
         "score",
         "perplexity",
+        "fill",
         "prompt",
         "export",
         "import",
