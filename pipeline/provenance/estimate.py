@@ -95,7 +95,9 @@ def rough(stage: str, settings: Mapping[str, Any]) -> float:
 def _a_step(model: Mapping[str, Any], training: Mapping[str, Any]) -> float:
     reference = next(REFERENCES[key] for key in REFERENCES if key in model or key in training)
     width: int = model.get("width") or model.get("embedding_dim") or reference.width
-    layers: int = model.get("layers") or reference.layers
+    layers = model.get("layers")
+    if not isinstance(layers, int):  # not said, or which of its base's layers a rung reads
+        layers = reference.layers
     tokens: int = training.get("batch_tokens") or training.get("batch_size", 0) * training.get("sequence_length", 0)
     grown = (width / reference.width) ** 2 * layers / reference.layers * (tokens or reference.tokens) / reference.tokens
     grown *= training.get("accumulate", 1)

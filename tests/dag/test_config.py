@@ -17,6 +17,7 @@ from langladder.evaluation import bleu_tokenizers
 from langladder.families import families
 from langladder.schema import locate
 from pipeline import ROOT
+from pipeline.provenance.estimate import rough
 from pipeline.settings import jobs, params, plan, schema
 from pipeline.settings.compose import Compositions, prepare, resolve
 from pipeline.settings.ladder_copy import every_rung
@@ -63,7 +64,8 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
     if group in families():
         compositions = every
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
-            compositions.job(plan.Job(stage, name, f"{group}={name}"))
+            values = compositions.job(plan.Job(stage, name, f"{group}={name}"))
+            assert rough(stage.name, values) > 0  # how long it takes can be told
     elif group in ("labels", "tags"):
         those, side = chosen(**{group: name}), f"side={group}"
         prepare()
