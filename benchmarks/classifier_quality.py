@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from measure import markdown
 from public import data, find, read
+from public_labels import Splits, label_accuracy, splits
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.saved import load_vectors
@@ -35,8 +36,6 @@ from langladder.models.tree_lstm import TreeLSTM
 from langladder.tasks.classification import make
 from langladder.tasks.settings import ReadingInput, ReadingTraining
 from langladder.text.corpus_ids import TokenStream
-from langladder.text.labelled import Example
-from langladder.text.trees import parse_tree
 from langladder.text.vocabulary import Vocabulary
 from langladder.text.word_corpus import WordCorpus
 
@@ -70,75 +69,6 @@ CHOSEN = {
 }
 
 
-class Splits(NamedTuple):
-    """Train, dev and test."""
-
-    train: list[Example]
-    dev: list[Example]
-    test: list[Example]
-
-
-def trees(folder: Path, names: dict[str, str | None]) -> Splits:
-    """SST under other labels; trees whose root has none are left out."""
-    found = []
-    for file in ("train.8544", "dev", "test"):
-        rows = []
-        for line in read(find(folder, f"sst-trees/{file}.txt")).decode().replace("\xa0", "_").splitlines():
-            tree, root = parse_tree(line), names[line[1]]
-            renamed = re.sub(r"\((\d)", lambda match: f"({names[match[1]] or ''}", line)
-            if root is not None:
-                rows.append(Example(" ".join(tree.words), None, root, renamed))
-        found.append(rows)
-    return Splits(*found)
-
-
-def questions(folder: Path) -> Splits:
-    """TREC, six labels; its dev are the training questions once more, by which nothing is chosen."""
-    sides = []
-    for name in ("train", "test"):
-        lines = read(find(folder, f"trec-qc/{name}.txt")).decode("latin-1").splitlines()
-        pairs = [line.partition(" ") for line in lines if line]
-        sides.append([Example(text.strip(), None, label.split(":")[0]) for label, _, text in pairs])
-    return Splits(sides[0], sides[0][:50], sides[1])
-
-
-def thirds(rows: list[Example]) -> list[Splits]:
-    """Each third of the questions in turn as dev. No question twice."""
-    once = list({row.text: row for row in rows}.values())
-    order = np.random.default_rng(7).permutation(len(once))
-    return [
-        Splits(
-            [once[place] for place in np.delete(order, np.s_[part::3])], [once[place] for place in order[part::3]], []
-        )
-        for part in range(3)
-    ]
-
-
-def reviews(folder: Path, fold: int, *, test: bool) -> Splits:
-    """MR: each fold takes every tenth review of a label for test; a tenth of the others is dev, or trained on too."""
-    rest: list[Example] = []
-    held: list[Example] = []
-    for label in ("neg", "pos"):
-        lines = read(find(folder, f"mr/rt-polarity.{label}")).decode("latin-1").splitlines()
-        for place, line in enumerate(filter(str.strip, lines)):
-            (held if place % 10 == fold else rest).append(Example(line.strip(), None, label))
-    order = np.random.default_rng(fold).permutation(len(rest))
-    cut = len(rest) // 10
-    dev = [rest[place] for place in order[:cut]]
-    return Splits(rest if test else [rest[place] for place in order[cut:]], dev, held)
-
-
-def splits(folder: Path, name: str, *, test: bool) -> list[Splits]:
-    """A set, or its folds."""
-    if name == "trec":
-        whole = questions(folder)
-        return [whole] if test else thirds(whole.train)
-    if name == "mr":
-        return [reviews(folder, fold, test=test) for fold in range(10)]
-    two = {"0": "negative", "1": "negative", "2": None, "3": "positive", "4": "positive"}
-    return [trees(folder, two if name == "sst2" else {label: label for label in "01234"})]
-
-
 def vectors_of(path: Path, rows: Splits, out: Path, *, lowercase: bool) -> Path:
     """The vectors of the words of a set; a word keeps its case where case is kept, and has the vector of the other."""
     vectors = load_vectors(path)
@@ -170,12 +100,6 @@ def train(name: str, rows: Splits, vectors: Path, seed: int) -> Classifier:
     return network
 
 
-def accuracy(classifier: Classifier, rows: list[Example]) -> float:
-    """Per cent."""
-    best = classifier.log_probs(rows).argmax(axis=1)
-    return 100 * mean(classifier.labels[place] == row.label for place, row in zip(best, rows, strict=True))
-
-
 @click.group()
 def main() -> None:
     """Quality of classifiers."""
@@ -195,7 +119,7 @@ def judge(name: str, data: Path, vectors: Path, test: bool, seeds: int, folds: i
     seeds = 1 if CHOSEN[name].kind is LinearClassifier else seeds  # no seed moves it
     for seed in range(1, seeds + 1):
         networks = [(train(name, rows, vectors, seed), rows) for rows in parts]
-        found.append(mean(accuracy(network, rows.test if test else rows.dev) for network, rows in networks))
+        found.append(mean(label_accuracy(network, rows.test if test else rows.dev) for network, rows in networks))
         print(f"{name}, seed {seed}: {found[-1]:.2f}", flush=True)
     spread = f"{stdev(found):.2f}" if seeds > 1 else ""
     row = [CHOSEN[name][0].__name__, f"{mean(found):.2f}", spread, str(seeds)]

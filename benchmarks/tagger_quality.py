@@ -15,10 +15,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
-import numpy as np
 import torch
 from measure import markdown
-from public import data, find, read
+from public import data
+from public_labels import sentences, tag_accuracy
 
 from langladder.models.counted_tagger import make as count
 from langladder.models.tagger import Tagger
@@ -54,20 +54,6 @@ TRAINING: dict[str, Any] = {
 }
 
 
-def sentences(data: Path, split: str) -> list[Tagged]:
-    """A split of the treebank: words and their universal parts of speech."""
-    text = read(find(data, f"ud-ewt/{split}.tsv")).decode("utf-8")
-    rows = [[line.split("\t")[:2] for line in block.splitlines()] for block in text.strip("\n").split("\n\n")]
-    return [Tagged(tuple(word for word, _ in row), tuple(tag for _, tag in row)) for row in rows]
-
-
-def accuracy(model: Tagger, gold: list[Tagged]) -> float:
-    """Per cent of the words that get their tag."""
-    found = model.tag([one.words for one in gold])
-    pairs = [pair for row, one in zip(found, gold, strict=True) for pair in zip(row, one.tags or (), strict=True)]
-    return 100 * float(np.mean([said == tag for said, tag in pairs]))
-
-
 @click.command()
 @data
 @click.option("--vectors", type=click.Path(exists=True, path_type=Path), required=True)
@@ -84,14 +70,14 @@ def main(data: Path, vectors: Path, split: str, seeds: int, peers: bool, keep: P
     rows = []
     for kind in (MostFrequentTag, HMM, FeatureCRF) if peers else ():
         counted, _ = count(kind, tags, train, dev, settings=SimpleNamespace(model=kind.Config()))
-        rows.append([kind.__name__, f"{accuracy(counted, judged):.2f}", "", ""])
+        rows.append([kind.__name__, f"{tag_accuracy(counted, judged):.2f}", "", ""])
     found = []
     for seed in range(1, seeds + 1):
         place = keep / f"seed{seed}" if keep else None
         model = Tagger.load(place) if place and place.exists() else _train(train, dev, tags, vectors, seed)
         if place:
             model.save(place)
-        found.append(accuracy(model, judged))
+        found.append(tag_accuracy(model, judged))
         print(f"seed {seed}: {found[-1]:.2f}", flush=True)
     spread = f"{stdev(found):.2f}" if seeds > 1 else ""
     rows.append(["BiLSTM-CRF, letters, wiki-en vectors", f"{mean(found):.2f}", spread, str(seeds)])
