@@ -8,12 +8,14 @@ import click
 
 from langladder.atomic import Owner
 from langladder.cli.encoders import is_encoder, read_encoder
+from langladder.cli.fine_tuned import fine_tuned_family, read_fine_tuned
 from langladder.cli.language_models import read_model
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
+    from langladder.export.bert_heads import Fine
     from langladder.models.base import LanguageModel
     from langladder.models.bert import BERT
     from langladder.models.transformer import Transformer
@@ -62,7 +64,8 @@ def export(
 
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
-      bert         an encoder, for Hugging Face's BertForMaskedLM or BertForPreTraining
+      bert         an encoder, for Hugging Face's BertForMaskedLM or BertForPreTraining; a BERT that was
+                   fine-tuned, for BertForSequenceClassification or BertForTokenClassification
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
       arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
       torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
@@ -81,6 +84,9 @@ def export(
     place = claim(out, overwrite, [model, scores], EXPORT)
     saved, tokenizers = _read(model)
     chosen = _choose(saved, model, format)
+    fine = fine_tuned_family(model)
+    if words and fine:
+        raise InputError(f"--words goes with --to arpa, not with {chosen}")
     if words:
         _check_words(tokenizers[0], model, chosen)
     from langladder.artefacts import read_json, write_text
@@ -91,10 +97,11 @@ def export(
     from langladder.models.transformer import Transformer
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
-    kind: str = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else chosen
+    kind: str = fine or chosen
+    kind = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else kind
     if chosen == "arpa" and tokenizers[0].kind != "word":
         kind = "arpa_tokens"
-    family = families()["encoder" if chosen == "bert" else "lm" if len(tokenizers) == 1 else "translator"]
+    family = families()[fine or ("encoder" if chosen == "bert" else "lm" if len(tokenizers) == 1 else "translator")]
     card = model_card(model, figures, loading=LOADING[kind], limits=family.limits, name=LOADED.get(chosen, "."))
     with atomic_folder(place, EXPORT) as temporary:
         _write(saved, tokenizers, temporary, chosen)
@@ -117,13 +124,15 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> N
         )
 
 
-def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator, list[Tokenizer]]":
+def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
     if (folder / "source.json").is_file():
         from langladder.cli.translators import LoadedTranslator
 
         translator = LoadedTranslator.load(folder)
         return translator.model, [translator.source, translator.target]
+    if fine_tuned_family(folder):
+        return read_fine_tuned(folder), []
     if is_encoder(folder):
         encoder = read_encoder(folder)
         return encoder.model, [encoder.tokenizer]
@@ -131,13 +140,17 @@ def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator, list[Tokeni
     return rung.model, [rung.tokenizer]
 
 
-def _choose(model: "LanguageModel | BERT | Translator", folder: Path, format: ExportFormat | None) -> ExportFormat:
+def _choose(
+    model: "LanguageModel | BERT | Translator | Fine", folder: Path, format: ExportFormat | None
+) -> ExportFormat:
     """The format asked for, or the first that fits.
 
     Raises:
         InputError: none fits, or not this one.
     """
     from langladder.models.bert import BERT
+    from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
@@ -146,6 +159,8 @@ def _choose(model: "LanguageModel | BERT | Translator", folder: Path, format: Ex
     kinds: dict[type, list[ExportFormat]] = {
         GPT: ["gpt2"],
         BERT: ["bert"],
+        BERTClassifier: ["bert"],
+        BERTTagger: ["bert"],
         RecurrentLM: ["torchscript", "onnx"],
         BackoffLanguageModel: ["arpa"],
         Transformer: ["torch", "marian", "onnx"],
@@ -155,7 +170,7 @@ def _choose(model: "LanguageModel | BERT | Translator", folder: Path, format: Ex
     if fitting is None:
         raise InputError(
             f"{folder}: no other format holds a {name}; GPT, recurrent and n-gram models and the Transformer have one, "
-            "and BERT"
+            "and BERT, fine-tuned or not"
         )
     if format is not None and format not in fitting:
         raise InputError(f"{folder}: a {name} goes to {' or '.join(fitting)}, not to {format}")
@@ -163,16 +178,22 @@ def _choose(model: "LanguageModel | BERT | Translator", folder: Path, format: Ex
 
 
 def _write(
-    model: "LanguageModel | BERT | Translator", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat
+    model: "LanguageModel | BERT | Translator | Fine", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat
 ) -> None:
     """Write all but the card into the folder `out`, which is empty."""
     from langladder.models.bert import BERT
+    from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
-    if isinstance(model, BERT):
+    if isinstance(model, BERTClassifier | BERTTagger):
+        from langladder.export.bert_heads import export_fine_tuned
+
+        export_fine_tuned(model, out)
+    elif isinstance(model, BERT):
         from langladder.export.bert import export_bert
 
         export_bert(model, tokenizers[0], out)

@@ -15,6 +15,18 @@ tokenizer = AutoTokenizer.from_pretrained("{folder}")  # `< cls >` before a text
 given = tokenizer("the cat < mask > .", return_tensors="pt")  # `< mask >` hides a token
 best = model(**given).logits[given["input_ids"] == tokenizer.mask_token_id].argmax(-1)
 print(tokenizer.decode(best))""",
+    "classifier": """from transformers import AutoTokenizer, BertForSequenceClassification
+
+model = BertForSequenceClassification.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< cls >` before a text, `< sep >` behind it
+best = model(**tokenizer("the cat sleeps .", return_tensors="pt")).logits.argmax(-1)
+print(model.config.id2label[int(best)])""",
+    "tagger": """from transformers import AutoTokenizer, BertForTokenClassification
+
+model = BertForTokenClassification.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")  # a word's tag is that of its first piece
+best = model(**tokenizer("the cat sleeps .", return_tensors="pt")).logits.argmax(-1)
+print([model.config.id2label[int(tag)] for tag in best[0]])""",
     "marian": """from transformers import AutoTokenizer, MarianMTModel
 
 model = MarianMTModel.from_pretrained("{folder}")
