@@ -5,7 +5,8 @@
 (Izsak et al. 2021, "How to train BERT with an academic budget", section 3.) Rows are short and filled with whole lines
 of an article; there is no dropout and no second text, nothing is computed for padding, and scores only where a token is
 to be told. Batches grow: `grow` of them make the last updates, one the first. A run that was killed goes on from its
-last checkpoint; as the clock decides, no two runs end with the same bits.
+last checkpoint; as the clock decides, no two runs end with the same bits. The clock is the processor's, shared out among
+the threads: other work on the machine takes nothing away.
 """
 
 import csv
@@ -190,16 +191,21 @@ def pretrain(run: Run, out: Path, tokenizer: Tokenizer, *, spent: float) -> None
     tokenizer.save(out / "model" / "tokenizer.json")
 
 
+def seconds() -> float:
+    """Of processor time, of each thread."""
+    return time.process_time() / torch.get_num_threads()
+
+
 def _train(run: Run, log: Path, checkpoint: Path) -> None:
-    limit, before = 60 * run.plan.minutes, time.perf_counter()
+    limit, before = 60 * run.plan.minutes, seconds()
     began, losses = run.seconds, list[float]()
     due = began + run.plan.every
     while run.seconds < limit:
         losses.append(run.step(run.seconds / limit))
-        run.seconds = began + time.perf_counter() - before
+        run.seconds = began + seconds() - before
         if run.seconds >= min(due, limit):
             loss, right = run.validate()
-            run.seconds = began + time.perf_counter() - before
+            run.seconds = began + seconds() - before
             mean = sum(losses) / len(losses)
             _note(log, run, [f"{mean:.4f}", f"{loss:.4f}", f"{right:.4f}"])
             run.save(checkpoint)

@@ -26,7 +26,7 @@ import torch
 from measure import machine, markdown
 from public import data
 from public_labels import Splits, label_accuracy, sentences, splits, tag_accuracy
-from transfer_pretraining import Plan, Run, batches_of, network, parameters, pretrain
+from transfer_pretraining import Plan, Run, batches_of, network, parameters, pretrain, seconds
 from transfer_text import SETS, Corpus, as_read, normal, prepare
 
 from langladder.artefacts import read_json, write_json
@@ -114,14 +114,13 @@ def pretrain_command(
     most: int | None,
     **plan: Any,
 ) -> None:
-    """Pre-train within a wall-clock limit; the same command goes on where it was stopped."""
+    """Pre-train within a limit of processor time; the same command goes on where it was stopped."""
     torch.set_num_threads(threads)
-    started = time.perf_counter()
     (out / "text").mkdir(parents=True, exist_ok=True)
     corpus = prepare(data, out / "text", sets, vocabulary=vocabulary, repeat=repeat, lowercase=lowercase, most=most)
     write_json(out / "reads.json", {"lowercase": lowercase})
     run = _run(corpus, Plan(**plan))
-    spent = time.perf_counter() - started
+    spent = seconds()
     print(
         f"{len(corpus.train.ids):,} tokens, {parameters(run.model):,} parameters, {spent:.0f} s to prepare", flush=True
     )
