@@ -5,8 +5,8 @@
 (Izsak et al. 2021, "How to train BERT with an academic budget", section 3.) Rows are short and filled with whole lines
 of an article; there is no dropout and no second text, nothing is computed for padding, and scores only where a token is
 to be told. Batches grow: `grow` of them make the last updates, one the first. A run that was killed goes on from its
-last checkpoint; as the clock decides, no two runs end with the same bits. The clock is the processor's, shared out among
-the threads: other work on the machine takes nothing away.
+last checkpoint; as the clock decides, no two runs end with the same bits. The clock is the processor's, shared out
+among the threads: other work on the machine takes nothing away.
 """
 
 import csv
