@@ -55,7 +55,12 @@ def train(
 
 
 def train_language_model(
-    model: NeuralLanguageModel, text: TokenStream, config: LMTrainingConfig, *, seed: int
+    model: NeuralLanguageModel,
+    text: TokenStream,
+    config: LMTrainingConfig,
+    *,
+    seed: int,
+    watch: Callable[[int], None] | None = None,
 ) -> list[float]:
     """Next-token prediction on the stream, as `tasks.language_modelling` does it; see `train`.
 
@@ -75,7 +80,7 @@ def train_language_model(
         return model.loss(hidden, batch.tokens[:, 1:], config.label_smoothing)
 
     model.prepare(text)
-    return train(model, loss, config)
+    return train(model, loss, config, watch)
 
 
 def loss_a_token(model: LanguageModel, text: TokenStream, *, tokens: int) -> float:

@@ -40,13 +40,27 @@ def begin(kind: type[Any], settings: Any, base: Path, labels: int, seed: int) ->
             f"{base}: the network has {found.vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they are "
             "not of one model"
         )
-    config = settings_with_body(settings.model, found, settings.name)
+    network = grown(kind, settings.model, found, tokenizer, labels, seed=seed, rung=settings.name)
+    return network, tokenizer
+
+
+def grown(
+    kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, labels: int, *, seed: int, rung: str
+) -> Any:
+    """A network of `kind` that begins with the weights of `base`, before its first step.
+
+    Args:
+        config: its settings, but for those of the body. rung: its name, for messages.
+
+    Raises:
+        InputError: more layers are asked for than the base has.
+    """
     torch.manual_seed(seed)
-    network = kind(config, tokenizer.full_vocab_size, labels)
+    network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, labels)
     assert isinstance(network, Grown)
     assert isinstance(network, Network)
-    network.take(found)
-    return network, tokenizer
+    network.take(base)
+    return network
 
 
 def make_classifier(
