@@ -66,6 +66,8 @@ class Expectation(Config):
 class ComparisonConfig(ExperimentConfig):
     """Settings of `Comparison`; subclasses have the networks, their training and the metrics."""
 
+    TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING)
+    """Settings of training that a variant may have."""
     bases: list[Any] = Field(min_length=1)
     model: dict[str, Any] = Field(default={})  # settings of the network that all variants have
     variants: dict[str, dict[str, Any]] = Field(default={})
@@ -121,7 +123,7 @@ class ComparisonConfig(ExperimentConfig):
     def _check(self, base: Any) -> None:
         """Every variant's settings are there, and can be had together."""
         own = self.small(base)[0].Config.model_fields
-        training = TRAINING & set(type(self.training()).model_fields)
+        training = self.TRAINED & set(type(self.training()).model_fields)
         for name, change in {"model": self.model, **self.changes()}.items():
             allowed = sorted({*own} if change is self.model else {*own, *training})
             if unknown := [key for key in change if key not in allowed]:

@@ -1,0 +1,107 @@
+"""`Comparison` of small BERTs and GPTs by what they are worth after pre-training: to other tasks, and in the gaps.
+
+A variant sets what the body is (`next_sentence`, …) or how it is pre-trained (`masking`, `max_steps`, …); it is then
+fine-tuned on `transfer`'s tasks. Of a BERT it is also measured how many masked words it tells on the test text, as many
+hidden for every variant, and how far its words for a gap are from the true ones where the grammar of the text is known.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import pyarrow as pa
+from pydantic import Field
+
+from langladder import schema
+from langladder.evaluation.gaps import fill_rows
+from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
+from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kind
+from langladder.experiments.transfer import Transfer, TransferConfig
+from langladder.models.bert import BERT
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.tables import read_batches
+
+LINES = pa.schema([("text", pa.string()), ("log_prob", pa.float64())])
+LEAST_HIDDEN = 4
+"""Hidden words below which no effort goes."""
+
+
+class BodyComparisonConfig(TransferConfig, ComparisonConfig):
+    """Settings of `BodyComparison`."""
+
+    TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING | {"masking", "short"})
+    bases: list[Kind] = Field(min_length=1)
+    metric: Literal["single", "pairs", "masked", "follows", "divergence"] = "pairs"
+    masked_share: float = Field(default=0.15, gt=0, lt=1)  # of the test text's tokens that are hidden
+    test_tokens: int = Field(default=20000, ge=1)  # of the test text in which they are
+    true_words: int = Field(default=60, ge=0)  # whose true distribution is computed, at effort 1 and above
+
+    def small(self, base: Kind) -> tuple[Any, dict[str, Any]]:
+        """See `ComparisonConfig.small`."""
+        return KINDS[base], self.body(base)
+
+    def training(self, **changes: Any) -> Any:
+        """See `ComparisonConfig.training`: of a BERT, which has all settings."""
+        return self.pretraining("bert", **changes)
+
+
+class Gaps(NamedTuple):
+    """Where encoders are asked for words: the test text, and words whose true distribution is known."""
+
+    test: TokenStream
+    known: Sequence[HiddenWord]
+
+
+class BodyComparison(Comparison[BodyComparisonConfig]):
+    """Variants of a body."""
+
+    Config: ClassVar[type[schema.Config]] = BodyComparisonConfig
+    reads = ("tokens/text", "clean/text")
+    titles = TITLES
+    metrics: ClassVar[dict[str, Metric]] = {
+        "pairs": Metric("accuracy, pairs of texts", more_is_better=True),
+        "single": Metric("accuracy, single texts", more_is_better=True),
+        "masked": Metric("masked words told", more_is_better=True, drawn=False),
+        "follows": Metric("next sentences told", more_is_better=True, drawn=False),
+        "divergence": Metric("nats from the true words", drawn=False),
+    }
+
+    def measure(self, data: Data) -> Measure:
+        """See `Comparison.measure`."""
+        config = self.config
+        bodies = Bodies(data, config)
+        transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
+
+        def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
+            name: Kind = "bert" if kind is BERT else "gpt"
+            body = bodies.train(name, settings, training, seed=seed)
+            values = transfer.accuracy(body, seed=seed) | self._told(body, bodies, gaps)
+            return body.number_of_parameters(), {key: values[key] for key in self.metrics}
+
+        return one
+
+    def _gaps(self, data: Data, bodies: Bodies) -> Gaps:
+        count = max(LEAST_HIDDEN, self.config.fewer(self.config.true_words)) if self.config.true_words else 0
+        lines: list[str] = []
+        known: list[float | None] = []
+        for part in read_batches(data.clean / "test.parquet", LINES):
+            lines, known = lines + part.column("text").to_pylist(), known + part.column("log_prob").to_pylist()
+        grammar = known_grammar(lines, known) if count else None
+        hidden = [] if grammar is None else hidden_words(grammar, bodies.tokenizer, lines, count)
+        return Gaps(data.stream("test"), hidden)
+
+    def _told(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
+        config = self.config
+        if not isinstance(body, BERT):
+            return {"masked": math.nan, "follows": math.nan, "divergence": math.nan}
+        how: dict[str, Any] = {"length": config.sequence_length, "share": config.masked_share}
+        how["tokens"] = max(1000, config.fewer(config.test_tokens))
+        scores = fill_rows(body, bodies.tokenizer, gaps.test, **how)
+        true = true_scores(gaps.known, said(body, gaps.known)) if gaps.known else None
+        return {
+            "masked": scores.accuracy,
+            "follows": math.nan if scores.next_sentence is None else scores.next_sentence,
+            "divergence": math.nan if true is None else true.divergence,
+        }
