@@ -1,4 +1,4 @@
-"""Masked words or next words, what teaches understanding better (Devlin et al. 2019, section 5.1, appendix C.1, figure 5).
+"""Masked words or next words, which teach understanding better (Devlin et al. 2019, section 5.1, appendix C.1, fig. 5).
 
 A BERT, which reads both ways and tells 15 % of the words, and a GPT of the same width and layers, which reads from left
 to right and tells all of them, pre-train on as many tokens a step. After so many steps each, a copy is fine-tuned on

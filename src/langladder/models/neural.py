@@ -98,7 +98,24 @@ class NeuralLanguageModel(Network, LanguageModel):
         """See `LanguageModel.log_probs`. Computed in float32, without dropout, whatever precision trains."""
         check_tokens(tokens, self.vocab_size)
         with scoring(self, tokens.device.type):
-            return self._log_probs_carried(tokens) if self.context is None else self._log_probs_windows(tokens)
+            if self.context is None:
+                return self._log_probs_carried(tokens)
+            return self._log_probs_windows(tokens, max(1, self.context // 2))
+
+    @torch.no_grad()
+    def sliding_log_probs(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
+        """`log_probs` of a network with a bounded context, whose window moves on by `stride` tokens at a time.
+
+        Each window predicts the last `stride` of its tokens (a row's first window all), so that these have at least
+        C − stride tokens before them; `log_probs` moves by half a window.
+
+        Args:
+            stride: 1 to the context: windows that do not overlap.
+        """
+        assert self.context is not None and 1 <= stride <= self.context, (self.context, stride)
+        check_tokens(tokens, self.vocab_size)
+        with scoring(self, tokens.device.type):
+            return self._log_probs_windows(tokens, stride)
 
     @torch.no_grad()
     def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
@@ -151,11 +168,10 @@ class NeuralLanguageModel(Network, LanguageModel):
         keep = predicted(targets)
         scores[:, span][keep] = self.head.target_log_probs(hidden[keep], targets[keep])
 
-    def _log_probs_windows(self, tokens: torch.Tensor) -> torch.Tensor:
+    def _log_probs_windows(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
         assert self.context is not None
         T, device = tokens.shape[1], tokens.device
         scores = torch.zeros(tokens.shape, dtype=torch.float32, device=device)
-        stride = max(1, self.context // 2)
         offsets = torch.arange(min(self.context, T - 1), device=device)  # (C,)
         windows = _windows((tokens != PAD).sum(dim=1).tolist(), self.context, stride)
         group = max(1, WINDOW_TOKENS // max(1, len(offsets)))
