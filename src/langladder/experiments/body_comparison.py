@@ -90,7 +90,8 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
             lines, known = lines + part.column("text").to_pylist(), known + part.column("log_prob").to_pylist()
         grammar = known_grammar(lines, known) if count else None
         hidden = [] if grammar is None else hidden_words(grammar, bodies.tokenizer, lines, count)
-        return Gaps(data.stream("test"), hidden)
+        room = self.config.sequence_length - len(("<cls>", "<sep>"))
+        return Gaps(data.stream("test"), [one for one in hidden if len(one.ids) <= room])
 
     def _told(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
         config = self.config

@@ -1,0 +1,337 @@
+"""Claims of pre-training: verdicts that follow the numbers, what is counted by hand, settings that are refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from pydantic import ValidationError
+
+from langladder.corpora.entailment import LABELS
+from langladder.errors import InputError
+from langladder.evaluation.gaps import fill_rows
+from langladder.experiments import few_shot_by_size, masked_or_causal, sliding_window
+from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
+from langladder.experiments.experiment import Data
+from langladder.experiments.few_shot_by_size import FewShotConfig, Sized
+from langladder.experiments.findings import Findings
+from langladder.experiments.masked_or_causal import Curve, MaskedOrCausal, MaskedOrCausalConfig
+from langladder.experiments.sliding_window import Lost, SlidingWindowConfig, longer, lost
+from langladder.experiments.small_bodies import Kind
+from langladder.experiments.sparse_attention import SparseAttention, SparseAttentionConfig, attention_products
+from langladder.experiments.training import loss_a_token
+from langladder.models.base import predicted
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.nn.products import matrix_entries
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS
+from pipeline import ROOT
+from tests.experiments.test_one_setting_varied import found
+
+WORDS, BOTH = "words alone", "words and next sentences"
+
+
+def steps(*values: list[float]) -> Findings:
+    return found("pretraining_steps", **dict(zip(("100", "500", "2500"), values, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("findings", "holds"),
+    [
+        (found("next_sentence", **{BOTH: [0.80, 0.82], WORDS: [0.81, 0.82]}), True),
+        (found("next_sentence", **{BOTH: [0.80, 0.81], WORDS: [0.70, 0.71]}), False),
+        (found("next_sentence", **{BOTH: [0.80, 0.81], WORDS: [0.90, 0.91]}), True),
+        (found("masking_rate", **{"15 %": [0.80, 0.81], "40 %": [0.80, 0.82]}), True),
+        (found("masking_rate", **{"15 %": [0.80, 0.81], "40 %": [0.70, 0.71]}), False),
+        (steps([0.6, 0.61], [0.7, 0.71], [0.8, 0.81]), True),
+        (steps([0.6, 0.61], [0.7, 0.71], [0.7, 0.71]), False),
+        (steps([0.6, 0.8], [0.7, 0.71], [0.8, 0.81]), False),  # one that seeds tell apart as much
+    ],
+)
+def test_verdicts_of_bodies_follow_the_numbers(findings: Findings, holds: bool) -> None:
+    assert findings.holds is holds
+    assert findings.verdict.startswith("It holds" if holds else "It does not hold")
+
+
+# ---- bodies ---------------------------------------------------------------------------------------------------------
+
+
+SMALL: dict[str, Any] = {
+    "bases": ["bert", "gpt"],
+    "variants": {"one": {}, "other": {"layers": 2}},
+    "expect": [{"each": ["other"], "is": "better", "than": "one"}],
+    "world": "tiny",
+    "width": 16,
+    "layers": 1,
+    "sequence_length": 24,
+    "effort": 0.01,
+}
+
+
+def test_what_is_not_known_of_a_body_is_left_empty(data: Data) -> None:
+    """A GPT fills no gaps, and a BERT that knows no pairs tells none."""
+    told = BodyComparison(BodyComparisonConfig.model_validate(SMALL)).run(data, seed=1, progress=lambda _: None)
+    masked, follows, divergence = (told.columns.index(name) for name in told.columns[-3:])
+    by_title = {str(row[0]): row for row in told.rows}
+    assert by_title["GPT"][masked] is by_title["GPT"][follows] is by_title["GPT"][divergence] is None
+    assert by_title["BERT"][follows] is None
+    assert isinstance(by_title["BERT"][masked], float) and isinstance(by_title["BERT"][divergence], float)
+    assert "bert_one_masked" in told.figures and "gpt_one_masked" not in told.figures
+
+
+def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[float] = []
+
+    def watched(*args: Any, **how: Any) -> Any:
+        shares.append(how["share"])
+        return fill_rows(*args, **how)
+
+    monkeypatch.setattr("langladder.experiments.body_comparison.fill_rows", watched)
+    rates = {"variants": {"one": {}, "other": {"masking": {"share": 0.4}}}, "bases": ["bert"], "masked_share": 0.2}
+    BodyComparison(BodyComparisonConfig.model_validate(SMALL | rates)).run(data, seed=1, progress=lambda _: None)
+    assert shares == [0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"variants": {"one": {}, "other": {"share": 0.4}}}, "'share' is no setting of bert"),
+        ({"variants": {"one": {}, "other": {"masking": {"share": 2}}}}, "less than 1"),
+        ({"variants": {"one": {}, "other": {"next_sentence": False}}}, "'next_sentence' is no setting of gpt"),
+        ({"metric": "bleu"}, "metric"),
+        ({"heads": 3}, "width=16"),
+    ],
+)
+def test_wrong_settings_of_bodies_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=said):
+        BodyComparisonConfig.model_validate(SMALL | wrong)
+
+
+def test_the_tasks_labels_are_entailments() -> None:
+    config = BodyComparisonConfig.model_validate(SMALL)
+    assert config.texts("entailment").labels == sorted(LABELS)
+    assert config.texts("sentiment").labels == ["negative", "positive"]
+
+
+# ---- masked or next words -------------------------------------------------------------------------------------------
+
+
+def curve(*accuracies: float) -> Curve:
+    """Of 200 test texts a task and two networks, after 0, 100, 500 and 2,000 steps."""
+    stops = (0, 100, 500, 2000)
+    right = {n: np.tile(np.arange(200) < 200 * share, (2, 1)) for n, share in zip(stops, accuracies, strict=True)}
+    return Curve(1000, {"single": right, "pairs": right})
+
+
+@pytest.mark.parametrize(
+    ("bert", "gpt", "holds"),
+    [
+        ((0.5, 0.5, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), True),
+        ((0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), False),  # never behind
+        ((0.5, 0.5, 0.6, 0.7), (0.5, 0.7, 0.7, 0.7), False),  # never ahead
+        ((0.4, 0.7, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), False),  # from scratch is no pre-training
+    ],
+)
+def test_masked_or_causal_follows_the_numbers(bert: tuple[float, ...], gpt: tuple[float, ...], holds: bool) -> None:
+    told = masked_or_causal.findings({"bert": curve(*bert), "gpt": curve(*gpt)})
+    assert told.holds is holds
+    assert f"after 2,000 steps BERT {bert[-1]:.1%}, GPT {gpt[-1]:.1%}" in told.verdict
+    assert told.figures["gpt_pairs_100"] == gpt[1] and len(told.rows) == 4
+
+
+def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each a copy is kept, which goes on learning no more; 0 is the network before its first step."""
+    config = MaskedOrCausalConfig(
+        checkpoints=[2, 4], width=16, layers=1, sequence_length=24, world="tiny", train_texts=32, test_texts=32
+    )
+    kept: list[torch.Tensor] = []
+
+    def watched(_: Any, body: Any, *, seed: int) -> dict[str, np.ndarray]:
+        assert not body.training
+        kept.append(body.embedding.weight.detach().clone())
+        return dict.fromkeys(("single", "pairs"), np.zeros(4, dtype=bool) | bool(seed))
+
+    monkeypatch.setattr("langladder.experiments.transfer.Transfer.right", watched)
+    MaskedOrCausal(config.model_copy(update={"seeds": 1})).run(data, seed=1, progress=lambda _: None)
+    assert len(kept) == 6
+    assert all(not torch.equal(one, other) for one, other in ((kept[0], kept[1]), (kept[1], kept[2])))
+
+
+@pytest.mark.parametrize("checkpoints", [[5, 2], [0, 4], [4, 4]])
+def test_checkpoints_rise(checkpoints: list[int]) -> None:
+    with pytest.raises(ValidationError, match="rising numbers of steps"):
+        MaskedOrCausalConfig(checkpoints=checkpoints)
+
+
+def test_curves_are_of_bodies() -> None:
+    names: tuple[Kind, Kind] = masked_or_causal.KINDS
+    assert names == ("bert", "gpt")
+
+
+# ---- few shots ------------------------------------------------------------------------------------------------------
+
+
+def sized(parameters: int, *accuracies: float) -> Sized:
+    """Of 200 items and four networks times orders, with 0, 1 and 4 examples."""
+    shares = zip((0, 1, 4), accuracies, strict=True)
+    return Sized(parameters, {"verbs": {k: np.tile((np.arange(200) < 200 * one) * 1.0, (4, 1)) for k, one in shares}})
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "holds"),
+    [
+        ((0.5, 0.5, 0.5), (0.6, 0.7, 0.9), True),
+        ((0.5, 0.5, 0.5), (0.9, 0.9, 0.9), False),  # examples help neither
+        ((0.3, 0.5, 0.9), (0.6, 0.7, 0.9), False),  # the smallest is as good
+        ((0.9, 0.8, 0.5), (0.9, 0.8, 0.5), False),
+    ],
+)
+def test_few_shots_by_size_follow_the_numbers(small: tuple[float, ...], large: tuple[float, ...], holds: bool) -> None:
+    told = few_shot_by_size.findings({16: sized(1000, *small), 64: sized(9000, *large)}, 0.25)
+    assert told.holds is holds
+    assert f"{large[-1]:.1%} are right with 9,000 parameters against {small[-1]:.1%} with 1,000" in told.verdict
+    assert told.figures["width_64_verbs_4_shots"] == large[-1]
+
+
+def few_shot_settings(**changes: Any) -> dict[str, Any]:
+    task = yaml.safe_load((ROOT / "conf" / "prompt" / "last_word.yaml").read_text(encoding="utf-8"))
+    task["settings"]["effort"] = 1.0
+    task["settings"]["source"] = changes.pop("source", {"kind": "text"})
+    return {"tasks": {"last_word": task}, "widths": [8, 16], "heads": 2, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"widths": [16, 8]}, "rising numbers"),
+        ({"widths": [8, 15]}, "width=15"),
+        ({"shots": [1, 4]}, "0 and another number"),
+        ({"source": {"kind": "labels"}}, "'labels'; allowed: microworld, text"),
+    ],
+)
+def test_few_shots_refuse_what_cannot_be_asked(changes: dict[str, Any], said: str) -> None:
+    assert FewShotConfig.model_validate(few_shot_settings()).task("last_word").shots == [0, 1, 4]
+    with pytest.raises((ValidationError, InputError), match=said):
+        FewShotConfig.model_validate(few_shot_settings(**changes))
+
+
+# ---- sparse attention -----------------------------------------------------------------------------------------------
+
+
+def test_golden_products_of_attention() -> None:
+    """D = 4, T = 8: dense 2·4·64 = 512 a layer; a window of 2 reads 4 of 8, which is 256."""
+    config = {"context": 8, "width": 4, "layers": 2, "heads": 2}
+    assert attention_products(GPTConfig(**config), 8) == 1024
+    assert attention_products(GPTConfig(**config, sparse_window=2), 8) == 512 + 256
+    assert attention_products(GPTConfig(**config, sparse_window=5), 8) == 1024  # two blocks of 5 hold all
+    dense = GPT(GPTConfig(**config), 20)
+    assert attention_products(dense.config, 8) == dense.products(8) - 8 * (
+        matrix_entries(dense) + dense.head.products()
+    )
+
+
+@pytest.mark.parametrize(
+    ("perplexities", "products", "holds"),
+    [
+        ((10.0, 10.1, 10.1), (100.0, 60.0, 50.0), True),
+        ((10.0, 10.1, 11.0), (100.0, 60.0, 50.0), False),
+        ((10.0, 9.0, 9.0), (100.0, 95.0, 50.0), False),
+    ],
+)
+def test_sparse_attention_follows_the_numbers(
+    perplexities: tuple[float, ...], products: tuple[float, ...], holds: bool
+) -> None:
+    from langladder.experiments.comparison import Measured
+
+    file = yaml.safe_load((ROOT / "conf" / "experiment" / "sparse_attention.yaml").read_text(encoding="utf-8"))
+    comparison = SparseAttention(SparseAttentionConfig.model_validate(file["settings"] | {"effort": 1.0}))
+    names = list(comparison.config.changes())
+    rows = zip(names, perplexities, products, strict=True)
+    by = {name: Measured(10, {"perplexity": [one, one], "products": [two, two]}) for name, one, two in rows}
+    assert comparison.findings({"GPT": by}).holds is holds
+
+
+# ---- a sliding window -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gpt() -> GPT:
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(context=8, width=16, layers=2, heads=2), 30)
+    torch.nn.init.normal_(model.embedding.weight, std=1.0)
+    return model.eval()
+
+
+def opened(rows: int, length: int) -> torch.Tensor:
+    """Rows that begin as documents do."""
+    tokens = torch.randint(4, 30, (rows, length), generator=torch.Generator().manual_seed(1))
+    tokens[:, 0] = BOS
+    return tokens
+
+
+def test_sliding_by_half_a_window_parity_with_the_scores_of_the_ladder(gpt: GPT) -> None:
+    tokens = opened(3, 30)
+    tokens[1, 20:] = 0
+    assert torch.equal(gpt.sliding_log_probs(tokens, 4), gpt.log_probs(tokens))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("stride", [1, 3, 8])
+def test_a_sliding_window_parity_with_every_token_alone(stride: int, gpt: GPT) -> None:
+    """Each token by the very tokens that its window shows before it, read one by one."""
+    tokens = opened(1, 29)
+    found, context = gpt.sliding_log_probs(tokens, stride), gpt.context
+    for place in range(1, tokens.shape[1]):
+        start = max(0, -(-(place - context) // stride) * stride)
+        alone = torch.log_softmax(gpt.head(gpt(tokens[:, start:place])[0][0, -1]), dim=-1)[tokens[0, place]]
+        torch.testing.assert_close(found[0, place], alone, atol=1e-5, rtol=1e-5)
+
+
+def test_sliding_is_causal(gpt: GPT) -> None:
+    tokens = opened(1, 25)
+    other = tokens.clone()
+    other[0, 20:] = 5
+    for stride in (1, 3, 8):
+        before, after = (gpt.sliding_log_probs(one, stride)[0, :20] for one in (tokens, other))
+        torch.testing.assert_close(before, after, atol=1e-6, rtol=1e-6)
+
+
+def test_what_is_lost_by_document_adds_up(gpt: GPT) -> None:
+    ids = np.concatenate([[2], np.arange(4, 22), [3], [2], np.arange(5, 17), [3]]).astype(np.int32)
+    text = TokenStream(ids, np.array([0, 20, len(ids)]))
+    measured = lost(gpt, text, [8, 4], 1000)
+    assert measured.tokens.tolist() == [19.0, 13.0]
+    assert measured.perplexity(4) == pytest.approx(np.exp(loss_a_token(gpt, text, tokens=1000)))
+    row = torch.from_numpy(ids[20:].astype(np.int64))[None]
+    assert measured.nats[8][0, 1] == pytest.approx(
+        -float(gpt.sliding_log_probs(row, 8)[predicted(row)].sum()), rel=1e-5
+    )
+
+
+def test_only_texts_longer_than_the_context_are_read() -> None:
+    text = TokenStream(np.arange(30, dtype=np.int32), np.array([0, 5, 20, 30]))
+    assert longer(text, 8).offsets.tolist() == [0, 15, 25] and longer(text, 8).ids.tolist() == list(range(5, 30))
+    assert longer(text, 12).offsets.tolist() == [0, 15]
+    with pytest.raises(InputError, match="sequence_length=20"):
+        longer(text, 20)
+
+
+@pytest.mark.parametrize(
+    ("nats", "holds"),
+    [((30.0, 20.0, 19.0), True), ((30.0, 20.0, 20.0), False), ((30.0, 31.0, 20.0), False)],
+)
+def test_the_sliding_verdict_follows_the_numbers(nats: tuple[float, ...], holds: bool) -> None:
+    noise = np.linspace(0, 1, 10)
+    by = {stride: np.stack([one + noise, one - noise]) for stride, one in zip((8, 4, 1), nats, strict=True)}
+    told = sliding_window.findings(Lost(np.full(10, 10.0), by), 8)
+    assert told.holds is holds
+    assert f"{np.exp(nats[0] / 10):.2f} (stride 8)" in told.verdict
+    assert told.rows[1][3] == pytest.approx((nats[0] - nats[1]) / 10)
+    assert ("no gain beyond chance" in told.verdict) is not holds
+
+
+@pytest.mark.parametrize("strides", [[4, 8], [128, 4], [8, 0], [8, 8]])
+def test_strides_fall_from_the_context(strides: list[int]) -> None:
+    with pytest.raises(ValidationError, match="falling"):
+        SlidingWindowConfig(strides=strides, sequence_length=64)
