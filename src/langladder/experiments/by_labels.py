@@ -9,7 +9,8 @@ Shape legend: S seeds, N test texts, R resamples.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -22,22 +23,41 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
+from langladder.tasks.settings import ReadingTraining
 
 HELD = 5
 """One label in so many is there to choose by."""
 RESAMPLES = 1000
 WITH_VECTORS = "{}, pre-trained"
+Line = Callable[[Texts, int], np.ndarray]
+"""Texts, seed → whether each test text gets its label, (N,) bool, after training on the others."""
 
 
-class ByLabelsConfig(ReadingConfig):
-    """Settings of the experiments by number of labels."""
+class CountsConfig(ReadingConfig):
+    """Settings of an experiment that trains on so many labels, and on so many more."""
 
     counts: list[int] = Field(default=[16, 64, 256, 1024], min_length=1)  # of labels; those that the corpus has
+    seeds: int = Field(default=3, ge=1, le=100)
+    epochs: float = Field(default=3.0, gt=0)  # of a network over its texts, where these are more than max_steps
+
+    @model_validator(mode="after")
+    def _counts_rise(self) -> Self:
+        if min(self.counts) < HELD or sorted(set(self.counts)) != self.counts:
+            raise ValueError(f"counts={self.counts}: rising numbers, the first at least {HELD}")
+        return self
+
+    def training_on(self, rung: ClassifierRung, texts: Texts) -> ReadingTraining:
+        """How a network is trained on so many texts."""
+        passes = math.ceil(self.epochs * len(texts.train) / self.batch_size)
+        return self.training_of(rung, max_steps=max(self.max_steps, passes))
+
+
+class ByLabelsConfig(CountsConfig):
+    """Settings of the experiments by number of labels."""
+
     vectors: list[str] = Field(default=[])  # rungs that also begin with word vectors of the unlabelled text
     vector_epochs: int = Field(default=5, ge=1)
     vector_lines: int = Field(default=50_000, ge=1)  # of the text, to make them of
-    seeds: int = Field(default=3, ge=1, le=100)
-    epochs: float = Field(default=3.0, gt=0)  # of a network over its texts, where these are more than max_steps
 
     @model_validator(mode="after")
     def _are_known(self) -> Self:
@@ -45,8 +65,6 @@ class ByLabelsConfig(ReadingConfig):
             raise ValueError(f"vectors: {sorted(unknown)} are none of the rungs; allowed: {', '.join(self.rungs)}")
         if without := [name for name in self.vectors if self.rungs[name].training is None]:
             raise ValueError(f"vectors: {without} have no embedding; name networks")
-        if min(self.counts) < HELD or sorted(set(self.counts)) != self.counts:
-            raise ValueError(f"counts={self.counts}: rising numbers, the first at least {HELD}")
         return self
 
     def lines(self) -> list[tuple[str, ClassifierRung, bool]]:
@@ -95,25 +113,12 @@ class ByLabels(Experiment[ByLabelsConfig]):
         config = self.config
         whole = corpus(data, config)
         vectors = self._vectors(data, seed)
-        seeds = range(seed, seed + config.fewer(config.seeds))
-        right: dict[str, dict[int, np.ndarray]] = {title: {} for title, _, _ in config.lines()}
-        for count in [*fitting(config.counts, whole), None]:
-            parts = [whole if count is None else subset(whole, count, one) for one in seeds]
-            number = len(parts[0].train) + len(parts[0].validation)
-            for title, rung, begun in config.lines():
-                right[title][number] = np.stack(
-                    [
-                        self._right(rung, part, one, vectors.get(rung.name) if begun else None)
-                        for part, one in zip(parts, seeds, strict=True)
-                    ]
-                )
-            said = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
-            progress(f"{number:,} labels: {said}")
+        lines = {
+            title: partial(self._right, rung, vectors.get(rung.name) if begun else None)
+            for title, rung, begun in config.lines()
+        }
         networks = [title for title, rung, _ in config.lines() if rung.training is not None]
-        ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
-        ceiling = sum(ceilings) / len(ceilings) if len(ceilings) == len(whole.test) else None
-        said_labels = [example.label for example in whole.test]
-        return Measured(right, networks, ceiling, max(map(said_labels.count, whole.labels)) / len(said_labels))
+        return measured(lines, whole, config, networks=networks, seed=seed, progress=progress)
 
     def _vectors(self, data: Data, seed: int) -> dict[str, WordVectors]:
         config, made, found = self.config, dict[int, WordVectors](), dict[str, WordVectors]()
@@ -125,12 +130,38 @@ class ByLabels(Experiment[ByLabelsConfig]):
             found[config.rungs[name].name] = made[dim]
         return found
 
-    def _right(self, rung: ClassifierRung, texts: Texts, seed: int, vectors: WordVectors | None) -> np.ndarray:
-        config, training = self.config, None
-        if rung.training is not None:
-            passes = math.ceil(config.epochs * len(texts.train) / config.batch_size)
-            training = config.training_of(rung, max_steps=max(config.max_steps, passes))
+    def _right(self, rung: ClassifierRung, vectors: WordVectors | None, texts: Texts, seed: int) -> np.ndarray:
+        training = None if rung.training is None else self.config.training_on(rung, texts)
         return right_labels(fitted(rung, texts, training, seed=seed, vectors=vectors), texts.test)
+
+
+def measured(
+    lines: Mapping[str, Line],
+    whole: Texts,
+    config: CountsConfig,
+    *,
+    networks: Sequence[str],
+    seed: int,
+    progress: Progress,
+) -> Measured:
+    """Every line at every number of labels, a training a seed.
+
+    Args:
+        networks: titles of the lines that are trained by gradient.
+    """
+    seeds = range(seed, seed + config.fewer(config.seeds))
+    right: dict[str, dict[int, np.ndarray]] = {title: {} for title in lines}
+    for count in [*fitting(config.counts, whole), None]:
+        parts = [whole if count is None else subset(whole, count, one) for one in seeds]
+        number = len(parts[0].train) + len(parts[0].validation)
+        for title, line in lines.items():
+            right[title][number] = np.stack([line(part, one) for part, one in zip(parts, seeds, strict=True)])
+        said = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
+        progress(f"{number:,} labels: {said}")
+    ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
+    ceiling = sum(ceilings) / len(ceilings) if len(ceilings) == len(whole.test) else None
+    said_labels = [example.label for example in whole.test]
+    return Measured(right, networks, ceiling, max(map(said_labels.count, whole.labels)) / len(said_labels))
 
 
 def corpus(data: Data, config: ReadingConfig) -> Texts:

@@ -55,11 +55,14 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
                 texts = Texts(texts.labels, *(shuffled(part, seed) for part in texts[1:]))
             training = self.config.training_of(rung, **self.config.trained(rest)) if rung.training else None
             config = rung.config(**model)
-            begun = self.begun(data, config, given)
-            found = fitted(rung, texts, training, seed=seed, model=config, **begun)
+            found = self.fit(data, rung, texts, training, seed=seed, model=config, given=given)
             return learnt(found), self.measures(found, texts.test)
 
         return one
+
+    def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
+        """A trained classifier: a rung of such settings, and what it is given."""
+        return fitted(rung, texts, training, seed=seed, model=model, **self.begun(data, model, given))
 
     def texts(self, data: Data) -> Texts:
         """All that the networks may see."""

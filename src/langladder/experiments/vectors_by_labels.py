@@ -4,9 +4,10 @@ Each network begins with skip-gram vectors of the training text without labels, 
 gain is the difference in accuracy on the test texts (`by_labels`).
 """
 
-from langladder.experiments.by_labels import WITH_VECTORS, ByLabels, Difference, Measured, difference
+from langladder.experiments.by_labels import WITH_VECTORS, ByLabels, Measured
 from langladder.experiments.experiment import Data, Progress
-from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
+from langladder.experiments.findings import Findings, opened
+from langladder.experiments.gains import gain_figures, gain_plot, gain_rows, gains_of
 from langladder.experiments.label_curve import accuracy_plot
 
 
@@ -20,11 +21,10 @@ class VectorsByLabels(ByLabels):
 
 def findings(measured: Measured) -> Findings:
     """The claim holds where each network gains somewhere by more than chance, and less with all labels than at best."""
-    counts, gains = measured.counts, dict[str, dict[int, Difference]]()
-    for title in measured.right:
-        if (begun := WITH_VECTORS.format(title)) in measured.right:
-            right = measured.right
-            gains[title] = {count: difference(right[begun][count], right[title][count]) for count in counts}
+    counts = measured.counts
+    begun = {title: WITH_VECTORS.format(title) for title in measured.right}
+    pairs = {title: (line, title) for title, line in begun.items() if line in measured.right}
+    gains = gains_of(measured, pairs)
     best = {title: max(by, key=lambda count: by[count].mean) for title, by in gains.items()}
     holds = all(by[best[title]].low > 0 and by[counts[-1]].mean < by[best[title]].mean for title, by in gains.items())
     said = "; ".join(
@@ -36,39 +36,7 @@ def findings(measured: Measured) -> Findings:
         holds=decided,
         verdict=opened(decided, f"{said or 'no network was given vectors; 0 differences'}."),
         columns=["network", "labels", "random", "pre-trained", "gain (95 %)"],
-        rows=[
-            [
-                title,
-                float(count),
-                rounded(measured.mean(title, count)),
-                rounded(measured.mean(WITH_VECTORS.format(title), count)),
-                str(gain),
-            ]
-            for title, by in gains.items()
-            for count, gain in by.items()
-        ],
-        plots=[
-            Plot(
-                title="Gain by number of labels",
-                x_label="labels",
-                y_label="gain in accuracy",
-                log_x=True,
-                levels={"none": 0.0},
-                series=[
-                    series(
-                        title,
-                        [float(count) for count in counts],
-                        [by[count].mean for count in counts],
-                        [(by[count].high - by[count].low) / 2 for count in counts],
-                    )
-                    for title, by in gains.items()
-                ],
-            ),
-            accuracy_plot(measured),
-        ],
-        figures={
-            figure(title, "gain", str(count)): rounded(gain.mean) or 0.0
-            for title, by in gains.items()
-            for count, gain in by.items()
-        },
+        rows=gain_rows(measured, gains, pairs),
+        plots=[gain_plot(gains, counts), accuracy_plot(measured)],
+        figures=gain_figures(gains),
     )

@@ -1,0 +1,96 @@
+"""The language model's loss beside the task's, L3 = L2 + λ L1, by the number of labels (Radford et al. 2018, 3.2, 5).
+
+The same pre-trained GPT is fine-tuned with each λ. In the paper larger sets profit from λ = 0.5 and smaller ones do
+not. The gain is the difference in accuracy on the test texts from λ = 0.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from langladder import schema
+from langladder.experiments.bodies import GrownRung, TransferConfig, grown, pretrained
+from langladder.experiments.by_labels import CountsConfig, Measured, corpus, measured
+from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.findings import Findings, opened
+from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of
+from langladder.experiments.label_curve import accuracy_plot
+from langladder.experiments.reading_training import Texts, right_labels
+
+WEIGHT = "λ = {:g}"
+
+
+class AuxiliaryLossConfig(TransferConfig, CountsConfig):
+    """Settings of `AuxiliaryLoss`."""
+
+    rungs: dict[str, GrownRung] = Field(min_length=1, max_length=1)  # type: ignore[assignment]
+    weights: list[float] = Field(default=[0.0, 0.5], min_length=2)  # λ
+
+    @model_validator(mode="after")
+    def _weights_are_known(self) -> Self:
+        rung = self.rung
+        if "lm_weight" not in rung.kind.Config.model_fields:
+            raise ValueError(f"rungs: {rung.name} has no lm_weight; name one that grows from a GPT")
+        if self.weights[0] != 0 or sorted(set(self.weights)) != self.weights:
+            raise ValueError(f"weights={self.weights}: rising numbers, the first 0, which the others are compared with")
+        for weight in self.weights:
+            rung.config(lm_weight=weight)
+            self.check_grown(rung, {"lm_weight": weight})
+        return self
+
+    @property
+    def rung(self) -> GrownRung:
+        """The one that is fine-tuned."""
+        return next(iter(self.rungs.values()))
+
+
+class AuxiliaryLoss(Experiment[AuxiliaryLossConfig]):
+    """A line for each λ."""
+
+    Config: ClassVar[type[schema.Config]] = AuxiliaryLossConfig
+    reads = ("clean/labels", "tokens/text")
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        config = self.config
+        whole, rung = corpus(data, config), config.rung
+        with pretrained(config, data, seed=seed, progress=progress) as bases:
+            base = bases[config.body_of(rung)]
+            lines = {WEIGHT.format(weight): partial(self._right, base, weight) for weight in config.weights}
+            found = measured(lines, whole, config, networks=list(lines), seed=seed, progress=progress)
+        return findings(found)
+
+    def _right(self, base: Path, weight: float, texts: Texts, seed: int) -> np.ndarray:
+        rung, training = self.config.rung, self.config.training_on(self.config.rung, texts)
+        model = rung.config(lm_weight=weight)
+        return right_labels(grown(rung, base, texts, training, seed=seed, model=model), texts.test)
+
+
+def findings(measured: Measured) -> Findings:
+    """The claim holds where every λ gains with all labels, and there more than with the fewest, by more than chance.
+
+    Args:
+        measured: the first line is that of λ = 0.
+    """
+    counts, (base, *lines) = measured.counts, measured.right
+    pairs = {line: (line, base) for line in lines}
+    gains = gains_of(measured, pairs)
+    fewest, last = counts[0], counts[-1]
+    more = {line: change(measured, pairs[line], last, fewest) for line in lines}
+    holds = all(gains[line][last].low > 0 and more[line].low > 0 for line in lines)
+    decided = holds if len(counts) > 1 else None
+    said = "; ".join(
+        f"{line} gains {by[fewest]} with {fewest:,} labels and {by[last]} with all {last:,}, a change of {more[line]}"
+        for line, by in gains.items()
+    )
+    return Findings(
+        holds=decided,
+        verdict=opened(decided, f"against {base} {said}."),
+        columns=["loss", "labels", base, "this loss", "gain (95 %)"],
+        rows=gain_rows(measured, gains, pairs),
+        plots=[gain_plot(gains, counts), accuracy_plot(measured)],
+        figures=gain_figures(gains),
+    )

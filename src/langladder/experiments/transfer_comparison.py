@@ -1,0 +1,52 @@
+"""`Comparison` of classifiers grown from one pre-trained body: how it is taken over and read, and what of it learns.
+
+The body is pre-trained once; networks that only the seed tells apart differ in their heads, in layers that are not
+taken over, and in the texts that they see (`bodies`, `reading_comparison`).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from langladder import schema
+from langladder.experiments.bodies import GrownRung, TransferConfig, grown, pretrained
+from langladder.experiments.experiment import Data, Progress, Source
+from langladder.experiments.findings import Findings
+from langladder.experiments.reading_comparison import LabelComparison, ReadingComparisonConfig
+from langladder.experiments.reading_training import Texts
+
+
+class TransferComparisonConfig(TransferConfig, ReadingComparisonConfig):
+    """Settings of `TransferComparison`."""
+
+    GIVEN: ClassVar[dict[str, type]] = {}
+    rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
+
+    @model_validator(mode="after")
+    def _variants_can_grow(self) -> Self:
+        for base in self.bases:
+            for change in self.changes().values():
+                rung, model, _ = self.variant(base, change)
+                self.check_grown(rung, model)
+        return self
+
+
+class TransferComparison(LabelComparison):
+    """Variants of rungs that grow from a network, on the labelled texts."""
+
+    Config: ClassVar[type[schema.Config]] = TransferComparisonConfig
+    reads: ClassVar[tuple[Source, ...]] = ("clean/labels", "tokens/text")
+    config: TransferComparisonConfig
+    folders: Mapping[str, Path]
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        with pretrained(self.config, data, seed=seed, progress=progress) as self.folders:
+            return super().run(data, seed=seed, progress=progress)
+
+    def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
+        """See `LabelComparison.fit`."""
+        del data, given
+        return grown(rung, self.folders[self.config.body_of(rung)], texts, training, seed=seed, model=model)
