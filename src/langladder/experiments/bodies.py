@@ -11,7 +11,7 @@ and, with `task_texts`, the training texts of the labels, whose labels they neve
 while the experiment runs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,18 +63,21 @@ class BodyRung(Config):
         """Settings of the network."""
         return checked(self.kind.Config, self.model, f"body {self.name}")
 
-    def trained(self, **changes: Any) -> Any:
-        """How it is pre-trained, with changes to single settings: in fp32, on the CPU."""
+    def trained(self, steps: Callable[[int], int]) -> Any:
+        """How it is pre-trained, in `steps` of the number that the file says: in fp32, on the CPU."""
         kind: type[Config] = MaskedTraining if issubclass(self.kind, BERT) else LMTrainingConfig
-        here = {"precision": "fp32", "accelerator": "cpu", "progress": False}
-        return checked(kind, self.training | here | changes, f"body {self.name}")
+        here = {"precision": "fp32", "accelerator": "cpu", "progress": False, "warmup_steps": 1}
+        where, values = f"body {self.name}", self.training | here
+        made = steps(checked(kind, values, where).model_dump()["max_steps"])
+        values |= {"max_steps": made, "warmup_steps": max(1, made // 10), "validate_every": made}
+        return checked(kind, values, where)
 
     @model_validator(mode="after")
     def _can_be_used(self) -> Self:
         if not issubclass(self.kind, BERT | GPT):
             raise ValueError(f"body {self.name}: {self.target} is neither a BERT nor a GPT")
         self.config()
-        self.trained()
+        self.trained(lambda steps: steps)
         return self
 
 
@@ -129,12 +132,12 @@ def pretrained(config: TransferConfig, data: Data, *, seed: int, progress: Progr
     with TemporaryDirectory(prefix="langladder-") as folder:
         found = {name: Path(folder) / name for name in config.bodies}
         for name, body in config.bodies.items():
-            steps = config.steps(body.trained().max_steps)
-            changes = {"max_steps": steps, "warmup_steps": steps // 10, "validate_every": steps}
-            network = _learnt(body, body.trained(**changes), tokenizer, text, data, seed=seed, folder=Path(folder))
+            training = body.trained(config.steps)
+            network = _learnt(body, training, tokenizer, text, data, seed=seed, folder=Path(folder))
             network.save(found[name])
             tokenizer.save(found[name] / TOKENIZER)
-            progress(f"{body.title}: pre-trained in {steps:,} steps, {network.number_of_parameters():,} parameters")
+            size = f"{network.number_of_parameters():,} parameters"
+            progress(f"{body.title}: pre-trained in {training.max_steps:,} steps, {size}")
         yield found
 
 
