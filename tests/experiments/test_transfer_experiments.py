@@ -1,0 +1,282 @@
+"""Claims of transfer: one pre-training for all, what grows from it, and verdicts that follow the numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from toy_bodies import BERT_BODY, BERT_RUNG, GPT_BODY, GPT_RUNG, TRANSFER
+from toy_rungs import MEAN
+
+from langladder.experiments import auxiliary_loss, bodies, transfer_by_labels
+from langladder.experiments.auxiliary_loss import AuxiliaryLossConfig
+from langladder.experiments.bodies import TransferConfig, grown, pretrained, unlabelled
+from langladder.experiments.by_labels import Measured, corpus
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
+from langladder.experiments.gains import change, gain_figures, gains_of
+from langladder.experiments.reading_training import train_network
+from langladder.experiments.small_vectors import small_vectors
+from langladder.experiments.transfer_by_labels import TransferByLabels, TransferByLabelsConfig
+from langladder.experiments.transfer_comparison import TransferComparison, TransferComparisonConfig
+from langladder.models.bert import BERT
+from langladder.models.gpt import GPT
+from pipeline.provenance.code_version import files_of
+
+COMPARED: dict[str, Any] = TRANSFER | {
+    "bases": ["bert"],
+    "variants": {"tuned": {}, "frozen": {"frozen": True, "layers": "weighted_sum", "lr": 0.02}},
+    "expect": [{"each": ["frozen"], "is": "worse", "than": "tuned"}],
+    "metric": "accuracy",
+}
+
+
+def told(_: str) -> None:
+    """Progress that nobody reads."""
+
+
+def measured(**accuracies: list[float]) -> Measured:
+    """Titles with their accuracy at 16, 64, 256 labels, on 400 texts by three seeds."""
+    right = {
+        title.replace("_", " ").replace(" from", ", from").replace(" word", ", word"): {
+            count: np.arange(400)[None].repeat(3, axis=0) % 100 < 100 * one
+            for count, one in zip((16, 64, 256), some, strict=True)
+        }
+        for title, some in accuracies.items()
+    }
+    return Measured(right, list(right), 0.95, 0.5)
+
+
+@pytest.fixture
+def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classifiers stay as they begin."""
+    monkeypatch.setattr(bodies, "train_network", lambda *_, **__: [])
+
+
+def test_each_body_is_pre_trained_once_and_gone_afterwards(data: Data) -> None:
+    config, said = TransferConfig.model_validate(TRANSFER), list[str]()
+    with pretrained(config, data, seed=1, progress=said.append) as folders:
+        encoder, causal = BERT.load(folders["bert"]), GPT.load(folders["gpt"])
+        assert (encoder.vocab_size, causal.vocab_size) == (403, 400)
+        assert all((folder / "tokenizer.json").is_file() for folder in folders.values())
+    assert [line.split(" in ")[0] for line in said] == ["BERT: pre-trained", "GPT: pre-trained"]
+    assert not any(folder.exists() for folder in folders.values())
+
+
+def test_a_body_makes_the_experiments_share_of_its_steps_with_a_tenth_of_warm_up() -> None:
+    body = TransferConfig.model_validate(TRANSFER).bodies["bert"]
+    training = body.trained(lambda steps: 5 * steps)
+    assert (training.max_steps, training.warmup_steps, training.validate_every) == (50, 5, 50)
+    few = body.model_copy(update={"training": body.training | {"warmup_steps": 100, "precision": "bf16"}})
+    training = few.trained(lambda _: 2)
+    assert (training.max_steps, training.warmup_steps, training.precision) == (2, 1, "fp32")
+
+
+def test_the_texts_of_the_labels_stand_behind_the_text_without_their_labels(data: Data) -> None:
+    text, more = (unlabelled(data, task_texts=asked) for asked in (False, True))
+    assert more.ids.dtype == text.ids.dtype
+    assert (more.ids[: len(text.ids)] == text.ids).all()
+    assert len(more) == len(text) + 1
+    last = data.tokenizer().decode(more.document(len(more) - 1).tolist())
+    assert all(example.text in last for example in data.examples("train")[:5])
+
+
+def test_parity_of_what_a_rung_begins_with_and_its_body(data: Data, untrained: None) -> None:
+    del untrained
+    config = TransferConfig.model_validate(TRANSFER)
+    texts = corpus(data, config)
+    with pretrained(config, data, seed=1, progress=told) as folders:
+        for name, kind in (("bert", BERT), ("gpt", GPT)):
+            rung, base = config.rungs[name], folders[name]
+            there: Any = kind.load(base)
+            begun = grown(rung, base, texts, config.training_of(rung), seed=1)
+            fresh = grown(rung, base, texts, config.training_of(rung), seed=1, model=rung.config(pretrained=False))
+            tables = [found.body().embedding.weight[:400] for found in (begun, fresh)]  # type: ignore[attr-defined]
+            torch.testing.assert_close(tables[0], there.embedding.weight[:400])
+            assert not torch.allclose(tables[1], there.embedding.weight[:400])
+
+
+def test_word_vectors_alone_change_the_table_and_not_its_size(data: Data, untrained: None) -> None:
+    del untrained
+    config = TransferConfig.model_validate(TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}})
+    texts, rung = corpus(data, config), config.rungs["bert"]
+    vectors = small_vectors(data, dim=16, epochs=1, lines=200, seed=1)
+    how: dict[str, Any] = {"seed": 1, "model": rung.config(pretrained=False)}
+    with pretrained(config, data, seed=1, progress=told) as folders:
+        found = [
+            grown(rung, folders["bert"], texts, config.training_of(rung), vectors=some, **how)
+            for some in (None, vectors)
+        ]
+    plain, begun = (dict(one.named_parameters()) for one in found)
+    changed = {name for name, one in begun.items() if not torch.equal(one, plain[name])}
+    assert changed == {"features.encoder.embedding.weight"}
+    (name,) = changed
+    assert float(begun[name].std()) == pytest.approx(float(plain[name].std()), rel=0.1)
+    token = data.tokenizer().encode("the")[0]
+    cosine = torch.cosine_similarity(begun[name][token], torch.from_numpy(vectors["the"]), dim=0)
+    assert float(cosine) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_all_lines_grow_from_one_pre_training(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(bodies, "_learnt", _noted(made))
+    config = TransferByLabelsConfig.model_validate(
+        TRANSFER | {"vectors": ["bert"], "counts": [16, 64], "seeds": 2, "epochs": 0.01, "vector_lines": 100}
+    )
+    found = TransferByLabels(config).run(data, seed=1, progress=told)
+    assert made == ["bert_mini", "gpt"]
+    assert [line.name for line in found.plots[0].series] == [
+        "BERT, from scratch",
+        "BERT, word vectors alone",
+        "BERT",
+        "GPT, from scratch",
+        "GPT",
+    ]
+    assert [row[:2] for row in found.rows[:4]] == [
+        ["BERT, word vectors alone", 16.0],
+        ["BERT, word vectors alone", 64.0],
+        ["BERT, word vectors alone", 540.0],
+        ["BERT", 16.0],
+    ]
+
+
+def _noted(made: list[str]) -> Any:
+    learnt = bodies._learnt
+
+    def noting(body: Any, *rest: Any, **named: Any) -> Any:
+        made.append(body.name)
+        return learnt(body, *rest, **named)
+
+    return noting
+
+
+def test_what_is_frozen_does_not_learn_and_variants_share_their_body(data: Data) -> None:
+    config = TransferComparisonConfig.model_validate(COMPARED)
+    found = TransferComparison(config).run(data, seed=1, progress=told)
+    parameters = {str(row[1]): row[2] for row in found.rows}
+    assert parameters["frozen"] == 16 * 2 + 2 + 3 + 1  # head, and the mix of embeddings and two layers
+    assert float(parameters["tuned"] or 0) > 6000
+
+
+def test_golden_gains_and_how_they_change() -> None:
+    """60 less 50 of 100 texts, then 70 less 65: gains of 10 and 5 points, and 5 less."""
+    found = measured(a=[0.6, 0.7, 0.7], b=[0.5, 0.65, 0.7])
+    gains = gains_of(found, {"a": ("a", "b")})
+    assert [one.mean for one in gains["a"].values()] == pytest.approx([0.1, 0.05, 0.0])
+    assert change(found, ("a", "b"), 16, 64).mean == pytest.approx(0.05)
+    assert gain_figures(gains) == {"a_gain_16": 0.1, "a_gain_64": 0.05, "a_gain_256": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("bert", "holds", "said"),
+    [
+        ([0.7, 0.8, 0.82], True, "most with 16 labels, +20.0 points"),
+        ([0.55, 0.8, 0.82], True, "most with 64 labels, +20.0 points"),
+        ([0.5, 0.6, 0.95], False, "most with 256 labels, +15.0 points"),
+        ([0.5, 0.6, 0.8], False, "+0.0 points"),
+        ([0.65, 0.75, 0.95], False, "less by +0.0 points"),
+    ],
+)
+def test_pre_training_is_worth_most_where_the_gain_with_all_labels_is_less(
+    bert: list[float], holds: bool, said: str
+) -> None:
+    rest = {"BERT_from_scratch": [0.5, 0.6, 0.8], "BERT_word_vectors_alone": [0.5, 0.65, 0.8]}
+    found = transfer_by_labels.findings(measured(**rest, BERT=bert), ["BERT"])
+    assert found.holds is holds
+    assert said in found.verdict
+    assert "BERT, word vectors alone gain +0.0 points" in found.verdict
+    enough = "BERT with 64 is as good as from scratch with 256" in found.verdict
+    assert enough is (bert[1] >= 0.8)
+
+
+def test_of_two_rungs_both_must_gain() -> None:
+    rest = {"BERT_from_scratch": [0.5, 0.6, 0.8], "GPT_from_scratch": [0.5, 0.6, 0.8], "BERT": [0.7, 0.8, 0.8]}
+    assert transfer_by_labels.findings(measured(**rest, GPT=[0.7, 0.7, 0.8]), ["BERT", "GPT"]).holds is True
+    assert transfer_by_labels.findings(measured(**rest, GPT=[0.5, 0.6, 0.7]), ["BERT", "GPT"]).holds is False
+
+
+@pytest.mark.parametrize(
+    ("half", "holds"), [([0.5, 0.7, 0.9], True), ([0.6, 0.7, 0.9], False), ([0.4, 0.6, 0.8], False)]
+)
+def test_the_auxiliary_loss_holds_where_many_labels_profit_and_few_do_not(half: list[float], holds: bool) -> None:
+    found = _losses(half)
+    assert found.holds is holds
+    assert found.verdict.split(": ")[1].startswith("against λ = 0 λ = 0.5 gains")
+    assert found.figures["0_5_gain_256"] == pytest.approx(half[2] - 0.8)
+
+
+def _losses(half: list[float]) -> Findings:
+    plain = measured(a=[0.5, 0.6, 0.8], b=half)
+    right = dict(zip(("λ = 0", "λ = 0.5"), plain.right.values(), strict=True))
+    return auxiliary_loss.findings(plain._replace(right=right, networks=list(right)))
+
+
+def test_one_number_of_labels_tells_nothing() -> None:
+    one = {16: np.ones((2, 10), dtype=bool)}
+    found = Measured({"BERT, from scratch": one, "BERT": one}, [], None, 0.5)
+    assert transfer_by_labels.findings(found, ["BERT"]).holds is None
+    assert auxiliary_loss.findings(found).holds is None
+
+
+def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
+    return rung | {"model": rung["model"] | model}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bodies": {"gpt": GPT_BODY}}, "rung bert_fine_tuned grows from one BERT; there are 0"),
+        (
+            {"bodies": {"bert": BERT_BODY, "gpt": GPT_BODY, "big": GPT_BODY}},
+            "rung gpt_fine_tuned grows from one GPT; there are 2",
+        ),
+        ({"rungs": {"mean": MEAN | {"base": "lm/gpt"}}}, "takes no network of its base"),
+        ({"bodies": {"bert": BERT_BODY | {"_target_": MEAN["_target_"]}}}, "is neither a BERT nor a GPT"),
+        ({"bodies": {"bert": with_model(BERT_BODY, width=15), "gpt": GPT_BODY}}, "width=15"),
+        ({"bodies": {"bert": BERT_BODY | {"training": {"lr": -1.0}}, "gpt": GPT_BODY}}, "lr: -1.0 is not allowed"),
+        ({"rungs": {"gpt": with_model(GPT_RUNG, layers_transferred=3)}}, "layers_transferred=3.*has 2 layers"),
+        ({"bodies": {"bert": BERT_BODY, "gpt": with_model(GPT_BODY, output="adaptive")}}, "no place for new tokens"),
+        ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are none of the rungs"),
+        ({"rungs": {"bert": BERT_RUNG, "other": BERT_RUNG}}, "each another"),
+        ({"rungs": {"gpt": with_model(GPT_RUNG, pretrained=False)}}, "from fresh weights anyway"),
+        ({"counts": [64, 16]}, "rising numbers"),
+    ],
+)
+def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, ValueError), match=message):
+        TransferByLabelsConfig.model_validate(TRANSFER | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights": [0.5, 1.0]}, "the first 0"),
+        ({"weights": [0.0, 0.5, 0.5]}, "rising numbers"),
+        ({"weights": [0.0, 1000.0]}, "lm_weight: 1000.0 is not allowed"),
+        ({"rungs": {"bert": BERT_RUNG}}, "bert_fine_tuned has no lm_weight"),
+        ({"rungs": TRANSFER["rungs"]}, "at most 1 item"),
+    ],
+)
+def test_weights_that_cannot_be_compared_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, ValueError), match=message):
+        AuxiliaryLossConfig.model_validate(TRANSFER | {"rungs": {"gpt": GPT_RUNG}} | changes)
+
+
+def test_a_variant_that_cannot_grow_is_refused() -> None:
+    variants = {"two": {"layers_transferred": 2}, "three": {"layers_transferred": 3}}
+    expect = [{"each": ["three"], "is": "better", "than": "two"}]
+    with pytest.raises(ValidationError, match=r"layers_transferred=3.*has 2 layers"):
+        TransferComparisonConfig.model_validate(COMPARED | {"variants": variants, "expect": expect})
+
+
+def test_an_edit_of_a_body_runs_the_claim_again() -> None:
+    target = "langladder.experiments.transfer_by_labels.TransferByLabels"
+    value = {"experiment": {"_target_": target, "settings": TRANSFER}}
+    names = {Path(file).name for file in files_of("experiment", value)}
+    assert {"bert.py", "gpt.py", "bodies.py", "masked_language_modelling.py", "fine_tuning.py"} <= names
+
+
+def test_the_loop_is_that_of_the_other_experiments() -> None:
+    assert bodies.train_network is train_network
