@@ -111,8 +111,9 @@ def test_fine_tuning_leaves_the_body_as_it_is(kind: Kind, bodies: Bodies) -> Non
 
 def test_more_layers_than_there_are_cannot_be_taken(bodies: Bodies) -> None:
     body, texts = bodies.fresh("bert", seed=1), SMALL.texts("sentiment")
+    config = CLASSIFIERS["bert"].Config.model_validate({"layers_transferred": 2})
     with pytest.raises(InputError, match="layers_transferred=2"):
-        fine_tuned(body, bodies.tokenizer, texts, SMALL.tuning(), seed=1, settings={"layers_transferred": 2})
+        fine_tuned(body, bodies.tokenizer, texts, SMALL.tuning(), seed=1, config=config)
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -10,19 +10,21 @@ from pydantic import ValidationError
 from toy_bodies import BERT_BODY, BERT_RUNG, GPT_BODY, GPT_RUNG, TRANSFER
 from toy_rungs import MEAN
 
-from langladder.experiments import auxiliary_loss, bodies, transfer_by_labels
+from langladder.experiments import auxiliary_loss, body_rungs, small_bodies, transfer_by_labels
 from langladder.experiments.auxiliary_loss import AuxiliaryLossConfig
-from langladder.experiments.bodies import TransferConfig, grown, pretrained, unlabelled
+from langladder.experiments.body_rungs import GrowingConfig, grown, pretrained, unlabelled
 from langladder.experiments.by_labels import Measured, corpus
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
 from langladder.experiments.gains import change, gain_figures, gains_of
 from langladder.experiments.reading_training import train_network
+from langladder.experiments.small_bodies import pretrain
 from langladder.experiments.small_vectors import small_vectors
 from langladder.experiments.transfer_by_labels import TransferByLabels, TransferByLabelsConfig
 from langladder.experiments.transfer_comparison import TransferComparison, TransferComparisonConfig
 from langladder.models.bert import BERT
 from langladder.models.gpt import GPT
+from langladder.text.word_tokens import word_tokens
 from pipeline.provenance.code_version import files_of
 
 COMPARED: dict[str, Any] = TRANSFER | {
@@ -52,26 +54,27 @@ def measured(**accuracies: list[float]) -> Measured:
 @pytest.fixture
 def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Classifiers stay as they begin."""
-    monkeypatch.setattr(bodies, "train_network", lambda *_, **__: [])
+    monkeypatch.setattr(small_bodies, "train_network", lambda *_, **__: [])
 
 
-def test_each_body_is_pre_trained_once_and_gone_afterwards(data: Data) -> None:
-    config, said = TransferConfig.model_validate(TRANSFER), list[str]()
-    with pretrained(config, data, seed=1, progress=said.append) as folders:
-        encoder, causal = BERT.load(folders["bert"]), GPT.load(folders["gpt"])
-        assert (encoder.vocab_size, causal.vocab_size) == (403, 400)
-        assert all((folder / "tokenizer.json").is_file() for folder in folders.values())
+def test_each_body_is_pre_trained_once_over_its_own_tokens(data: Data) -> None:
+    config, said = GrowingConfig.model_validate(TRANSFER), list[str]()
+    found = pretrained(config, data, seed=1, progress=said.append)
+    assert {name: (type(body), body.vocab_size) for name, body in found.items()} == {
+        "bert": (BERT, 403),
+        "gpt": (GPT, 400),
+    }
     assert [line.split(" in ")[0] for line in said] == ["BERT: pre-trained", "GPT: pre-trained"]
-    assert not any(folder.exists() for folder in folders.values())
+    assert not any(body.training for body in found.values())
 
 
 def test_a_body_makes_the_experiments_share_of_its_steps_with_a_tenth_of_warm_up() -> None:
-    body = TransferConfig.model_validate(TRANSFER).bodies["bert"]
+    body = GrowingConfig.model_validate(TRANSFER).bodies["bert"]
     training = body.trained(lambda steps: 5 * steps)
-    assert (training.max_steps, training.warmup_steps, training.validate_every) == (50, 5, 50)
-    few = body.model_copy(update={"training": body.training | {"warmup_steps": 100, "precision": "bf16"}})
+    assert (training.max_steps, training.warmup_steps) == (50, 5)
+    few = body.model_copy(update={"training": body.training | {"warmup_steps": 100}})
     training = few.trained(lambda _: 2)
-    assert (training.max_steps, training.warmup_steps, training.precision) == (2, 1, "fp32")
+    assert (training.max_steps, training.warmup_steps) == (2, 1)
 
 
 def test_the_texts_of_the_labels_stand_behind_the_text_without_their_labels(data: Data) -> None:
@@ -85,48 +88,47 @@ def test_the_texts_of_the_labels_stand_behind_the_text_without_their_labels(data
 
 def test_parity_of_what_a_rung_begins_with_and_its_body(data: Data, untrained: None) -> None:
     del untrained
-    config = TransferConfig.model_validate(TRANSFER)
+    config = GrowingConfig.model_validate(TRANSFER)
     texts = corpus(data, config)
-    with pretrained(config, data, seed=1, progress=told) as folders:
-        for name, kind in (("bert", BERT), ("gpt", GPT)):
-            rung, base = config.rungs[name], folders[name]
-            there: Any = kind.load(base)
-            begun = grown(rung, base, texts, config.training_of(rung), seed=1)
-            fresh = grown(rung, base, texts, config.training_of(rung), seed=1, model=rung.config(pretrained=False))
-            tables = [found.body().embedding.weight[:400] for found in (begun, fresh)]  # type: ignore[attr-defined]
-            torch.testing.assert_close(tables[0], there.embedding.weight[:400])
-            assert not torch.allclose(tables[1], there.embedding.weight[:400])
+    for name, base in pretrained(config, data, seed=1, progress=told).items():
+        rung = config.rungs[name]
+        how: dict[str, Any] = {"training": config.training_of(rung), "seed": 1}
+        begun: Any = grown(rung, base, data.tokenizer(), texts, **how)
+        fresh: Any = grown(rung, base, data.tokenizer(), texts, **how, model=rung.config(pretrained=False))
+        tables = [found.body().embedding.weight[:400] for found in (begun, fresh)]
+        torch.testing.assert_close(tables[0], base.embedding.weight[:400])
+        assert not torch.allclose(tables[1], base.embedding.weight[:400])
 
 
 def test_word_vectors_alone_change_the_table_and_not_its_size(data: Data, untrained: None) -> None:
     del untrained
-    config = TransferConfig.model_validate(TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}})
+    config = GrowingConfig.model_validate(TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}})
     texts, rung = corpus(data, config), config.rungs["bert"]
     vectors = small_vectors(data, dim=16, epochs=1, lines=200, seed=1)
     how: dict[str, Any] = {"seed": 1, "model": rung.config(pretrained=False)}
-    with pretrained(config, data, seed=1, progress=told) as folders:
-        found = [
-            grown(rung, folders["bert"], texts, config.training_of(rung), vectors=some, **how)
-            for some in (None, vectors)
-        ]
+    base = pretrained(config, data, seed=1, progress=told)["bert"]
+    found = [
+        grown(rung, base, data.tokenizer(), texts, config.training_of(rung), vectors=some, **how)
+        for some in (None, vectors)
+    ]
     plain, begun = ({name: one.detach() for name, one in two.named_parameters()} for two in found)
     changed = {name for name, one in begun.items() if not torch.equal(one, plain[name])}
     assert changed == {"features.encoder.embedding.weight"}
     (name,) = changed
     assert float(begun[name].std()) == pytest.approx(float(plain[name].std()), rel=0.1)
-    token = data.tokenizer().encode("the")[0]
+    token = next(token for token, word in word_tokens(data.tokenizer()).items() if word == "the")
     cosine = torch.cosine_similarity(begun[name][token], torch.from_numpy(vectors["the"]), dim=0)
     assert float(cosine) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_all_lines_grow_from_one_pre_training(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    monkeypatch.setattr(bodies, "_learnt", _noted(made))
+    monkeypatch.setattr(body_rungs, "pretrain", _noted(made))
     config = TransferByLabelsConfig.model_validate(
         TRANSFER | {"vectors": ["bert"], "counts": [16, 64], "seeds": 2, "epochs": 0.01, "vector_lines": 100}
     )
     found = TransferByLabels(config).run(data, seed=1, progress=told)
-    assert made == ["bert_mini", "gpt"]
+    assert made == ["BERT", "GPT"]
     assert [line.name for line in found.plots[0].series] == [
         "BERT, from scratch",
         "BERT, word vectors alone",
@@ -143,11 +145,9 @@ def test_all_lines_grow_from_one_pre_training(data: Data, monkeypatch: pytest.Mo
 
 
 def _noted(made: list[str]) -> Any:
-    learnt = bodies._learnt
-
     def noting(body: Any, *rest: Any, **named: Any) -> Any:
-        made.append(body.name)
-        return learnt(body, *rest, **named)
+        made.append(type(body).__name__)
+        return pretrain(body, *rest, **named)
 
     return noting
 
@@ -278,8 +278,15 @@ def test_an_edit_of_a_body_runs_the_claim_again() -> None:
     target = "langladder.experiments.transfer_by_labels.TransferByLabels"
     value = {"experiment": {"_target_": target, "settings": TRANSFER}}
     names = {Path(file).name for file in files_of("experiment", value)}
-    assert {"bert.py", "gpt.py", "bodies.py", "masked_language_modelling.py", "fine_tuning.py"} <= names
+    assert {
+        "bert.py",
+        "gpt.py",
+        "body_rungs.py",
+        "small_bodies.py",
+        "masked_language_modelling.py",
+        "fine_tuning.py",
+    } <= names
 
 
 def test_the_loop_is_that_of_the_other_experiments() -> None:
-    assert bodies.train_network is train_network
+    assert small_bodies.train_network is train_network  # type: ignore[attr-defined]

@@ -5,25 +5,26 @@ not. The gain is the difference in accuracy on the test texts from λ = 0.
 """
 
 from functools import partial
-from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from langladder import schema
-from langladder.experiments.bodies import GrownRung, TransferConfig, grown, pretrained
+from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.by_labels import CountsConfig, Measured, corpus, measured
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, opened
 from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of
 from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
+from langladder.experiments.small_bodies import Body
+from langladder.text.tokenizers import Tokenizer
 
 WEIGHT = "λ = {:g}"
 
 
-class AuxiliaryLossConfig(TransferConfig, CountsConfig):
+class AuxiliaryLossConfig(GrowingConfig, CountsConfig):
     """Settings of `AuxiliaryLoss`."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1, max_length=1)  # type: ignore[assignment]
@@ -57,16 +58,15 @@ class AuxiliaryLoss(Experiment[AuxiliaryLossConfig]):
         """See `Experiment.run`."""
         config = self.config
         whole, rung = corpus(data, config), config.rung
-        with pretrained(config, data, seed=seed, progress=progress) as bases:
-            base = bases[config.body_of(rung)]
-            lines = {WEIGHT.format(weight): partial(self._right, base, weight) for weight in config.weights}
-            found = measured(lines, whole, config, networks=list(lines), seed=seed, progress=progress)
-        return findings(found)
+        base = pretrained(config, data, seed=seed, progress=progress)[config.body_of(rung)]
+        right = partial(self._right, base, data.tokenizer())
+        lines = {WEIGHT.format(weight): partial(right, weight) for weight in config.weights}
+        return findings(measured(lines, whole, config, networks=list(lines), seed=seed, progress=progress))
 
-    def _right(self, base: Path, weight: float, texts: Texts, seed: int) -> np.ndarray:
+    def _right(self, base: Body, tokenizer: Tokenizer, weight: float, texts: Texts, seed: int) -> np.ndarray:
         rung, training = self.config.rung, self.config.training_on(self.config.rung, texts)
         model = rung.config(lm_weight=weight)
-        return right_labels(grown(rung, base, texts, training, seed=seed, model=model), texts.test)
+        return right_labels(grown(rung, base, tokenizer, texts, training, seed=seed, model=model), texts.test)
 
 
 def findings(measured: Measured) -> Findings:

@@ -7,18 +7,22 @@ the same settings, training and seed is trained once in a run (`Bodies`).
     config: a `BodyConfig`
     bodies = Bodies(data, config)
     body = bodies.get("bert", {"next_sentence": False}, {"masking": {"share": 0.4}}, seed=1)
-    classifier = fine_tuned(body, bodies.tokenizer, texts, training, seed=1, settings={"frozen": True})
+    classifier = fine_tuned(body, bodies.tokenizer, texts, training, seed=1)
+
+Settings of such a body are an experiment's own; `body_rungs` composes files of conf/ instead.
 """
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from pydantic import Field
 
 from langladder.data.masked_language_modelling import MaskedBatches
 from langladder.data.sentence_pairs import Pairs
+from langladder.embeddings.base import WordVectors
 from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.reading_training import Texts, train_network
 from langladder.experiments.training import train, train_language_model
@@ -29,6 +33,7 @@ from langladder.models.gpt_classifier import GPTClassifier
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.tasks.fine_tuning import grown
 from langladder.tasks.masked_settings import MaskedTraining
+from langladder.tasks.reading_units import table_of
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.tokenizers import Tokenizer
@@ -105,12 +110,8 @@ class Bodies:
 
     def fresh(self, kind: Kind, settings: Mapping[str, Any] | None = None, *, seed: int) -> Body:
         """A body before its first step."""
-        torch.manual_seed(seed)
-        vocab_size = self.tokenizer.full_vocab_size if kind == "bert" else self.tokenizer.vocab_size
-        found: Body = KINDS[kind](
-            KINDS[kind].Config.model_validate(self.config.body(kind, **(settings or {}))), vocab_size
-        )
-        return found.eval()
+        config = KINDS[kind].Config.model_validate(self.config.body(kind, **(settings or {})))
+        return fresh(KINDS[kind], config, self.tokenizer, seed=seed)
 
     def train(
         self,
@@ -125,11 +126,37 @@ class Bodies:
         body = self.fresh(kind, settings, seed=seed)
         how = self.config.pretraining(kind, **(training or {}))
         told = None if watch is None else lambda step: watch(body, step)
-        if isinstance(body, BERT):
-            train_encoder(body, self.tokenizer, self.text, how, seed=seed, watch=told)
-        else:
-            train_language_model(body, self.text, how, seed=seed, watch=told)
+        pretrain(body, self.tokenizer, self.text, how, seed=seed, watch=told)
         return body
+
+
+def fresh(kind: type[Any], config: Any, tokenizer: Tokenizer, *, seed: int) -> Body:
+    """A BERT or GPT of such settings over the tokenizer's tokens, in evaluation mode."""
+    torch.manual_seed(seed)
+    found: Body = kind(config, tokenizer.full_vocab_size if issubclass(kind, BERT) else tokenizer.vocab_size)
+    return found.eval()
+
+
+def pretrain(
+    body: Body,
+    tokenizer: Tokenizer,
+    text: TokenStream,
+    config: Any,
+    *,
+    seed: int,
+    watch: Callable[[int], None] | None = None,
+) -> list[float]:
+    """Train in place on gaps or on next tokens, whichever the body learns; see `training.train`.
+
+    Args:
+        config: `MaskedTraining` of a BERT, `LMTrainingConfig` of a GPT.
+
+    Raises:
+        InputError: the text makes no rows.
+    """
+    if isinstance(body, BERT):
+        return train_encoder(body, tokenizer, text, config, seed=seed, watch=watch)
+    return train_language_model(body, text, config, seed=seed, watch=watch)
 
 
 def train_encoder(
@@ -164,19 +191,38 @@ def fine_tuned(
     training: ReadingTraining,
     *,
     seed: int,
-    settings: Mapping[str, Any] | None = None,
+    kind: type[Any] | None = None,
+    config: Any = None,
+    vectors: WordVectors | None = None,
+    rung: str = "experiment",
 ) -> NeuralClassifier:
     """A classifier that has grown from a body, which stays as it is; its best weights by `texts.validation`.
 
     Args:
-        settings: of `BERTClassifier` or `GPTClassifier`.
+        kind: its class; None: that of `CLASSIFIERS`. config: its settings; None: as they stand there.
+        vectors: that the tokens which are words begin with, as wide as the body.
+        rung: its name, for messages.
 
     Raises:
         InputError: more layers than the body has are to be transferred.
     """
-    kind = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"]
-    config = kind.Config.model_validate(dict(settings or {}))
-    network: NeuralClassifier = grown(kind, config, body, tokenizer, len(texts.labels), seed=seed, rung="experiment")
-    network.equip(SubwordUnits(tokenizer), texts.labels)
+    kind = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"] if kind is None else kind
+    config = kind.Config() if config is None else config
+    network: NeuralClassifier = grown(kind, config, body, tokenizer, len(texts.labels), seed=seed, rung=rung)
+    units = SubwordUnits(tokenizer)
+    network.equip(units, texts.labels)
+    if vectors is not None:
+        begin_with(network, *table_of(units, vectors))
     train_network(network, texts, training, seed=seed)
     return network
+
+
+@torch.no_grad()
+def begin_with(network: Any, table: np.ndarray, covered: np.ndarray) -> None:
+    """Put vectors into a body's table of tokens, spread as the table is: E_w ← v_w · std(E) / std(v).
+
+    Args:
+        table: (V, D). covered: (V,) bool, the tokens that have a vector.
+    """
+    embedding, rows = network.body().embedding.weight, torch.from_numpy(covered)  # (V, D)
+    embedding[rows] = torch.from_numpy(table[covered]) * (embedding.std() / float(table[covered].std()))

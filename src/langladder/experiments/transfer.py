@@ -19,7 +19,7 @@ from langladder.corpora.labelled import LabelledWorldConfig, drawing
 from langladder.corpora.lexicon import Size
 from langladder.errors import InputError
 from langladder.experiments.reading_training import LEAST, Texts, right_labels
-from langladder.experiments.small_bodies import Bodies, Body, BodyConfig, fine_tuned
+from langladder.experiments.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
 from langladder.models.bert import BERT
 from langladder.text.labelled import Example
 
@@ -85,4 +85,5 @@ class Transfer:
         # GPT without its auxiliary loss, so that both learn the same
         settings |= {"pooling": self.config.pooling} if isinstance(body, BERT) else {"lm_weight": 0.0}
         tokenizer, training = self.bodies.tokenizer, self.config.tuning()
-        return right_labels(fine_tuned(body, tokenizer, texts, training, seed=seed, settings=settings), texts.test)
+        config = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"].Config.model_validate(settings)
+        return right_labels(fine_tuned(body, tokenizer, texts, training, seed=seed, config=config), texts.test)

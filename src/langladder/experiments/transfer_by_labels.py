@@ -8,7 +8,6 @@ and all seeds. The gain is the difference in accuracy on the test texts from the
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,20 +15,22 @@ from pydantic import Field, model_validator
 
 from langladder import schema
 from langladder.embeddings.base import WordVectors
-from langladder.experiments.bodies import GrownRung, TransferConfig, grown, pretrained
+from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.by_labels import CountsConfig, Difference, Line, Measured, corpus, measured
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, opened
 from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of
 from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
+from langladder.experiments.small_bodies import Body
 from langladder.experiments.small_vectors import small_vectors
+from langladder.text.tokenizers import Tokenizer
 
 FROM_SCRATCH = "{}, from scratch"
 VECTORS_ALONE = "{}, word vectors alone"
 
 
-class TransferByLabelsConfig(TransferConfig, CountsConfig):
+class TransferByLabelsConfig(GrowingConfig, CountsConfig):
     """Settings of `TransferByLabels`."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
@@ -58,17 +59,16 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""
         whole = corpus(data, self.config)
-        with pretrained(self.config, data, seed=seed, progress=progress) as bases:
-            lines = self._lines(data, bases, seed)
-            found = measured(lines, whole, self.config, networks=list(lines), seed=seed, progress=progress)
+        lines = self._lines(data, pretrained(self.config, data, seed=seed, progress=progress), seed)
+        found = measured(lines, whole, self.config, networks=list(lines), seed=seed, progress=progress)
         return findings(found, [rung.title for rung in self.config.rungs.values()])
 
-    def _lines(self, data: Data, bases: Mapping[str, Path], seed: int) -> dict[str, Line]:
-        config, lines = self.config, dict[str, Line]()
+    def _lines(self, data: Data, bases: Mapping[str, Body], seed: int) -> dict[str, Line]:
+        config, tokenizer, lines = self.config, data.tokenizer(), dict[str, Line]()
         for name, rung in config.rungs.items():
             body = config.body_of(rung)
             fresh = rung.config(pretrained=False, layers_transferred=None)
-            right = partial(self._right, rung, bases[body])
+            right = partial(self._right, rung, bases[body], tokenizer)
             lines[FROM_SCRATCH.format(rung.title)] = partial(right, fresh, None)
             if name in config.vectors:
                 how = {"epochs": config.vector_epochs, "lines": config.vector_lines, "seed": seed}
@@ -78,10 +78,18 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         return lines
 
     def _right(
-        self, rung: GrownRung, base: Path, model: Any, vectors: WordVectors | None, texts: Texts, seed: int
+        self,
+        rung: GrownRung,
+        base: Body,
+        tokenizer: Tokenizer,
+        model: Any,
+        vectors: WordVectors | None,
+        texts: Texts,
+        seed: int,
     ) -> np.ndarray:
         training = self.config.training_on(rung, texts)
-        return right_labels(grown(rung, base, texts, training, seed=seed, model=model, vectors=vectors), texts.test)
+        found = grown(rung, base, tokenizer, texts, training, seed=seed, model=model, vectors=vectors)
+        return right_labels(found, texts.test)
 
 
 class Told(NamedTuple):

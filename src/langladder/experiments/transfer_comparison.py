@@ -1,24 +1,24 @@
 """`Comparison` of classifiers grown from one pre-trained body: how it is taken over and read, and what of it learns.
 
 The body is pre-trained once; networks that only the seed tells apart differ in their heads, in layers that are not
-taken over, and in the texts that they see (`bodies`, `reading_comparison`).
+taken over, and in the texts that they see (`body_rungs`, `reading_comparison`).
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from langladder import schema
-from langladder.experiments.bodies import GrownRung, TransferConfig, grown, pretrained
+from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.experiment import Data, Progress, Source
 from langladder.experiments.findings import Findings
 from langladder.experiments.reading_comparison import LabelComparison, ReadingComparisonConfig
 from langladder.experiments.reading_training import Texts
+from langladder.experiments.small_bodies import Body
 
 
-class TransferComparisonConfig(TransferConfig, ReadingComparisonConfig):
+class TransferComparisonConfig(GrowingConfig, ReadingComparisonConfig):
     """Settings of `TransferComparison`."""
 
     GIVEN: ClassVar[dict[str, type]] = {}
@@ -39,14 +39,15 @@ class TransferComparison(LabelComparison):
     Config: ClassVar[type[schema.Config]] = TransferComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/labels", "tokens/text")
     config: TransferComparisonConfig
-    folders: Mapping[str, Path]
+    made: Mapping[str, Body]
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""
-        with pretrained(self.config, data, seed=seed, progress=progress) as self.folders:
-            return super().run(data, seed=seed, progress=progress)
+        self.made = pretrained(self.config, data, seed=seed, progress=progress)
+        return super().run(data, seed=seed, progress=progress)
 
     def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
         """See `LabelComparison.fit`."""
-        del data, given
-        return grown(rung, self.folders[self.config.body_of(rung)], texts, training, seed=seed, model=model)
+        del given
+        base = self.made[self.config.body_of(rung)]
+        return grown(rung, base, data.tokenizer(), texts, training, seed=seed, model=model)

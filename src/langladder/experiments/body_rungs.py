@@ -1,4 +1,4 @@
-"""Small networks that an experiment pre-trains itself, once for all that it measures, and classifiers grown from them.
+"""Bodies that are files of conf/, pre-trained once for all that an experiment measures, and rungs grown from them.
 
     defaults:
       - /encoder@settings.bodies.bert: bert_mini                     the very files of conf/encoder, conf/lm
@@ -7,40 +7,31 @@
       bodies: {bert: {model: {width: 64}}}                           what it changes of them
 
 A rung grows from the one body that is of its kind, whatever its file names as its base. Bodies read the training text
-and, with `task_texts`, the training texts of the labels, whose labels they never see. They lie in a folder of their own
-while the experiment runs.
+and, with `task_texts`, the training texts of the labels, whose labels they never see. How they learn and what grows
+from them is `small_bodies`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
-import torch
 from pydantic import Field, model_validator
 
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.experiment import Data, Progress
-from langladder.experiments.reading_training import ReadingConfig, Texts, train_network
+from langladder.experiments.reading_training import ReadingConfig, Texts
 from langladder.experiments.rungs import ClassifierRung
-from langladder.experiments.training import train_language_model
+from langladder.experiments.small_bodies import Body, fine_tuned, fresh, pretrain
 from langladder.models.bert import BERT
 from langladder.models.gpt import GPT
-from langladder.models.growing import TOKENIZER, Grown, too_many
+from langladder.models.growing import Grown, too_many
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.schema import Config, checked, locate
-from langladder.tasks import masked_language_modelling
-from langladder.tasks.fine_tuning import begin
 from langladder.tasks.masked_settings import MaskedTraining
-from langladder.tasks.reading_units import table_of
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.encoding import framed
 from langladder.text.tokenizers import Tokenizer
-from langladder.text.units import SubwordUnits
 
 
 class BodyRung(Config):
@@ -64,13 +55,11 @@ class BodyRung(Config):
         return checked(self.kind.Config, self.model, f"body {self.name}")
 
     def trained(self, steps: Callable[[int], int]) -> Any:
-        """How it is pre-trained, in `steps` of the number that the file says: in fp32, on the CPU."""
+        """How it is pre-trained, in `steps` of the number that the file says, a tenth of them warm-up."""
         kind: type[Config] = MaskedTraining if issubclass(self.kind, BERT) else LMTrainingConfig
-        here = {"precision": "fp32", "accelerator": "cpu", "progress": False, "warmup_steps": 1}
-        where, values = f"body {self.name}", self.training | here
+        where, values = f"body {self.name}", self.training | {"warmup_steps": 1}
         made = steps(checked(kind, values, where).model_dump()["max_steps"])
-        values |= {"max_steps": made, "warmup_steps": max(1, made // 10), "validate_every": made}
-        return checked(kind, values, where)
+        return checked(kind, values | {"max_steps": made, "warmup_steps": max(1, made // 10)}, where)
 
     @model_validator(mode="after")
     def _can_be_used(self) -> Self:
@@ -93,7 +82,7 @@ class GrownRung(ClassifierRung):
         return self
 
 
-class TransferConfig(ReadingConfig):
+class GrowingConfig(ReadingConfig):
     """Settings of an experiment that grows classifiers."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
@@ -121,45 +110,23 @@ class TransferConfig(ReadingConfig):
         return self
 
 
-@contextmanager
-def pretrained(config: TransferConfig, data: Data, *, seed: int, progress: Progress) -> Iterator[Mapping[str, Path]]:
-    """The folder of each body, pre-trained; they are gone afterwards.
+def pretrained(config: GrowingConfig, data: Data, *, seed: int, progress: Progress) -> dict[str, Body]:
+    """Each body, pre-trained once; not to be changed.
 
     Raises:
         InputError: the text is too small; see the tasks.
     """
     tokenizer, text = data.tokenizer(), unlabelled(data, task_texts=config.task_texts)
-    with TemporaryDirectory(prefix="langladder-") as folder:
-        found = {name: Path(folder) / name for name in config.bodies}
-        for name, body in config.bodies.items():
-            training = body.trained(config.steps)
-            network = _learnt(body, training, tokenizer, text, data, seed=seed, folder=Path(folder))
-            network.save(found[name])
-            tokenizer.save(found[name] / TOKENIZER)
-            size = f"{network.number_of_parameters():,} parameters"
-            progress(f"{body.title}: pre-trained in {training.max_steps:,} steps, {size}")
-        yield found
-
-
-def _learnt(
-    body: BodyRung, training: Any, tokenizer: Tokenizer, text: TokenStream, data: Data, *, seed: int, folder: Path
-) -> Any:
-    torch.manual_seed(seed)
-    if issubclass(body.kind, GPT):
-        causal = body.kind(body.config(), tokenizer.vocab_size)
-        train_language_model(causal, text, training, seed=seed)
-        return causal
-    encoder = body.kind(body.config(), tokenizer.full_vocab_size)
-    masked_language_modelling.make(
-        encoder,
-        tokenizer,
-        text,
-        data.stream("validation"),
-        settings=SimpleNamespace(training=training),
-        seed=seed,
-        checkpoints=folder / f"{body.name}-checkpoints",
-    )
-    return encoder
+    found = dict[str, Body]()
+    for name, rung in config.bodies.items():
+        training = rung.trained(config.steps)
+        body = fresh(rung.kind, rung.config(), tokenizer, seed=seed)
+        pretrain(body, tokenizer, text, training, seed=seed)
+        progress(
+            f"{rung.title}: pre-trained in {training.max_steps:,} steps, {body.number_of_parameters():,} parameters"
+        )
+        found[name] = body
+    return found
 
 
 def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
@@ -174,7 +141,8 @@ def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
 
 def grown(
     rung: GrownRung,
-    base: Path,
+    base: Body,
+    tokenizer: Tokenizer,
     texts: Texts,
     training: ReadingTraining,
     *,
@@ -182,23 +150,11 @@ def grown(
     model: Any = None,
     vectors: WordVectors | None = None,
 ) -> NeuralClassifier:
-    """A rung, begun as its base and trained on `texts`.
+    """A rung, begun as its base and trained on `texts`; see `small_bodies.fine_tuned`.
 
     Args:
-        base: the folder of its body.
         model: settings other than those of the rung.
-        vectors: that the tokens which are words begin with, as wide as the body.
     """
-    settings = SimpleNamespace(name=rung.name, model=rung.config() if model is None else model)
-    network, tokenizer = begin(rung.kind, settings, base, len(texts.labels), seed)
-    units = SubwordUnits(tokenizer)
-    network.equip(units, texts.labels)
-    if vectors is not None:
-        table, covered = table_of(units, vectors)
-        embedding, rows = network.body().embedding.weight, torch.from_numpy(covered)
-        with torch.no_grad():
-            # E_w ← v_w · std(E) / std(v)
-            embedding[rows] = torch.from_numpy(table[covered]) * (embedding.std() / float(table[covered].std()))
-    train_network(network, texts, training, seed=seed)
-    found: NeuralClassifier = network
-    return found
+    config = rung.config() if model is None else model
+    how: dict[str, Any] = {"seed": seed, "vectors": vectors, "rung": rung.name}
+    return fine_tuned(base, tokenizer, texts, training, kind=rung.kind, config=config, **how)
