@@ -17,6 +17,7 @@ from langladder.evaluation.gaps import fill_rows
 from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
 from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
+from langladder.experiments.related_lines import related
 from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kind
 from langladder.experiments.transfer import Transfer, TransferConfig
 from langladder.models.bert import BERT
@@ -33,6 +34,7 @@ class BodyComparisonConfig(TransferConfig, ComparisonConfig):
 
     TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING | {"masking", "short"})
     bases: list[Kind] = Field(min_length=1)
+    documents: Literal["text", "related"] = "text"  # as they stand; of lines that share a rare token
     metric: Literal["single", "pairs", "masked", "follows", "divergence"] = "pairs"
     masked_share: float = Field(default=0.15, gt=0, lt=1)  # of the test text's tokens that are hidden
     test_tokens: int = Field(default=20000, ge=1)  # of the test text in which they are
@@ -41,6 +43,10 @@ class BodyComparisonConfig(TransferConfig, ComparisonConfig):
     def small(self, base: Kind) -> tuple[Any, dict[str, Any]]:
         """See `ComparisonConfig.small`."""
         return KINDS[base], self.body(base)
+
+    def arranged(self, text: TokenStream) -> TokenStream:
+        """A text in the documents that are asked for."""
+        return related(text) if self.documents == "related" else text
 
     def training(self, **changes: Any) -> Any:
         """See `ComparisonConfig.training`: of a BERT, which has all settings."""
@@ -71,7 +77,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""
         config = self.config
-        bodies = Bodies(data, config)
+        bodies = Bodies(data, config, config.arranged(data.stream("train")))
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
 
         def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
@@ -91,7 +97,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         grammar = known_grammar(lines, known) if count else None
         hidden = [] if grammar is None else hidden_words(grammar, bodies.tokenizer, lines, count)
         room = self.config.sequence_length - len(("<cls>", "<sep>"))
-        return Gaps(data.stream("test"), [one for one in hidden if len(one.ids) <= room])
+        return Gaps(self.config.arranged(data.stream("test")), [one for one in hidden if len(one.ids) <= room])
 
     def _told(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
         config = self.config

@@ -84,10 +84,11 @@ class BodyConfig(ExperimentConfig):
 
 
 class Bodies:
-    """The bodies of one run, each pre-trained once, on the training text."""
+    """The bodies of one run, each pre-trained once, on the training text, or on another."""
 
-    def __init__(self, data: Data, config: BodyConfig) -> None:
-        self.text, self.tokenizer, self.config = data.stream("train"), data.tokenizer(), config
+    def __init__(self, data: Data, config: BodyConfig, text: TokenStream | None = None) -> None:
+        self.text = data.stream("train") if text is None else text
+        self.tokenizer, self.config = data.tokenizer(), config
         self._made: dict[str, Body] = {}
 
     def get(
