@@ -1,5 +1,6 @@
 """Stage `prompt`: give one task in words to the trained language models; reports/rungs/prompt/<task>.json."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,23 @@ from pipeline.settings.stage import stage
 
 @stage
 def main(job: Any, out: Path) -> None:
-    models = {name: Path("models/lm") / name for name in job.lms}
-    titles = {name: read_json(folder / "provenance.json")["settings"]["lm"]["title"] for name, folder in models.items()}
-    data = Data(models=models, titles=titles)
+    models = asked(job.lms, job.tunes)
+    data = Data(models=models, titles={name: title(folder) for name, folder in models.items()})
     inputs = {"text": data.text} | {f"model {name}": folder for name, folder in models.items()}
     own = family("prompt").inputs(job.prompt.model_dump(mode="json"))
     measure("prompt", job, data, inputs | {name: Path(path) for name, path in own.items()}, out)
+
+
+def asked(lms: Sequence[str], tunes: Sequence[str]) -> dict[str, Path]:
+    """What each model is called among the figures, and its folder; one that grew may have the name of its base."""
+    models = {name: Path("models/lm") / name for name in lms}
+    return models | {f"tune/{name}" if name in models else name: Path("models/tune") / name for name in tunes}
+
+
+def title(folder: Path) -> str:
+    """What a reader is shown for it."""
+    rung = read_json(folder / "provenance.json")["settings"][folder.parent.name]
+    return str(rung["title"])
 
 
 if __name__ == "__main__":

@@ -89,6 +89,8 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return everything["evaluation"][key]
         case "lms":
             return chosen.rungs("lm")
+        case "tunes":
+            return chosen.rungs("tune") if chosen.prompted == "tune" else []
         case "rungs":
             return rungs.shown(chosen)
         case "countings":

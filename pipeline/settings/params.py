@@ -6,7 +6,7 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -77,10 +77,13 @@ class Choices(Config):
     tokenizer: str
     words: str
     debug: str
+    prompted: Literal["lm", "tune"] = "lm"
     paths: Paths
 
     @model_validator(mode="after")
     def _models_to_look_into(self) -> Self:
+        if self.prompted == "tune" and self.rungs("prompt") and not self.rungs("tune"):
+            raise ValueError("prompted=tune, but tunes is empty; list some, or set prompted to lm")
         for family in families().values():
             for other in family.looks_into:
                 if self.rungs(family.name) and not self.rungs(other):

@@ -103,6 +103,7 @@ FIELDS: dict[str, Any] = {
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
     "lms": list[str],
+    "tunes": list[str],
     "agreement": str,
     "beam": Annotated[int, Field(ge=1)],
     "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing

@@ -60,7 +60,9 @@ def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) ->
     family = STAGES[stage]
     said = DAG[stage].get("do", DAG[stage]).get("deps", [])
     names = {"item.base": str(settings[family].get("base")), "item.rung": RUNGS[family], "item.claim": RUNGS[family]}
-    names |= {"key": RUNGS[family]} | {f"paths.{key}": value for key, value in paths.items()}
+    names |= {"key": RUNGS[family], "prompted": params.load().prompted} | {
+        f"paths.{key}": value for key, value in paths.items()
+    }
     for name, value in names.items():
         said = [dependency.replace(f"${{{name}}}", value) for dependency in said]
     if noted := f"data/watched/{family}/{RUNGS[family]}.json" in said:

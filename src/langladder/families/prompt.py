@@ -1,4 +1,7 @@
-"""Prompts: tasks given in words to the trained language models of the ladder, with no examples, one or several."""
+"""Prompts: tasks given in words to the trained language models of the ladder, with no examples, one or several.
+
+`prompted` in params.yaml says to whom: all of `lms`, or all of `tunes` too, which DVC then waits for.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,0 +1,55 @@
+"""To whom tasks in words are put: language models, and those that grew from others where `prompted` says so."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import initialize_config_dir
+
+from langladder.artefacts import write_json
+from pipeline import ROOT, prompt
+from pipeline.settings import params
+from pipeline.settings.compose import resolve
+
+GROWN = {"gpt_longer": {"base": "lm/gpt"}}
+
+
+def chosen(**changes: Any) -> params.Choices:
+    few: dict[str, Any] = {"embeddings": [], "translators": [], "classifiers": [], "taggers": [], "experiments": []}
+    few |= {"probes": [], "lms": ["kneser_ney", "gpt"], "prompts": ["knowledge"], "tunes": GROWN}
+    return params.schema().model_validate(params.load().model_dump() | few | changes)
+
+
+@pytest.mark.parametrize(("prompted", "asked"), [("lm", []), ("tune", ["gpt_longer"])])
+def test_a_job_says_whom_it_asks(prompted: str, asked: list[str]) -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        job = resolve(chosen(prompted=prompted))["prompt/knowledge"]
+    assert job["lms"] == ["kneser_ney", "gpt"] and job["tunes"] == asked
+
+
+def test_without_any_to_ask_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="prompted=tune, but tunes is empty"):
+        chosen(prompted="tune", tunes={})
+    with pytest.raises(ValueError, match="prompted"):
+        chosen(prompted="embedding")
+    assert chosen(prompted="tune", tunes={}, prompts=[]).prompted == "tune"  # nothing is asked
+
+
+def test_dvc_waits_for_those_that_are_asked() -> None:
+    deps = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]["prompt"]["deps"]
+    assert {"models/lm", "models/${prompted}"} <= set(deps)
+    assert yaml.safe_load((ROOT / "params.yaml").read_text())["prompted"] == "lm"  # DVC knows no default
+
+
+def test_a_rung_that_grew_and_its_base_may_have_one_name() -> None:
+    places = {"kneser_ney": "lm/kneser_ney", "gpt": "lm/gpt", "gpt_longer": "tune/gpt_longer", "tune/gpt": "tune/gpt"}
+    found = prompt.asked(["kneser_ney", "gpt"], ["gpt_longer", "gpt"])
+    assert found == {name: Path("models") / place for name, place in places.items()}
+
+
+def test_each_is_called_by_its_own_title(tmp_path: Path) -> None:
+    for family in ("lm", "tune"):
+        folder = tmp_path / family / "gpt"
+        write_json(folder / "provenance.json", {"settings": {family: {"title": f"GPT of {family}"}}})
+        assert prompt.title(folder) == f"GPT of {family}"
