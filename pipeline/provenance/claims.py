@@ -1,12 +1,14 @@
 """What the stages `experiment` and `probe` share: run one experiment, write what it found.
 
-The tracked file holds what the seed decides. What the machine's speed decides goes to the MLflow run, as `timed.json`.
+The tracked file holds what the seed decides. What the machine's speed decides goes to the MLflow run, as `timed.json`;
+so do the curves, over labels, examples or parameters as their steps.
 """
 
 from pathlib import Path
 from typing import Any
 
 from langladder.experiments.experiment import Data
+from langladder.experiments.findings import curves
 from langladder.experiments.page import ClaimPage
 from langladder.progress import working
 from langladder.schema import locate
@@ -31,6 +33,7 @@ def measure(ladder: str, job: Any, data: Data, inputs: dict[str, Path], out: Pat
         page = ClaimPage(name=listed.name, fingerprint=work.fingerprint, findings=findings)
         keep_page(work, out, page, aside={"findings": {"timed"}})
         work.run.metrics(findings.figures)
+        work.run.curve(curves(findings))
         if findings.timed is not None:
             work.run.file(TIMED, findings.timed.model_dump(mode="json"))
     print(f"{ladder} {listed.name}: {findings.verdict}")

@@ -6,11 +6,11 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from langladder.experiments.findings import Findings, Plot, Series, Shown, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
 from langladder.reporting.claims import claim_views
 from langladder.reporting.entries import Entry, Timing, Told
-from langladder.reporting.findings_plot import findings_plot
+from langladder.reporting.findings_plot import apart, findings_plot
 
 
 def plot(*lines: Series, **settings: object) -> Plot:
@@ -48,6 +48,21 @@ def test_what_is_no_number_is_left_out() -> None:
     assert rounded(123456789.0) == 123457000.0
 
 
+def test_what_is_drawn_over_whole_numbers_is_a_curve() -> None:
+    """Labels, examples, parameters; not shares or categories, and not a single point."""
+    lines = [series(name, [16, 64.0, 256], [0.5, None, 0.75]) for name in ("From scratch", "BERT, tuned", "BERT tuned")]
+    single, shares = series("one", [3], [0.5]), series("dropout", [0.1, 0.5], [0.5, 0.6])
+    names = series("kind", ["a", "b"], [1, 2])
+    plots = [plot(*lines, single, title="Accuracy by labels"), plot(shares), plot(names)]
+    found = curves(Shown(holds=None, verdict="", columns=[], rows=[], plots=plots))
+    known = ["from_scratch", "bert_tuned", "bert_tuned_2"]
+    assert found == [
+        {"step": step, f"accuracy_by_labels/{name}": value}
+        for name in known
+        for step, value in ((16, 0.5), (256, 0.75))
+    ]
+
+
 def test_findings_survive_json() -> None:
     findings = Findings(
         holds=True, verdict="v", columns=["a"], rows=[["x"]], plots=[plot(series("s", ["p", "q"], [1, 2]))], figures={}
@@ -67,6 +82,20 @@ def test_a_plot_draws_every_series_and_level() -> None:
     assert svg is not None
     for text in ("RNN", "LSTM", "guessing", "delay", "share", ">50<"):
         assert text in svg
+
+
+def test_levels_are_told_apart() -> None:
+    svg = findings_plot(plot(series("a", [1, 2], [0.5, 0.6]), levels={"chance": 0.5, "best possible": 0.9}), "p") or ""
+    assert len(set(re.findall(r"stroke-dasharray: [^;]*", svg))) == 2
+
+
+def test_labels_along_the_axis_have_room() -> None:
+    """Two networks of nearly one size: the second has no label of its own."""
+    assert apart([620_345.0, 655_872.0, 3_400_000.0], log=True) == [620_345.0, 3_400_000.0]
+    assert apart([1_000.0, 3_390_000.0, 3_400_000.0], log=False) == [1_000.0, 3_400_000.0]
+    for places, log in (([0.0, 1.0, 4.0, 16.0], False), ([16.0, 64.0, 256.0, 1024.0, 4096.0, 9600.0], True)):
+        assert apart(places, log=log) == places
+    assert apart([0.0, 1.0], log=True) == [0.0, 1.0] and apart([3.0], log=False) == [3.0]
 
 
 @pytest.mark.filterwarnings("error:constrained_layout not applied")

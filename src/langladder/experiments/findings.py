@@ -109,6 +109,28 @@ def figure(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", " ".join(parts).lower()).strip("_")
 
 
+def curves(shown: Shown) -> list[dict[str, float]]:
+    """What is drawn over whole numbers (labels, examples, parameters, steps) as rows of learning curves.
+
+    Each has its place as `step`, and `<plot>/<series>`, both as in `figure`; of two alike the later has a number.
+    """
+    rows: list[dict[str, float]] = []
+    names: set[str] = set()
+    for plot in shown.plots:
+        places = [x for line in plot.series for x in line.x]
+        if any(isinstance(x, str) or x < 0 or not float(x).is_integer() for x in places):
+            continue
+        for line in plot.series:
+            name = plain = f"{figure(plot.title)}/{figure(line.name)}"
+            while name in names:
+                name = f"{plain}_{len(names)}"
+            names.add(name)
+            points = zip([float(x) for x in line.x], line.y, strict=True)
+            found: list[dict[str, float]] = [{"step": x, name: y} for x, y in points if y is not None]
+            rows += found if len(found) > 1 else []
+    return rows
+
+
 def series(
     name: str,
     x: Sequence[float] | Sequence[str],

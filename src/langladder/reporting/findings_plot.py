@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -14,6 +15,8 @@ from langladder.reporting.svg import DASHES, INK, MARKERS, SERIES, drawing, hues
 MOST_MARKS = 24  # points of a line that are marked one by one
 FEW_TICKS = 12
 HEIGHT, A_NAME = 3.4, 0.24  # inches of a plot, and of a name in its legend: many names make it higher
+LEVELS = (":", (0, (6, 3)), "-.")
+LETTER, ALONG = 6.5, 480.0  # points of a letter of a tick's label, and of the axis that the labels share
 NEAR = 1e4  # a log axis over less has labels between the powers of ten
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -45,8 +48,8 @@ def _figure(plot: Plot) -> Figure:
     figure, axes = new_figure(10.4, max(HEIGHT, (len(plot.series) + len(plot.levels) + 1) * A_NAME))
     for i, (line, hue) in enumerate(zip(plot.series, hues(len(plot.series)), strict=True)):
         _draw(axes, line, i, hue, categories, alone=len(plot.series) == 1)
-    for level, height in plot.levels.items():
-        axes.axhline(height, color=INK, linestyle=":", linewidth=1.2, label=visible(level))
+    for (level, height), style in zip(plot.levels.items(), cycle(LEVELS)):
+        axes.axhline(height, color=INK, linestyle=style, linewidth=1.2, label=visible(level))
     if categories:
         axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
         axes.margins(x=0.12)
@@ -91,8 +94,29 @@ def _place_axis(axes: Axes, places: list[float], *, log: bool) -> None:
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
     if len(places) <= FEW_TICKS:
-        axes.set_xticks(places)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.set_xticks(apart(places, log=log))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _said(value)))
+
+
+def apart(places: list[float], *, log: bool) -> list[float]:
+    """Those of the rising places whose labels do not touch, taken from left to right; the first and the last always."""
+    if len(places) < 3 or (log and places[0] <= 0):
+        return places
+    *inner, last = [math.log(place) if log else place for place in places]
+    points = [ALONG * (place - inner[0]) / (last - inner[0]) for place in [*inner, last]]
+
+    def clear(one: int, other: int) -> bool:
+        return points[other] - points[one] > LETTER * (len(_said(places[one])) + len(_said(places[other])) + 1) / 2
+
+    kept = [0]
+    for i in range(1, len(inner)):
+        if clear(kept[-1], i) and clear(i, len(inner)):
+            kept.append(i)
+    return [places[i] for i in [*kept, len(inner)]]
+
+
+def _said(value: float) -> str:
+    return f"{value:,.10g}"
 
 
 def _log_values(axes: Axes) -> None:
