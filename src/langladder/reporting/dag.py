@@ -67,11 +67,8 @@ def _graph(nodes: Iterable[Node]) -> Any:
     return graph
 
 
-def draw_dag(stages: Iterable[Stage], label: str = "The pipeline: stages and what they wait for") -> Markup | None:
+def draw_dag(stages: Iterable[Stage]) -> Markup | None:
     """The pipeline as an `<svg>` element, or `None` where there is none.
-
-    Args:
-        label: says what is shown, for those who hear the page.
 
     Raises:
         InputError: the stages depend on each other in a circle.
@@ -83,7 +80,7 @@ def draw_dag(stages: Iterable[Stage], label: str = "The pipeline: stages and wha
     places, width = _places(layers, nodes)
     height = ROW * (len(layers) - 1) + BOX_HEIGHT + 4
     parts = [
-        Markup('<svg role="img" aria-label="{}" class="dag"').format(label),
+        Markup('<svg role="img" aria-label="The pipeline: stages and what they wait for" class="dag"'),
         Markup(' width="{w}" height="{h}" viewBox="0 0 {w} {h}">').format(w=round(width), h=height),
         *(_curve([places[point] for point in way], nodes, way) for way in edges),
         *(_box(node, *places[node.name]) for node in nodes.values()),

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from langladder.reporting.dag import draw_dag
-from langladder.reporting.entries import Stage
+from langladder.reporting.descent_plot import descent_plot
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.section import Section
 
@@ -15,10 +14,7 @@ def sections(inputs: ReportInputs) -> Iterable[Section]:
     bases = {key: base for key, base in grown if base is not None}
     if bases:
         known = [key for key in titles if key in bases or key in bases.values()]
-        boxes = [
-            Stage(stage=key, desc=titles.get(key, key), depends=[bases[key]] if key in bases else [])
-            for key in dict.fromkeys([*known, *bases.values()])
-        ]
-        edges = [((key, titles[key]), (base, titles.get(base, base))) for key, base in bases.items()]
-        drawn = draw_dag(boxes, "The family tree: which rung grew from which")
+        shown = {key: titles.get(key, key) for key in dict.fromkeys([*known, *bases.values()])}
+        edges = [((key, shown[key]), (base, shown[base])) for key, base in bases.items()]
+        drawn = descent_plot(shown, bases, "The family tree: which rung grew from which")
         yield Section("tree", "Family tree", "tree.html.j2", {"tree": drawn, "edges": edges})
