@@ -1,10 +1,13 @@
-"""Pre-training of encoders: how fast, beside Hugging Face's `BertForMaskedLM` in a plain loop, in one run.
+"""Pre-training and transfer beside `transformers`: how fast, in one run.
 
-    .venv-peers/bin/python benchmarks/pretraining.py mlm --vocabulary 8000
-    .venv-peers/bin/python benchmarks/pretraining.py mlm --vocabulary 30000
+    .venv-peers/bin/python benchmarks/pretraining.py                              # all of it
+    .venv-peers/bin/python benchmarks/pretraining.py mlm --vocabulary 30000       # training on masked words
+    .venv-peers/bin/python benchmarks/pretraining.py fine-tuning                  # see fine_tuning.py
+    .venv-peers/bin/python benchmarks/pretraining.py prompting                    # see prompting.py
 
-`make test-peers` makes that environment. Both train a BERT-mini (4 layers, 256 wide, 4 heads) on the same articles of
-the English Wikipedia, from the same first weights, by AdamW, for about the same number of tokens a step:
+`make test-peers` makes that environment. On masked words the peer is `BertForMaskedLM` in a plain loop. Both train a
+BERT-mini (4 layers, 256 wide, 4 heads) on the same articles of the English Wikipedia, from the same first weights, by
+AdamW, for about the same number of tokens a step:
 
     peer   each line is a row, cut at the longest length; shuffled, padded to the longest of its batch by
            `DataCollatorForLanguageModeling`, logits of every position
@@ -20,8 +23,10 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from fine_tuning import fine_tuning
 from measure import machine, markdown, speed_row, threads
 from plain_pretraining import peer_batches, peer_network, train_steps
+from prompting import main as prompting
 from public import data, find, read
 
 from langladder.data.masked_language_modelling import MaskedBatches, masked_text
@@ -42,9 +47,14 @@ TARGETS = {8000: 2.0, 30000: 3.0}
 HELD_OUT = 40  # articles
 
 
-@click.group()
-def main() -> None:
-    """See above."""
+@click.group(invoke_without_command=True)
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Measure training on masked words, fine-tuning and prompting; without a command, all."""
+    if context.invoked_subcommand is None:
+        for command, vocabulary in ((mlm, 8000), (mlm, 30000), (fine_tuning, 8000), (fine_tuning, 30000)):
+            command.main(args=["--vocabulary", str(vocabulary)], standalone_mode=False)
+        prompting.main(args=[], standalone_mode=False)
 
 
 @main.command()
@@ -145,6 +155,9 @@ def _held_out(model: BERT, batches: list[Masked]) -> float:
     scores = torch.cat([model.target_log_probs(batch) for batch in batches])
     return -float(scores.mean())
 
+
+main.add_command(fine_tuning, "fine-tuning")
+main.add_command(prompting, "prompting")
 
 if __name__ == "__main__":
     main()

@@ -125,6 +125,28 @@ def test_gradient_reaches_every_parameter_that_is_not_frozen(
     assert network.features.encoder.training is not frozen  # a frozen body drops nothing
 
 
+@pytest.mark.parametrize("pooling", ["pooler", "first"])
+def test_read_at_cls_alone_it_learns_what_the_whole_would_teach(
+    base: Path, pooling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loss and every gradient, what is dropped included: of the last layer only what `<cls>` needs is computed."""
+    network = classifier(base, pooling=pooling, dropout=0.1, body_dropout=0.2).train()
+    for rows in (SINGLES, PAIRS, SINGLES[:1]):  # padded, and not
+        given, found = batch(network, rows), []
+        for at_cls in (True, False):
+            with monkeypatch.context() as patch:
+                if not at_cls:
+                    patch.setattr(network.features, "first", lambda tokens: network.features(tokens)[:, 0])
+                torch.manual_seed(3)
+                network.zero_grad()
+                loss = network.loss(*given)
+                loss.backward()  # type: ignore[no-untyped-call]
+            found.append([loss.detach(), *(one.grad for one in network.parameters())])
+            network.zero_grad(set_to_none=True)
+        for one, other in zip(*found, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+
+
 @pytest.mark.parametrize("output", ["softmax", "crf"])
 def test_gradient_reaches_every_parameter_of_a_tagger(base: Path, output: str) -> None:
     network = tagger(base, output=output, constraints=False).train()

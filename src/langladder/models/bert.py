@@ -123,6 +123,22 @@ class BERT(Encoder):
                 kept[number] = x
         return [layout.spread(kept[number]) for number in wanted]
 
+    def first(self, tokens: torch.Tensor, segments: torch.Tensor | None = None) -> torch.Tensor:
+        """`hidden(tokens, segments)[-1][:, 0]`, the last layer's states at `<cls>`: (B, T) → (B, D).
+
+        What of the last layer no state at `<cls>` depends on is not computed.
+        """
+        layout = self._layout(tokens, None)
+        x = self._embedded(tokens, segments, layout)
+        *before, last = self.layers
+        for layer in before:
+            x = layer(x, layout)
+        B, T = tokens.shape
+        states: torch.Tensor = cast("BERTLayer", last).forward_at(
+            x, layout, layout.rank(torch.arange(B, device=x.device) * T)
+        )
+        return states
+
     @torch.no_grad()
     def attention(
         self, tokens: torch.Tensor, segments: torch.Tensor | None = None, *, mask: torch.Tensor | None = None

@@ -73,14 +73,13 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
 
     def logits(self, batch: Reading) -> torch.Tensor:
         """See `NeuralClassifier.logits`."""
-        h = self.features(batch.tokens)  # (B, T, R)
         if self.config.pooling == "mean":
-            r = mean_pool(h, batch.mask)  # (B, R)
-        elif self.pooler is None:
-            r = h[:, 0]
+            r = mean_pool(self.features(batch.tokens), batch.mask)  # (B, R)
         else:
+            r = self.features.first(batch.tokens)  # h_<cls>, (B, R)
+        if self.pooler is not None:
             # r = tanh(W_p h_<cls> + b_p)
-            r = torch.tanh(self.pooler(h[:, 0]))
+            r = torch.tanh(self.pooler(r))
         scores: torch.Tensor = self.head(self.dropout(r))
         return scores
 

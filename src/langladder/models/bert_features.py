@@ -68,6 +68,12 @@ class BERTFeatures(nn.Module):
         mixed: torch.Tensor = self.scale * torch.einsum("n,nbtd->btd", shares, torch.stack(states))
         return mixed
 
+    def first(self, tokens: torch.Tensor) -> torch.Tensor:
+        """What `forward` gives at `<cls>`: (B, T) → (B, R)."""
+        if self.mix is None and self.read == [self.encoder.number_of_layers]:
+            return self.encoder.first(tokens, segments(tokens, self.encoder.separator))
+        return self(tokens)[:, 0]
+
 
 class GrownFromBERT(Grown):
     """What grows from BERT has the attribute `features`."""

@@ -10,6 +10,8 @@ work.
 Shape legend: B rows, T positions, N packed positions, M wanted ones, D width, h heads, d = D/h.
 """
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from langladder.nn.dropout import Dropout
@@ -63,16 +65,28 @@ class BERTLayer(nn.Module):
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N."""
         mixed = self.attention(x, layout, wanted)
-        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed)
+        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed, self.dropout)
+
+    def forward_at(self, x: Tensor, layout: Layout, wanted: Tensor) -> Tensor:
+        """The rows of `forward(x, layout)` at the `wanted` positions, (N, D) → (M, D), dropout included.
+
+        With `wanted`, `forward` draws what is dropped for these rows alone; here for all N, so that a training goes on
+        with the same random numbers as if all had been computed.
+        """
+
+        def drop(rows: Tensor) -> Tensor:
+            return self.dropout(x.new_zeros(x.shape).index_copy(0, wanted, rows)).index_select(0, wanted)
+
+        return self._feed(x.index_select(0, wanted), self.attention(x, layout, wanted), drop)
 
     def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """The same with attention by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
         mixed, weights = self.attention.forward_equation(x, layout)
-        return self._feed(x, mixed), weights
+        return self._feed(x, mixed, self.dropout), weights
 
-    def _feed(self, x: Tensor, mixed: Tensor) -> Tensor:
+    def _feed(self, x: Tensor, mixed: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         # a = LN(x + Attention(x))
-        a = self.norm_attention(x + self.dropout(mixed))
+        a = self.norm_attention(x + drop(mixed))
         # x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
-        result: Tensor = self.norm_feed(a + self.dropout(self.contract(self.activation(self.expand(a)))))
+        result: Tensor = self.norm_feed(a + drop(self.contract(self.activation(self.expand(a)))))
         return result
