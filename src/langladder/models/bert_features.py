@@ -72,7 +72,8 @@ class BERTFeatures(nn.Module):
         """What `forward` gives at `<cls>`: (B, T) → (B, R)."""
         if self.mix is None and self.read == [self.encoder.number_of_layers]:
             return self.encoder.first(tokens, segments(tokens, self.encoder.separator))
-        return self(tokens)[:, 0]
+        states: torch.Tensor = self(tokens)
+        return states[:, 0]
 
 
 class GrownFromBERT(Grown):

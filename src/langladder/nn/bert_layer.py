@@ -75,7 +75,8 @@ class BERTLayer(nn.Module):
         """
 
         def drop(rows: Tensor) -> Tensor:
-            return self.dropout(x.new_zeros(x.shape).index_copy(0, wanted, rows)).index_select(0, wanted)
+            dropped: Tensor = self.dropout(x.new_zeros(x.shape).index_copy(0, wanted, rows))  # (N, D)
+            return dropped.index_select(0, wanted)
 
         return self._feed(x.index_select(0, wanted), self.attention(x, layout, wanted), drop)
 
