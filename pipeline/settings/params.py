@@ -23,6 +23,7 @@ GROUPS = (
     "parallel",
     "labels",
     "tags",
+    "questions",
     "filter",
     "clean",
     "tokenizer",
@@ -48,6 +49,7 @@ class Paths(EvaluationSets):
     parallel: str
     labels: str
     tags: str
+    questions: str = "input/questions"
     vectors: str
     lexicon: str
     filter: str
@@ -72,6 +74,7 @@ class Choices(Config):
     parallel: str
     labels: str
     tags: str
+    questions: str = "microworld"
     filter: str
     clean: str
     tokenizer: str

@@ -8,6 +8,7 @@ from pydantic import Field, create_model, field_validator
 
 from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig
 from langladder.corpora.microworld import MicroworldConfig
+from langladder.corpora.paragraphs import ParagraphConfig
 from langladder.corpora.scenes import SceneConfig
 from langladder.corpora.speech import SpeechConfig
 from langladder.counts.kinds import AnyCounting
@@ -22,6 +23,7 @@ from langladder.text.cleaning import CleanConfig
 from langladder.text.filtering.settings import FilterConfig
 from langladder.text.hub import HubParallelSource, HubSource
 from langladder.text.label_sources import LabelledSource, TaggedSource
+from langladder.text.question_files import QuestionSource
 from langladder.text.sources import ParallelSource, TextSource
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
@@ -40,6 +42,8 @@ SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
     ("labels", "files"): (LabelledSource, "langladder.text.label_files.read_labels"),
     ("tags", "microworld"): (TaggedWorldConfig, "langladder.corpora.labelled.write_tags"),
     ("tags", "files"): (TaggedSource, "langladder.text.tag_files.read_tags"),
+    ("questions", "microworld"): (ParagraphConfig, "langladder.corpora.paragraphs.write_paragraphs"),
+    ("questions", "files"): (QuestionSource, "langladder.text.question_files.read_question_files"),
     ("scenes", "microworld"): (SceneConfig, "langladder.corpora.scene_files.write_scenes"),
     ("speech", "microworld"): (SpeechConfig, "langladder.corpora.speech_files.write_speech"),
 }
@@ -92,7 +96,7 @@ class Shown(Config):
 
 
 FIELDS: dict[str, Any] = {
-    "side": Literal["text", "parallel", "labels", "tags", "scenes", "speech"],
+    "side": Literal["text", "parallel", "labels", "tags", "questions", "scenes", "speech"],
     "seed": int,
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,

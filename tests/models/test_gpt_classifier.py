@@ -59,7 +59,7 @@ def test_golden_multiple_choice_form() -> None:
     assert marks == (12, 10, 11)
     assert choices([1, 2], [3], [[4], [5, 6]], marks) == [[12, 1, 2, 3, 10, 4, 11], [12, 1, 2, 3, 10, 5, 6, 11]]
     # two questions of two answers: scores 0 and ln 3, ln 4 and 0 → 1/4 and 3/4, 4/5 and 1/5
-    found = choice_log_probs(torch.tensor([0.0, np.log(3), np.log(4), 0.0]), 2).exp()
+    found = choice_log_probs(torch.tensor([0.0, np.log(3), np.log(4), 0.0]), [2, 2]).exp()
     torch.testing.assert_close(found, torch.tensor([[0.25, 0.75], [0.8, 0.2]]))
 
 

@@ -1,14 +1,17 @@
-"""BERT fine-tuned, for Hugging Face's `BertForSequenceClassification` and `BertForTokenClassification`.
+"""BERT fine-tuned, for Hugging Face: `BertForSequenceClassification`, `…TokenClassification`, `…QuestionAnswering`.
 
 The files are those of `export.bert`; config.json names the labels too. transformers reads the last layer: of a text
-its pooler, of a word the first piece (of the pieces of a word, the others' scores mean nothing). So it holds neither a
-mix of layers nor a CRF.
+its pooler, of a word the first piece (of the pieces of a word, the others' scores mean nothing), of a question every
+token (those of the question itself mean nothing). So it holds neither a mix of layers nor a CRF. A reader's threshold
+stands in config.json as `null_score_diff_threshold`, as the scripts of transformers call it, with its sign: they say
+"no answer" where s_none − ŝ is above it.
 """
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from langladder.artefacts import write_arrays, write_json
 from langladder.atomic import atomic_folder
@@ -16,11 +19,12 @@ from langladder.errors import InputError
 from langladder.export.bert import bert_config, body_names, linear_names
 from langladder.export.tokenizer_folder import write_encoder_tokenizer
 from langladder.models.bert_classifier import BERTClassifier
+from langladder.models.bert_span import BERTSpan
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.saving import ARRAYS
 from langladder.text.units import SubwordUnits
 
-Fine = BERTClassifier | BERTTagger
+Fine = BERTClassifier | BERTTagger | BERTSpan
 
 
 def export_fine_tuned(model: Fine, folder: Path) -> None:
@@ -31,7 +35,7 @@ def export_fine_tuned(model: Fine, folder: Path) -> None:
     """
     if why := misfit(model):
         raise InputError(f"{folder}: {why}")
-    if isinstance(model, BERTTagger):
+    if isinstance(model, BERTTagger | BERTSpan):
         tokenizer = model.tokenizer
     else:
         assert isinstance(model.units, SubwordUnits)
@@ -50,20 +54,27 @@ def misfit(model: Fine) -> str | None:
         return f"model.layers={config.layers}: transformers' heads read the last layer; train with layers: last"
     if isinstance(model, BERTTagger):
         return None if model.crf is None else "model.output=crf: transformers has no CRF; train with output: softmax"
-    if model.config.pooling != "pooler":
+    if isinstance(model, BERTClassifier) and model.config.pooling != "pooler":
         return f"model.pooling={model.config.pooling}: transformers reads the pooler; train with pooling: pooler"
     return None
 
 
 def fine_tuned_arrays(model: Fine) -> dict[str, np.ndarray]:
     """The weights under transformers' names."""
-    modules = {"bert.pooler.dense": getattr(model, "pooler", None), "classifier": model.head}
-    named = [*body_names(model.features.encoder), *linear_names(modules)]
+    if isinstance(model, BERTSpan):
+        head = [("qa_outputs.weight", model.head.weight), ("qa_outputs.bias", torch.zeros(2))]  # S and E have none
+    else:
+        head = [*linear_names({"bert.pooler.dense": getattr(model, "pooler", None), "classifier": model.head})]
+    named = [*body_names(model.features.encoder), *head]
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in named}
 
 
 def fine_tuned_config(model: Fine) -> dict[str, Any]:
     """The settings under transformers' names, labels with them."""
+    if isinstance(model, BERTSpan):
+        found = bert_config(model.features.encoder) | {"architectures": ["BertForQuestionAnswering"]}
+        threshold = model.threshold
+        return found | ({} if threshold is None else {"null_score_diff_threshold": -threshold})
     words = isinstance(model, BERTTagger)
     names = model.tags if isinstance(model, BERTTagger) else model.labels
     return bert_config(model.features.encoder) | {

@@ -5,7 +5,8 @@ Three new tokens, whose embeddings are learnt here: start, delimiter, extract. E
     classification     start text extract
     entailment         start premise delimiter hypothesis extract
     similarity         start a delimiter b extract, and start b delimiter a extract: h is the sum of both
-    multiple choice    start context question delimiter answer_k extract for each answer; softmax over their scores
+    multiple choice    start context question delimiter answer_k extract for each answer; softmax over their scores,
+                       see `gpt_choice`
 
     h = the body's last state, where extract stands
     L2 = −log softmax(W dropout(h) + b)_y          mean over the examples
@@ -196,6 +197,13 @@ def choices(
     return [[marks.start, *context, *question, marks.delimiter, *answer, marks.extract] for answer in answers]
 
 
-def choice_log_probs(scores: torch.Tensor, answers: int) -> torch.Tensor:
-    """log P(answer_k | context, question) from a score for each row of `choices`: (B · K,) → (B, K)."""
-    return torch.log_softmax(scores.view(-1, answers).float(), dim=1)
+def choice_log_probs(scores: torch.Tensor, counts: Sequence[int]) -> torch.Tensor:
+    """log P(answer_k | context, question) from a score for each row of `choices`: (R,) → (B, K).
+
+    Args:
+        counts: how many answers each question has; R in all. Behind a question's own stands −∞.
+    """
+    number = torch.tensor(counts, device=scores.device)  # (B,)
+    inside = torch.arange(max(counts), device=scores.device) < number[:, None]  # (B, K)
+    table = torch.full(inside.shape, -torch.inf, device=scores.device).masked_scatter(inside, scores.float())
+    return torch.log_softmax(table, dim=1)

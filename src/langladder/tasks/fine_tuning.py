@@ -23,12 +23,12 @@ from langladder.text.tokenizers import Tokenizer
 from langladder.text.units import SubwordUnits
 
 
-def begin(kind: type[Any], settings: Any, base: Path, labels: int, seed: int) -> tuple[Any, Tokenizer]:
+def begin(kind: type[Any], settings: Any, base: Path, *labels: int, seed: int) -> tuple[Any, Tokenizer]:
     """The network before its first step, not yet told its labels, and the tokenizer of its base.
 
     Args:
         kind: the class that the rung names. settings: `name` and `model` of the rung.
-        base: the folder of the rung that it grows from. labels: how many there are.
+        base: the folder of the rung that it grows from. labels: how many there are, where there are any.
 
     Raises:
         InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
@@ -40,23 +40,24 @@ def begin(kind: type[Any], settings: Any, base: Path, labels: int, seed: int) ->
             f"{base}: the network has {found.vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they are "
             "not of one model"
         )
-    network = grown(kind, settings.model, found, tokenizer, labels, seed=seed, rung=settings.name)
+    network = grown(kind, settings.model, found, tokenizer, *labels, seed=seed, rung=settings.name)
     return network, tokenizer
 
 
 def grown(
-    kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, labels: int, *, seed: int, rung: str
+    kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
 ) -> Any:
     """A network of `kind` that begins with the weights of `base`, before its first step.
 
     Args:
-        config: its settings, but for those of the body. rung: its name, for messages.
+        config: its settings, but for those of the body. labels: how many there are, where there are any.
+        rung: its name, for messages.
 
     Raises:
         InputError: more layers are asked for than the base has.
     """
     torch.manual_seed(seed)
-    network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, labels)
+    network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, *labels)
     assert isinstance(network, Grown)
     assert isinstance(network, Network)
     network.take(base)
@@ -77,7 +78,7 @@ def make_classifier(
     **_: object,
 ) -> tuple[NeuralClassifier, Made]:
     """Fine-tune on labelled texts; see `models.reading`."""
-    network, tokenizer = begin(kind, settings, base, len(labels), seed)
+    network, tokenizer = begin(kind, settings, base, len(labels), seed=seed)
     model: NeuralClassifier = network.equip(SubwordUnits(tokenizer), labels)
     made = train_classifier(
         model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
@@ -99,7 +100,7 @@ def make_tagger(
     **_: object,
 ) -> tuple[BERTTagger, Made]:
     """Fine-tune on tagged sentences; see `models.reading`."""
-    network, tokenizer = begin(kind, settings, base, len(tags), seed)
+    network, tokenizer = begin(kind, settings, base, len(tags), seed=seed)
     model: BERTTagger = network.equip(tokenizer, tags)
     made = train_tagger(
         model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()

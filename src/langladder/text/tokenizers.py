@@ -124,6 +124,19 @@ class Tokenizer:
         """(length,) int32 ids of one line."""
         return self.encode_lines([line])[0]
 
+    def encode_with_places(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """(length,) int32 ids, and (length, 2) int64: the characters of the text that each stands for, from and to.
+
+        White space at the ends of a token is left out of its characters; several tokens may share one character.
+        """
+        encoding = self._backend.encode(text, add_special_tokens=False)
+        places = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        for place in places:
+            piece = text[place[0] : place[1]]
+            place[0] += len(piece) - len(piece.lstrip())
+            place[1] = max(place[0], place[1] - (len(piece) - len(piece.rstrip())))
+        return np.array(encoding.ids, dtype=np.int32), places
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids; specials are left out, except that an unknown shows as `<unk>`."""
         shown = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) not in self._specials]

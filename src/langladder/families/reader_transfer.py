@@ -1,0 +1,35 @@
+"""Readers whose body is the network of another rung."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import create_model
+
+from langladder.families.family import Rung
+from langladder.families.grown import takes_weights, unfit
+from langladder.families.reader import ReaderFamily
+from langladder.schema import Config
+
+
+class ReaderTransferFamily(ReaderFamily):
+    """See `Family`. Judged and shown as readers are."""
+
+    name = "reader_transfer"
+    listed = "reader_transfers"
+    title = "Readers that grew from other rungs"
+    place = 28
+    default = "bert_span"
+    bases = ("encoder", "lm", "tune")
+
+    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+        """A reader's, and its base."""
+        parts = self.parts(self.rung_class(value)) | {"base": (str, ...)}
+        return create_model("reader_transfer_rung", __base__=Rung, **parts)
+
+    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+        """A base must be the network asked for."""
+        kind = self.rung_class(value)
+        return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} grows from nothing"
+
+
+FAMILY = ReaderTransferFamily()

@@ -1,0 +1,124 @@
+"""Answering questions about paragraphs: readers that grow from another rung's network, trained as all others are.
+
+All makers of readers are called as
+
+    model, made = maker(kind, train, validation, settings=…, seed=…, checkpoints=…, logger=…, base=…)
+
+    kind         the class that the rung names
+    train        questions with their answers; validation: the same, to watch, and to fit the threshold of no answer on
+    settings, seed, checkpoints, logger, base      as in `models.reading`
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder.data.reading import ReadingBatches
+from langladder.errors import InputError
+from langladder.models.making import Made
+from langladder.models.network_reader import NetworkReader
+from langladder.tasks.fine_tuning import begin
+from langladder.tasks.settings import ReadingTraining
+from langladder.tasks.task import Task
+from langladder.tasks.training import train_task
+from langladder.text.questions import Question
+
+ACCURACY = "validation_accuracy"
+
+
+class Answering(Task):
+    """Any reader that learns. The best weights are those with the most validation rows right, or with the lowest loss.
+
+    A row is what `NetworkReader.encode` gives: a window over a paragraph, a question with its options.
+    """
+
+    unit = "rows"
+
+    def __init__(self, model: NetworkReader, config: ReadingTraining) -> None:
+        super().__init__(config)
+        self.model = model
+        if config.early_stopping == "accuracy":
+            self.monitor, self.mode = ACCURACY, "max"
+        self._right = 0
+
+    def loss(self, batch: Any) -> Any:
+        """Mean loss of a batch, in nats per row."""
+        return self.model.losses(batch)
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        super().on_validation_epoch_start()
+        self._right = 0
+
+    def evaluate(self, batch: Any) -> tuple[float, int]:
+        """Summed −log P of what is right, and the number of rows."""
+        loss, right, rows = self.model.judge(batch)
+        self._right += right
+        return loss, rows
+
+    def measures(self) -> dict[str, float]:
+        """Share of the validation rows that are answered right, as tokens: the start and the end, or the option."""
+        return {ACCURACY: self._right / max(1, self._sums[1])}
+
+
+class QuestionBatches(ReadingBatches[Any]):
+    """Batches of rows of like length."""
+
+    def size(self, batch: Any) -> int:
+        """Rows: what is right has one number for each."""
+        return len(batch[-1])
+
+
+def train_reader(
+    model: NetworkReader,
+    train: Sequence[Question],
+    validation: Sequence[Question],
+    config: ReadingTraining,
+    *,
+    seed: int,
+    checkpoints: Path,
+    logger: Any = None,
+) -> Made:
+    """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: no training question, no options where it chooses; see also `train_task`.
+    """
+    if not train:
+        raise InputError("reading: no training question; see the report of the stage `corpus`")
+    rows = [[row for question in split for row in model.encode(question)] for split in (train, validation)]
+
+    def batch(training: bool, chosen: np.ndarray) -> Any:
+        return model.collate([rows[0 if training else 1][place] for place in chosen])
+
+    lengths = [[row.length for row in split] for split in rows]
+    batches = QuestionBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
+    config = config.of(len(rows[0]))
+    task = Answering(model, config)
+    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    model.cpu().eval()
+    model.fit_threshold(validation, needed=any(not question.answers for question in train))
+    return Made(result.curve, result.cost, result.best_validation_loss)
+
+
+def make(
+    kind: type[NetworkReader],
+    train: Sequence[Question],
+    validation: Sequence[Question],
+    *,
+    settings: Any,
+    base: Path,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+    **_: object,
+) -> tuple[NetworkReader, Made]:
+    """Fine-tune on questions; see the head of the module."""
+    network, tokenizer = begin(kind, settings, base, seed=seed)
+    model: NetworkReader = network.equip(tokenizer)
+    made = train_reader(
+        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
+    )
+    return model, made

@@ -1,0 +1,81 @@
+"""The sliding window: scores by hand, the two steps of choosing a span, options, the threshold, saving."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from langladder.artefacts import write_arrays
+from langladder.errors import InputError
+from langladder.models.reader import Reader
+from langladder.models.sliding_window import SlidingWindow, grams, make, sliding_window, words_of
+from langladder.text.questions import Answer, Question
+
+TEXT = "Anna ate the apple. Peter saw the pear."
+
+
+def made(**settings: Any) -> SlidingWindow:
+    return SlidingWindow(SlidingWindow.Config.model_validate(settings))
+
+
+def test_golden_sliding_window_of_richardson() -> None:
+    """P = a b a c, S = {a, c}: IC(a) = ln 3/2, IC(c) = ln 2; the best two neighbours are a c."""
+    assert sliding_window(["a", "b", "a", "c"], {"a", "c"}) == pytest.approx(np.log(1.5) + np.log(2))
+    assert sliding_window(["a", "b", "a", "c"], {"a", "x", "y"}) == pytest.approx(2 * np.log(1.5))
+    assert sliding_window(["a"], {"a", "b", "c"}) == pytest.approx(np.log(2))  # it may reach beyond the end
+    assert sliding_window(["a"], {"b"}) == 0 and sliding_window([], {"b"}) == 0 and sliding_window(["a"], {"?"}) == 0
+
+
+def test_golden_overlap_counts_words_and_pairs() -> None:
+    assert grams(["who", "ate", "the", "?"]) == {("who",), ("ate",), ("the",), ("who", "ate"), ("ate", "the")}
+    assert words_of("Anna's pear .").words == ["anna", "'", "s", "pear", "."]
+
+
+def test_golden_spans_stand_in_the_sentence_most_like_the_question() -> None:
+    """'ate', 'the', 'apple' and their two pairs are 5 of the 7 of 'who ate the apple'."""
+    found = made().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
+    assert (found[0].text, found[0].start) == ("Anna", 0)
+    assert found[0].score == pytest.approx(5 / 7)
+    assert {one.text for one in found[1:]} == {"Peter", "saw", "pear"} and found[1].score == pytest.approx(1 / 7)
+    longer = made(longest=2).candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
+    assert "Peter saw" in {one.text for one in longer} and longer[0].text == "Anna"
+
+
+def test_of_options_the_one_beside_the_question_s_words() -> None:
+    options = ("pear", "apple", "")
+    network = made(options=True)
+    found = network.candidates([Question(TEXT, "What did Anna eat?", (), options)], 9)[0]
+    assert [one.text for one in found] == ["apple", "pear"] and found[0].start == -1
+    with pytest.raises(InputError, match="set model.options to false"):
+        network.candidates([Question(TEXT, "What?")], 1)
+
+
+def test_the_threshold_says_when_there_is_no_answer() -> None:
+    asked = [Question(TEXT, "Who ate the apple?", (Answer("Anna", 0),)), Question(TEXT, "Where is Rome?")]
+    settings = SimpleNamespace(model=SlidingWindow.Config())
+    model, made_so = make(SlidingWindow, asked, asked, settings=settings)
+    assert model.threshold == pytest.approx(5 / 14) and model.number_of_parameters() == 1
+    assert [some[0].text for some in model.answers(asked)] == ["Anna", ""] and made_so.curve == []
+    always, _ = make(SlidingWindow, asked[:1], asked, settings=settings)
+    assert always.threshold is None and always.answers(asked[1:])[0][0].text
+    with pytest.raises(InputError, match="no training question"):
+        make(SlidingWindow, [], [], settings=settings)
+    assert always.answers([Question("...", "who ?")])[0][0].text == ""  # nothing that could be one
+
+
+def test_save_and_load_and_what_is_refused(tmp_path: Path) -> None:
+    model = made(longest=3)
+    model.threshold = 0.25
+    model.save(tmp_path)
+    loaded = Reader.load(tmp_path)
+    assert isinstance(loaded, SlidingWindow) and (loaded.threshold, loaded.config) == (0.25, model.config)
+    (tmp_path / "reading.json").write_text(json.dumps({"threshold": "much"}))
+    with pytest.raises(InputError, match="is no finite number"):
+        Reader.load(tmp_path)
+    model.save(tmp_path)
+    write_arrays(tmp_path / "model.safetensors", {"weights": np.zeros(3)})
+    with pytest.raises(InputError, match="a sliding window has no arrays"):
+        Reader.load(tmp_path)
