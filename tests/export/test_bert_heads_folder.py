@@ -12,18 +12,23 @@ import torch
 from langladder.errors import InputError
 from langladder.export.bert_heads import export_fine_tuned, fine_tuned_arrays
 from langladder.models.bert_classifier import BERTClassifier
+from langladder.models.bert_span import BERTSpan
 from langladder.models.bert_tagger import BERTTagger
 from langladder.tasks.fine_tuning import begin
 from langladder.text.units import SubwordUnits
 from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert
+from tests.models.question_rows import QUESTIONS
 
 TAGS = ["DET", "NOUN", "VERB"]
 SENTENCES = [text.split() for text in TEXTS]
 
 
 def made(kind: type[Any], folder: Path, **settings: Any) -> Any:
-    base = saved_bert(folder / "base")
+    base = saved_bert(folder / "base", context=24 if kind is not BERTSpan else 64)
     rung = SimpleNamespace(name="grown", model=kind.Config.model_validate(settings))
+    if kind is BERTSpan:
+        network, tokenizer = begin(kind, rung, base, seed=1)
+        return network.equip(tokenizer).eval()
     network, tokenizer = begin(kind, rung, base, 3, seed=1)
     reads = tokenizer if kind is BERTTagger else SubwordUnits(tokenizer)
     return network.equip(reads, TAGS if kind is BERTTagger else LABELS).eval()
@@ -54,6 +59,7 @@ def test_the_folder_names_labels_and_is_the_same_twice(tmp_path: Path) -> None:
         (BERTClassifier, {"pooling": "mean"}, "pooling=mean"),
         (BERTTagger, {"layers": "concat"}, "layers=concat"),
         (BERTTagger, {"output": "crf"}, "output=crf"),
+        (BERTSpan, {"layers": "weighted_sum", "frozen": True}, "layers=weighted_sum"),
     ],
 )
 def test_what_transformers_has_no_head_for_is_refused(
@@ -96,3 +102,35 @@ def test_parity_of_a_tagger_with_transformers(tmp_path: Path) -> None:
         assert given["input_ids"][row, 1 : 1 + len(one.ids)].tolist() == one.ids.tolist()
         np.testing.assert_allclose(model.log_probs([words])[0], theirs[row, 1 + one.firsts].numpy(), atol=1e-5)
     assert TOKENIZER.full_vocab_size == peer.config.vocab_size
+
+
+def test_parity_of_a_reader_with_transformers(tmp_path: Path) -> None:
+    """Ids and segments of question and paragraph, and the scores of every start and end, padded together."""
+    transformers = pytest.importorskip("transformers")
+    model = made(BERTSpan, tmp_path)
+    export_fine_tuned(model, tmp_path / "hf")
+    peer = transformers.BertForQuestionAnswering.from_pretrained(tmp_path / "hf").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    asked, contexts = [one.question for one in QUESTIONS], [one.context for one in QUESTIONS]
+    given = tokenizer(asked, contexts, padding=True, return_tensors="pt")
+    batch = model.collate([model.encode(one)[0] for one in QUESTIONS])
+    assert given["input_ids"].tolist() == batch.tokens.tolist()
+    with torch.no_grad():
+        theirs, ours = peer(**given), model(batch.tokens)
+    inside = batch.tokens != 0
+    for place, name in enumerate(("start_logits", "end_logits")):
+        np.testing.assert_allclose(ours[..., place][inside], getattr(theirs, name)[inside], atol=1e-5)
+
+
+def test_a_reader_s_folder_has_its_head_and_its_threshold(tmp_path: Path) -> None:
+    model = made(BERTSpan, tmp_path)
+    arrays = fine_tuned_arrays(model)
+    np.testing.assert_array_equal(arrays["qa_outputs.weight"], model.head.weight.detach())
+    assert not arrays["qa_outputs.bias"].any() and "classifier.weight" not in arrays
+    model.threshold = 0.5
+    for out in ("one", "two"):
+        export_fine_tuned(model, tmp_path / out)
+    config = json.loads((tmp_path / "one" / "config.json").read_text())
+    assert config["architectures"] == ["BertForQuestionAnswering"] and config["null_score_diff_threshold"] == -0.5
+    for file in ("config.json", "model.safetensors", "tokenizer.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()

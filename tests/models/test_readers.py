@@ -228,7 +228,11 @@ def test_a_strangers_folder_is_refused_in_one_line(
         (tmp_path / file).write_bytes(good)
 
     config = json.loads((tmp_path / "config.json").read_text())
-    for body in (None, config["config"]["body"] | {"width": 16384, "heads": 1}, config["config"]["body"] | {"layers": 128}):
+    for body in (
+        None,
+        config["config"]["body"] | {"width": 16384, "heads": 1},
+        config["config"]["body"] | {"layers": 128},
+    ):
         refused("config.json", config | {"config": config["config"] | {"body": body}})
     refused("config.json", config | {"vocab_size": 10**9})
     refused("config.json", config | {"_target_": "langladder.models.gpt.GPT"})

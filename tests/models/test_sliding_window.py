@@ -49,7 +49,7 @@ def test_of_options_the_one_beside_the_question_s_words() -> None:
     network = made(options=True)
     found = network.candidates([Question(TEXT, "What did Anna eat?", (), options)], 9)[0]
     assert [one.text for one in found] == ["apple", "pear"] and found[0].start == -1
-    with pytest.raises(InputError, match="set model.options to false"):
+    with pytest.raises(InputError, match=r"set model\.options to false"):
         network.candidates([Question(TEXT, "What?")], 1)
 
 

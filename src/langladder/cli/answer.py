@@ -43,6 +43,8 @@ def answer(
     loaded = read_reader(model)
     if options and not loaded.chooses:
         raise InputError(f"--option: {model} finds a span in the paragraph, and chooses among no options")
+    if len(options) == 1 or len(set(options)) < len(options):
+        raise InputError(f"--option: {list(options)} are not two or more different ones to choose from")
     text = context_given(paragraph)
     if not given and sys.stdin.isatty():
         for line in asked("A question a line; Ctrl-D ends."):

@@ -116,7 +116,7 @@ class BERTSpan(GrownFromBERT, NetworkReader):
         wanted = torch.stack([batch.starts, batch.ends], dim=1)  # (B, 2)
         loss = -torch.log_softmax(scores, dim=1).gather(1, wanted[:, None])[:, 0]  # (B, 2)
         right = (scores.argmax(dim=1) == wanted).all(dim=1)  # (B,)
-        return float(loss.sum(dtype=torch.float64)), int(right.sum()), len(wanted)
+        return float(loss.detach().sum(dtype=torch.float64)), int(right.sum()), len(wanted)
 
     def encode(self, question: Question) -> list[Window]:
         """See `NetworkReader.encode`: a row a window; of several answers the first."""
@@ -210,7 +210,8 @@ def _told(question: Question, places: np.ndarray, table: np.ndarray, none: float
     whole = total(table, none) if len(table) else 0.0
     for first, last, score in best_spans(table, count):
         start, end = int(places[first, 0]), int(places[last, 1])
-        text = question.context[start:end].rstrip()  # the last token may be white space alone
-        if text:
+        piece = question.context[start:end]  # its first and its last token may be white space alone
+        if text := piece.strip():
+            start += len(piece) - len(piece.lstrip())
             found.append(Found(text, start, score - none, float(np.exp(score - whole))))
     return found

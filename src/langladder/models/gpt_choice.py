@@ -132,7 +132,7 @@ class GPTChoice(Grown, NetworkReader):
         log_probs, _ = self(batch)
         chosen = log_probs.gather(1, batch.right[:, None])  # (B, 1)
         right = int((log_probs.argmax(dim=1) == batch.right).sum())
-        return -float(chosen.sum(dtype=torch.float64)), right, len(chosen)
+        return -float(chosen.detach().sum(dtype=torch.float64)), right, len(chosen)
 
     def encode(self, question: Question) -> list[Choice]:
         """See `NetworkReader.encode`: all rows of a question together.

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text.chosen_files import ending, skipped
 from langladder.text.lines import FileFacts, read_lines
-from langladder.text.questions import Answer, Question, facts_of, write_questions
+from langladder.text.questions import QUESTION_TABLES, Answer, Question, facts_of, write_questions
 from langladder.text.readers import json_row, text_field
 from langladder.text.sources import FileSource, files_of
 from langladder.text.splitting import SplitConfig, assign, place
@@ -73,8 +74,9 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
     if not kept:
         raise InputError(f"{source.path}: every training paragraph stands in validation or test, too")
     splits["train"] = kept
-    for split in SPLITS:
-        write_questions(out_folder / f"{split}.parquet", splits[split])
+    with atomic_folder(out_folder, QUESTION_TABLES) as folder:
+        for split in SPLITS:
+            write_questions(folder / f"{split}.parquet", splits[split])
     report = {"splits": facts_of(splits), "held_out_paragraphs_dropped": dropped, **facts.report()}
     return report | skipped(Path(source.path), facts.read, source.endings)
 

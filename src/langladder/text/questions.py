@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from langladder.atomic import Owner
 from langladder.errors import InputError
 from langladder.text.tables import SPLITS, read_table, write_table
 
@@ -22,6 +24,18 @@ QUESTIONS = pa.schema(
         *(("id", pa.string()), ("context", pa.string()), ("question", pa.string())),
         *(("answers", pa.list_(pa.string())), ("starts", pa.list_(pa.int32())), ("options", pa.list_(pa.string()))),
     ]
+)
+
+
+def _are_questions(folder: Path) -> bool:
+    try:
+        return all(pq.read_schema(path).names == QUESTIONS.names for path in folder.glob("*.parquet"))
+    except pa.ArrowInvalid:
+        return False
+
+
+QUESTION_TABLES = Owner(
+    "tables of questions that langladder wrote", tuple(f"{split}.parquet" for split in SPLITS), _are_questions
 )
 
 

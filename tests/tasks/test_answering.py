@@ -1,0 +1,64 @@
+"""Readers trained as the stages do it: they learn, the same seed gives the same bits, the threshold is fitted after."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.models.bert_span import BERTSpan
+from langladder.models.gpt_choice import GPTChoice
+from langladder.tasks.answering import make
+from langladder.tasks.settings import ReadingTraining
+from tests.models.grown_rungs import saved_bert, saved_gpt
+from tests.models.question_rows import QUESTIONS
+
+SHORT = {"max_steps": 40, "lr": 0.01, "batch_size": 3, "progress": False, "accelerator": "cpu", "validations": 2}
+
+
+def trained(kind: type[Any], folder: Path, place: str, **model: Any) -> Any:
+    base = folder / kind.__name__
+    if not base.exists():
+        (saved_bert if kind is BERTSpan else saved_gpt)(base, context=64)
+    config = kind.Config.model_validate({"dropout": 0.0, "body_dropout": 0.1} | model)
+    rung = SimpleNamespace(name="grown", model=config, training=ReadingTraining.model_validate(SHORT))
+    return make(kind, QUESTIONS, QUESTIONS, settings=rung, base=base, seed=1, checkpoints=folder / place)
+
+
+@pytest.mark.parametrize("kind", [BERTSpan, GPTChoice])
+def test_it_learns_and_the_same_seed_gives_the_same_bits(kind: type[Any], tmp_path: Path) -> None:
+    first, made = trained(kind, tmp_path, "a")
+    second, _ = trained(kind, tmp_path, "b")
+    for one, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert made.validation_loss is not None and [row["step"] for row in made.curve] == [20, 40]
+    assert {"validation_accuracy", "validation_loss"} <= made.curve[-1].keys()
+    assert (first.threshold, first.training) == (second.threshold, False)
+    assert (first.threshold is None) == (kind is GPTChoice)
+    said = [some[0].text for some in first.answers(QUESTIONS)]
+    assert sum(one in own.gold() for one, own in zip(said, QUESTIONS, strict=True)) >= 3
+
+
+def test_without_questions_nothing_is_learnt(tmp_path: Path) -> None:
+    settings: Any = SimpleNamespace(
+        name="grown", model=BERTSpan.Config(), training=ReadingTraining.model_validate(SHORT)
+    )
+    base = saved_bert(tmp_path / "base")
+    with pytest.raises(InputError, match="no training question"):
+        make(BERTSpan, [], [], settings=settings, base=base, seed=1, checkpoints=tmp_path / "a")
+
+
+def test_what_a_rung_may_grow_from_is_settled_before_it_is_made() -> None:
+    family = families()["reader_transfer"]
+    bert = {"_target_": "langladder.models.bert.BERT", "model": {"width": 16, "layers": 2, "heads": 2}}
+    span = {"_target_": "langladder.models.bert_span.BERTSpan", "model": {}, "base": "encoder/bert_mini"}
+    assert family.grows(span, bert) is None
+    assert "more" not in str(family.grows(span | {"model": {"layers_transferred": 1}}, bert))
+    assert "its base has 2 layers" in str(family.grows(span | {"model": {"layers_transferred": 3}}, bert))
+    choice = span | {"_target_": "langladder.models.gpt_choice.GPTChoice"}
+    assert "a GPTChoice grows from a GPT" in str(family.grows(choice, bert))
+    window = span | {"_target_": "langladder.models.sliding_window.SlidingWindow"}
+    assert family.grows(window, bert) == "a SlidingWindow grows from nothing"
