@@ -65,7 +65,7 @@ def export(
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
       bert         an encoder, for Hugging Face's BertForMaskedLM or BertForPreTraining; a BERT that was
-                   fine-tuned, for BertForSequenceClassification or BertForTokenClassification
+                   fine-tuned, for BertForSequenceClassification, …TokenClassification, …QuestionAnswering
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
       arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
       torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
@@ -150,6 +150,7 @@ def _choose(
     """
     from langladder.models.bert import BERT
     from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_span import BERTSpan
     from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
@@ -161,6 +162,7 @@ def _choose(
         BERT: ["bert"],
         BERTClassifier: ["bert"],
         BERTTagger: ["bert"],
+        BERTSpan: ["bert"],
         RecurrentLM: ["torchscript", "onnx"],
         BackoffLanguageModel: ["arpa"],
         Transformer: ["torch", "marian", "onnx"],
@@ -183,13 +185,14 @@ def _write(
     """Write all but the card into the folder `out`, which is empty."""
     from langladder.models.bert import BERT
     from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_span import BERTSpan
     from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
-    if isinstance(model, BERTClassifier | BERTTagger):
+    if isinstance(model, BERTClassifier | BERTTagger | BERTSpan):
         from langladder.export.bert_heads import export_fine_tuned
 
         export_fine_tuned(model, out)

@@ -11,11 +11,17 @@ if TYPE_CHECKING:
 _KINDS = {
     "langladder.models.bert_classifier.BERTClassifier": "classifier",
     "langladder.models.bert_tagger.BERTTagger": "tagger",
+    "langladder.models.bert_span.BERTSpan": "reader",
 }
+_GPTS = {
+    "langladder.models.gpt_classifier.GPTClassifier": "classify",
+    "langladder.models.gpt_choice.GPTChoice": "answer",
+}
+"""And the command that reads them."""
 
 
 def fine_tuned_family(folder: Path) -> str | None:
-    """`classifier` or `tagger` where a folder says that it holds a fine-tuned BERT; None elsewhere.
+    """`classifier`, `tagger` or `reader` where a folder says that it holds a fine-tuned BERT; None elsewhere.
 
     Raises:
         InputError: it holds a fine-tuned GPT, which no other format here holds.
@@ -25,17 +31,24 @@ def fine_tuned_family(folder: Path) -> str | None:
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
     target = str(description.get("_target_")) if isinstance(description, dict) else ""
-    if target == "langladder.models.gpt_classifier.GPTClassifier":
+    if target in _GPTS:
         raise InputError(
-            f"{folder}: no other format holds a GPTClassifier: it reads texts between tokens of its own (start, "
-            "delimiter, extract), which Hugging Face's GPT-2 heads do not have; `langladder classify` reads it"
+            f"{folder}: no other format holds a {target.rpartition('.')[2]}: it reads texts between tokens of its own "
+            "(start, delimiter, extract), which Hugging Face's GPT-2 heads do not have; "
+            f"`langladder {_GPTS[target]}` reads it"
         )
     return _KINDS.get(target)
 
 
 def read_fine_tuned(folder: Path) -> "Fine":
-    """The classifier or tagger of a folder. Raises InputError where files are missing or damaged."""
+    """The classifier, tagger or reader of a folder. Raises InputError where files are missing or damaged."""
     from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_span import BERTSpan
     from langladder.models.bert_tagger import BERTTagger
 
-    return (BERTClassifier if fine_tuned_family(folder) == "classifier" else BERTTagger).load(folder)
+    match fine_tuned_family(folder):
+        case "classifier":
+            return BERTClassifier.load(folder)
+        case "reader":
+            return BERTSpan.load(folder)
+    return BERTTagger.load(folder)

@@ -82,6 +82,5 @@ def app() -> None:
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
 OF_MODELS = (generate, score, perplexity, prompt, export, import_model, translate, classify, tag, answer, fill)
-OF_MODELS += (check_gradients,)
-for command in (*OF_VECTORS, *OF_MODELS):
+for command in (*OF_VECTORS, *OF_MODELS, check_gradients):
     app.add_command(command)

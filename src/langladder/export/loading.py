@@ -27,6 +27,17 @@ model = BertForTokenClassification.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")  # a word's tag is that of its first piece
 best = model(**tokenizer("the cat sleeps .", return_tensors="pt")).logits.argmax(-1)
 print([model.config.id2label[int(tag)] for tag in best[0]])""",
+    "reader": """import torch
+from transformers import AutoTokenizer, BertForQuestionAnswering
+
+model = BertForQuestionAnswering.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+given = tokenizer("where does anna live ?", "anna lives in paris .", return_tensors="pt")
+scores = model(**given)
+inside = given["token_type_ids"][0].bool()  # the paragraph
+start = scores.start_logits[0].masked_fill(~inside, -torch.inf).argmax()
+end = start + scores.end_logits[0, start:].masked_fill(~inside[start:], -torch.inf).argmax()
+print(tokenizer.decode(given["input_ids"][0, start : end + 1]))""",
     "marian": """from transformers import AutoTokenizer, MarianMTModel
 
 model = MarianMTModel.from_pretrained("{folder}")
