@@ -310,6 +310,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "translate",
         "classify",
         "tag",
+        "answer",
         "check-gradients",
     }
     for path in paths:
