@@ -44,9 +44,7 @@ def begin(kind: type[Any], settings: Any, base: Path, *labels: int, seed: int) -
     return network, tokenizer
 
 
-def grown(
-    kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
-) -> Any:
+def grown(kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str) -> Any:
     """A network of `kind` that begins with the weights of `base`, before its first step.
 
     Args:
