@@ -96,7 +96,7 @@ def compared(theirs: Scorer, ours: Scorer, rounds: int) -> tuple[float, float, f
 @click.option("--width", default=256, show_default=True)
 @click.option("--layers", default=4, show_default=True)
 def main(threads: int, items: int, rounds: int, width: int, layers: int) -> None:
-    """Measure and print one table."""
+    """Options scored per second of asking a language model in words."""
     from transformers import GPT2LMHeadModel
 
     torch.set_num_threads(threads)
