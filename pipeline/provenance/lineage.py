@@ -11,6 +11,9 @@ from langladder.errors import InputError
 from langladder.families import families
 
 MODELS = Path("models")
+GIVEN = "given"
+"""In the place of a family: networks that were trained elsewhere, and are the end of a chain."""
+NOT_TRAINED = "given, not trained here"
 
 
 class Provenance(BaseModel):
@@ -65,17 +68,20 @@ def chain(artefact: Path) -> list[dict[str, Any]]:
         InputError: there is no artefact of the pipeline.
     """
     about = provenance(artefact)
-    family = next((name for name in families() if name in about.settings), None)
+    family = next((name for name in (*families(), GIVEN) if name in about.settings), None)
     if family is None:
         raise InputError(f"{artefact}/provenance.json: of no family: there are {', '.join(families())}")
     return [_told(f"{family}/{about.settings[family].get('name', artefact.name)}", about), *about.lineage]
 
 
 def data_behind(family: str, root: Path) -> Iterator[str]:
-    """The chain of data that a family's rungs read, up to the corpus, as dvc.lock's stages have it: one line each."""
+    """The chain of data that a family's rungs read, up to the corpus, as dvc.lock's stages have it: one line each.
+
+    Of what was given nothing is known.
+    """
     from dvc.repo import Repo
 
-    reads = families()[family].reads
+    reads = () if family == GIVEN else families()[family].reads
     with Repo(str(root)) as repo:
         graph = repo.index.graph
         for path in reads:

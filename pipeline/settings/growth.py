@@ -1,13 +1,20 @@
-"""Which rung grows from which, as params.yaml says it: checked before anything runs, all problems at once."""
+"""Which rung grows from which, as params.yaml says it: checked before anything runs, all problems at once.
+
+A base is another rung, family/name, or given/name: a network that was trained elsewhere.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
 
 from hydra.errors import HydraException
 
 from langladder.errors import InputError
 from langladder.families import families
+from pipeline import ROOT
+from pipeline.provenance.lineage import GIVEN
 from pipeline.settings.jobs import RungValues
 from pipeline.settings.params import Choices
 
@@ -19,7 +26,8 @@ def bases(chosen: Choices) -> dict[str, str]:
 
 def problems(chosen: Choices) -> list[str]:
     """Bases that are not listed or of a family that cannot be grown from, and rungs that grow in a circle."""
-    found = [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
+    found = [f"given.{name}: {path!r} is no folder: params.yaml" for name, path in _missing(chosen)]
+    found += [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
     try:
         TopologicalSorter({rung: {base} for rung, base in bases(chosen).items()}).prepare()
     except CycleError as error:
@@ -31,6 +39,10 @@ def problems(chosen: Choices) -> list[str]:
     return found
 
 
+def _missing(chosen: Choices) -> list[tuple[str, str]]:
+    return [(name, path) for name, path in chosen.given.items() if not (ROOT / path).is_dir()]
+
+
 def _unfit(chosen: Choices, rung: str, base: str) -> Iterator[str]:
     own, _, name = rung.partition("/")
     family, _, wanted = base.partition("/")
@@ -38,9 +50,9 @@ def _unfit(chosen: Choices, rung: str, base: str) -> Iterator[str]:
     allowed = families()[own].bases
     if family not in allowed:
         yield f"{key}: a rung of {own} grows from one of {', '.join(allowed)}: family/rung; change it in params.yaml"
-    elif wanted not in chosen.rungs(family):
-        listed = families()[family].listed
-        there = f": {', '.join(chosen.rungs(family))}" if chosen.rungs(family) else ""
+    elif wanted not in (those := list(chosen.given) if family == GIVEN else chosen.rungs(family)):
+        listed = GIVEN if family == GIVEN else families()[family].listed
+        there = f": {', '.join(those)}" if those else ""
         yield f"{key} is not listed in {listed}{there}; list it there, or name another: params.yaml"
 
 
@@ -49,9 +61,11 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
     found = []
     for grown, base in bases(chosen).items():
         (own, name), (family, wanted) = grown.split("/"), base.split("/")
+        key = f"{families()[own].listed}.{name}.base: {base!r}"
+        if family == GIVEN and name in chosen.rungs(own) and wanted in chosen.given:
+            found += _given_misfits(chosen.given[wanted], own, rung(own, name), f"{key} ({chosen.given[wanted]})")
         if name not in chosen.rungs(own) or family not in families() or wanted not in chosen.rungs(family):
             continue
-        key = f"{families()[own].listed}.{name}.base: {base!r}"
         speaks, spoken = families()[own].tokens, families()[family].tokens
         if speaks and spoken and speaks != spoken:
             found.append(f"{key} has another tokenizer ({spoken}, not {speaks}); change it in params.yaml")
@@ -60,3 +74,18 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
             if why := families()[own].grows(rung(own, name), rung(family, wanted)):
                 found.append(f"{key}: {why}; change it in params.yaml, or conf/{own}/{name}.yaml")
     return found
+
+
+def _given_misfits(path: str, own: str, settings: dict[str, Any], key: str) -> list[str]:
+    """Why a rung cannot grow from the network of a folder; nothing where it can, or the folder is not there."""
+    from langladder.export.given import described
+
+    if not (ROOT / path).is_dir():
+        return []
+    try:
+        kind, config = described(Path(path))
+    except InputError as error:
+        return [f"{key}: {error}"]
+    base = {"_target_": f"{kind.__module__}.{kind.__qualname__}", "model": config.model_dump(mode="json")}
+    why = families()[own].grows(settings, base)
+    return [f"{key}: {why}; change it in params.yaml"] if why else []

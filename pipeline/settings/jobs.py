@@ -91,6 +91,12 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return chosen.rungs("lm")
         case "tunes":
             return chosen.rungs("tune") if chosen.prompted == "tune" else []
+        case "given":
+            if name not in chosen.given:
+                raise InputError(
+                    f"given: nothing is called {name!r}; `dvc repro` takes in what params.yaml lists there"
+                )
+            return {"name": name, "path": chosen.given[name]}
         case "rungs":
             return rungs.shown(chosen)
         case "countings":

@@ -44,12 +44,13 @@ def make(chosen: params.Choices) -> Path:
     (folder / ".dvc").mkdir(parents=True, exist_ok=True)
     values = every_rung(chosen).model_dump()
     links = {*LINKED}
-    for name, path in values["paths"].items():
-        first = PurePosixPath(path).parts[0]
-        if first == "..":  # another place from ladders/full/: only this one's first stage runs again
-            values["paths"][name] = str((ROOT / path).resolve())
-        elif not Path(path).is_absolute() and first not in MADE:
-            links.add(first)
+    for outside in (values["paths"], values["given"]):
+        for name, path in outside.items():
+            first = PurePosixPath(path).parts[0]
+            if first == "..":  # another place from ladders/full/: only this one's first stage runs again
+                outside[name] = str((ROOT / path).resolve())
+            elif not Path(path).is_absolute() and first not in MADE:
+                links.add(first)
     for link in sorted(links):
         _link(folder / link, ROOT / link)
     _write(folder / "params.yaml", HEADER + yaml.safe_dump(values, sort_keys=False, allow_unicode=True))

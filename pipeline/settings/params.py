@@ -6,7 +6,7 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -82,6 +82,7 @@ class Choices(Config):
     debug: str
     prompted: Literal["lm", "tune"] = "lm"
     paths: Paths
+    given: dict[Annotated[str, Field(pattern=r"^\w+$")], str] = Field(default_factory=dict)  # name → folder
 
     @model_validator(mode="after")
     def _models_to_look_into(self) -> Self:

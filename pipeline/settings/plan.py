@@ -18,6 +18,8 @@ from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import read_yaml
 
 RESOLVED = "resolved/"
+GIVEN = "${given}"
+"""What the stage goes through that takes in networks from elsewhere: no family, as none of them is trained here."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Stage:
 
     Attributes:
         keys: the settings that it reads.
-        family: the family whose rungs are its jobs; None: the jobs are `jobs`.
+        family: the family whose rungs are its jobs; None: the jobs are `jobs`, or what params.yaml says is given.
         makes: whether it leaves models.
     """
 
@@ -73,6 +75,8 @@ def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
     outs = [out if isinstance(out, str) else next(iter(out)) for out in inner.get("outs", [])]
     makes = any(out.startswith("models/") for out in outs)
     through = body.get("foreach", *inner.get("matrix", {"": None}).values())
+    if through == GIVEN:
+        return Stage(name, tuple(keys), None, (), makes)
     if isinstance(through, str):
         return Stage(name, tuple(keys), _family(name, through), (), makes)
     return Stage(name, tuple(keys), None, tuple(through or [PurePosixPath(path).stem]), makes)
@@ -95,6 +99,8 @@ def jobs(chosen: Choices) -> list[Job]:
     for stage in stages().values():
         if stage.family:
             found += [Job(stage, rung, f"{stage.family}={rung}") for rung in chosen.rungs(stage.family)]
+        elif "given" in stage.keys:
+            found += [Job(stage, name, "") for name in chosen.given]
         elif "side" in stage.keys:
             found += [Job(stage, side, f"side={side}") for side in stage.jobs]
         else:

@@ -95,6 +95,13 @@ class Shown(Config):
     base: str | None = None
 
 
+class Given(Config):
+    """A network that was trained elsewhere: what it is called here, and its folder."""
+
+    name: str
+    path: str
+
+
 FIELDS: dict[str, Any] = {
     "side": Literal["text", "parallel", "labels", "tags", "questions", "scenes", "speech"],
     "seed": int,
@@ -102,6 +109,7 @@ FIELDS: dict[str, Any] = {
     "tokenizer": TokenizerConfig,
     "shared_tokenizer": bool,
     "filter": FilterConfig,
+    "given": Given,
     "words": VocabularyConfig,
     "countings": list[AnyCounting],
     "evaluation": Evaluation,

@@ -19,7 +19,7 @@ from langladder.artefacts import write_json
 from langladder.cli.main import app
 from langladder.cli.score import _bits, _finite
 from langladder.export.arpa import read_arpa, spell
-from langladder.export.gpt2 import import_gpt2
+from langladder.export.gpt2_folder import import_gpt2
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from langladder.errors import InputError
-from langladder.export.bert import bert_arrays, bert_config, export_bert, import_bert
+from langladder.export.bert import bert_arrays, bert_config, export_bert
+from langladder.export.bert_folder import import_bert
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.bert_sizes import PRESETS
 from langladder.text.tokenizer_training import train_tokenizer

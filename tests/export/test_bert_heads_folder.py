@@ -14,9 +14,10 @@ from langladder.export.bert_heads import export_fine_tuned, fine_tuned_arrays
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_span import BERTSpan
 from langladder.models.bert_tagger import BERTTagger
+from langladder.models.gpt_classifier import GPTClassifier
 from langladder.tasks.fine_tuning import begin
 from langladder.text.units import SubwordUnits
-from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert
+from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 from tests.models.question_rows import QUESTIONS
 
 TAGS = ["DET", "NOUN", "VERB"]
@@ -24,7 +25,10 @@ SENTENCES = [text.split() for text in TEXTS]
 
 
 def made(kind: type[Any], folder: Path, **settings: Any) -> Any:
-    base = saved_bert(folder / "base", context=24 if kind is not BERTSpan else 64)
+    if kind is GPTClassifier:
+        base = saved_gpt(folder / "base")
+    else:
+        base = saved_bert(folder / "base", context=24 if kind is not BERTSpan else 64)
     rung = SimpleNamespace(name="grown", model=kind.Config.model_validate(settings))
     if kind is BERTSpan:
         network, tokenizer = begin(kind, rung, base, seed=1)

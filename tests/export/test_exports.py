@@ -14,7 +14,8 @@ from tokenizers import Tokenizer as Backend
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
 from langladder.export import onnx as onnx_files
-from langladder.export.gpt2 import export_gpt2, import_gpt2
+from langladder.export.gpt2 import export_gpt2
+from langladder.export.gpt2_folder import import_gpt2
 from langladder.export.onnx import export_onnx_recurrent
 from langladder.export.torchscript import export_torchscript
 from langladder.models.gpt import GPT

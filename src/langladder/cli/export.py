@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from langladder.atomic import Owner
 from langladder.cli.encoders import is_encoder, read_encoder
-from langladder.cli.fine_tuned import fine_tuned_family, read_fine_tuned
+from langladder.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
 from langladder.cli.language_models import read_model
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
-    from langladder.export.bert_heads import Fine
+    from langladder.cli.fine_tuned import Fine
     from langladder.models.base import LanguageModel
     from langladder.models.bert import BERT
     from langladder.models.transformer import Transformer
@@ -34,7 +34,7 @@ def _is_export(folder: Path) -> bool:
 
 
 _TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "source.json", "target.json", "target/tokenizer*.json")
-_NETWORKS = ("config.json", "generation_config.json", "model.*", "encoder.onnx*", "decoder_step.onnx*")
+_NETWORKS = ("config.json", "labels.json", "generation_config.json", "model.*", "encoder.onnx*", "decoder_step.onnx*")
 EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, *_NETWORKS), _is_export)
 
 
@@ -70,7 +70,8 @@ def export(
       arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
       torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
       marian       a Transformer, for Hugging Face's MarianMTModel
-      onnx         a recurrent model (model.onnx) or a Transformer (encoder.onnx, decoder_step.onnx)
+      onnx         a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a Transformer
+                   (encoder.onnx, decoder_step.onnx)
 
     An ARPA file holds the model's tokens. They are words, and KenLM reads plain text, where the model was trained with
     `tokenizer: word`; else README.md shows how text is cut for it, and --words is refused.
@@ -94,15 +95,16 @@ def export(
     from langladder.export.loading import LOADING
     from langladder.export.model_card import model_card
     from langladder.families import families
-    from langladder.models.transformer import Transformer
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
+    family = fine or ("encoder" if is_encoder(model) else "lm" if len(tokenizers) == 1 else "translator")
     kind: str = fine or chosen
-    kind = "onnx_transformer" if chosen == "onnx" and isinstance(saved, Transformer) else kind
+    if chosen == "onnx" and family != "lm":
+        kind = "onnx_transformer" if family == "translator" else f"onnx_{family}"
     if chosen == "arpa" and tokenizers[0].kind != "word":
         kind = "arpa_tokens"
-    family = families()[fine or ("encoder" if chosen == "bert" else "lm" if len(tokenizers) == 1 else "translator")]
-    card = model_card(model, figures, loading=LOADING[kind], limits=family.limits, name=LOADED.get(chosen, "."))
+    limits, name = families()[family].limits, LOADED.get(chosen, ".")
+    card = model_card(model, figures, loading=LOADING[kind], limits=limits, name=name)
     with atomic_folder(place, EXPORT) as temporary:
         _write(saved, tokenizers, temporary, chosen)
         write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")
@@ -153,15 +155,17 @@ def _choose(
     from langladder.models.bert_span import BERTSpan
     from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt import GPT
+    from langladder.models.gpt_classifier import GPTClassifier
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
     kinds: dict[type, list[ExportFormat]] = {
         GPT: ["gpt2"],
-        BERT: ["bert"],
-        BERTClassifier: ["bert"],
-        BERTTagger: ["bert"],
+        BERT: ["bert", "onnx"],
+        BERTClassifier: ["bert", "onnx"],
+        BERTTagger: ["bert", "onnx"],
+        GPTClassifier: ["onnx"],
         BERTSpan: ["bert"],
         RecurrentLM: ["torchscript", "onnx"],
         BackoffLanguageModel: ["arpa"],
@@ -184,22 +188,15 @@ def _write(
 ) -> None:
     """Write all but the card into the folder `out`, which is empty."""
     from langladder.models.bert import BERT
-    from langladder.models.bert_classifier import BERTClassifier
-    from langladder.models.bert_span import BERTSpan
-    from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt import GPT
     from langladder.models.ngrams.backoff import BackoffLanguageModel
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
-    if isinstance(model, BERTClassifier | BERTTagger | BERTSpan):
-        from langladder.export.bert_heads import export_fine_tuned
-
-        export_fine_tuned(model, out)
+    if not tokenizers:
+        write_fine_tuned(cast("Fine", model), out, format)
     elif isinstance(model, BERT):
-        from langladder.export.bert import export_bert
-
-        export_bert(model, tokenizers[0], out)
+        _write_encoder(model, tokenizers[0], out, format)
     elif isinstance(model, GPT):
         from langladder.export.gpt2 import export_gpt2
 
@@ -240,3 +237,16 @@ def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out:
         export_onnx_transformer(model, out)
         source.save(out / "source.json", reserved=False)
         target.save(out / "target.json", reserved=False)
+
+
+def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: ExportFormat) -> None:
+    if format == "onnx":
+        from langladder.export.onnx_readers import export_onnx_encoder
+        from langladder.export.tokenizer_folder import write_encoder_tokenizer
+
+        export_onnx_encoder(model, out / "model.onnx")
+        write_encoder_tokenizer(out, tokenizer, length=model.context)
+    else:
+        from langladder.export.bert import export_bert
+
+        export_bert(model, tokenizer, out)

@@ -33,8 +33,9 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
 
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
-                      with the special tokens of this house (PAD 0, BOS 2, EOS 3)
-      a BERT folder   as `langladder export --to bert` writes it, with this house's special tokens
+                      with the special tokens of this house (PAD 0, BOS 2, EOS 3) or with GPT-2's own
+      a BERT folder   as `langladder export --to bert` writes it, or anybody else: with WordPiece and the five
+                      special tokens of BERT, in tokenizer.json or vocab.txt; model.safetensors, no pickle
       an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz;
                       or a folder with model.arpa
 
@@ -51,9 +52,9 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
 
     place = claim(out, overwrite, [source, tokens], MODEL)
     model, tokenizer = _read(source, tokens)
-    tokens_known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
-    if model.vocab_size != tokens_known:
-        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {tokens_known}")
+    known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
+    if model.vocab_size != known:
+        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {known}")
     with atomic_folder(place, MODEL) as temporary:
         model.save(temporary)
         tokenizer.save(temporary / "tokenizer.json")
@@ -66,19 +67,19 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
 
 
 def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tokenizer]":
-    from langladder.artefacts import read_json
     from langladder.export.arpa import read_arpa
     from langladder.text.tokenizers import Tokenizer, of_words
 
     if (source / "config.json").is_file():
-        found = read_json(source / "config.json")
-        if isinstance(found, dict) and found.get("model_type") == "bert":
-            from langladder.export.bert import import_bert
+        from langladder.export.bert_folder import import_bert
+        from langladder.export.given import described, read_given
+        from langladder.export.gpt2_folder import import_gpt2
+        from langladder.models.bert import BERT
 
-            return import_bert(source), Tokenizer.load(tokens or source / "tokenizer.json")
-        from langladder.export.gpt2 import import_gpt2
-
-        return import_gpt2(source), Tokenizer.load(tokens or source / "tokenizer.json")
+        if tokens is None:
+            return read_given(source)
+        reader = import_bert if described(source)[0] is BERT else import_gpt2
+        return reader(source), Tokenizer.load(tokens)
     if source.is_dir():
         if not (source / "model.arpa").is_file():
             raise InputError(f"{source}: holds neither config.json (GPT-2) nor model.arpa; name one of both, or a file")

@@ -1,12 +1,12 @@
-"""BERT to and from the folders that Hugging Face's `BertForPreTraining` and `BertForMaskedLM` read.
+"""BERT to the folders that Hugging Face's `BertForPreTraining` and `BertForMaskedLM` read.
 
     config.json               settings under BERT's names
     model.safetensors         weights under BERT's names; Q, K and V, which are one matrix here, as three
     tokenizer.json            the tokenizer, which here also puts `<cls>` before a text and `<sep>` behind each
     tokenizer_config.json     names of the special tokens
 
-A model that was taught pairs is a `BertForPreTraining`, one that was not a `BertForMaskedLM`. Both are read back, and
-any other folder of BERT's weights whose special tokens are this house's: PAD 0, `<sep>`, `<cls>`, `<mask>` at the end.
+A model that was taught pairs is a `BertForPreTraining`, one that was not a `BertForMaskedLM`. Both are read back
+(`export.bert_folder`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,30 +17,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder import artefacts
-from langladder.artefacts import read_arrays, read_json, write_arrays, write_json
+from langladder.artefacts import write_arrays, write_json
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.export.tokenizer_folder import write_encoder_tokenizer
-from langladder.models.bert import BERT, SEGMENTS, BERTConfig
-from langladder.models.network import misfits, outline
-from langladder.models.saving import ARRAYS, Saved, checked_size
+from langladder.models.bert import BERT, SEGMENTS
+from langladder.models.saving import ARRAYS
 from langladder.nn.bert_layer import NORM_EPS
-from langladder.schema import checked
 from langladder.text.specials import PAD
 from langladder.text.tokenizers import Tokenizer
-
-_MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # BERT's default, what this BERT computes
-    "model_type": (None, ("bert",)),
-    "hidden_act": ("gelu", ("gelu",)),
-    "layer_norm_eps": (NORM_EPS, (NORM_EPS,)),
-    "type_vocab_size": (SEGMENTS, (SEGMENTS,)),
-    "position_embedding_type": ("absolute", ("absolute",)),
-    "is_decoder": (False, (False,)),
-    "add_cross_attention": (False, (False,)),
-    "tie_word_embeddings": (True, (True,)),
-    "pad_token_id": (PAD, (PAD,)),
-}
 
 
 def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:
@@ -60,43 +45,9 @@ def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:
         write_encoder_tokenizer(temporary, tokenizer, length=model.context)
 
 
-def import_bert(folder: Path) -> BERT:
-    """Read a folder of BERT's weights.
-
-    Raises:
-        InputError: files are missing, the weights do not fit the settings, or the settings are not those of this BERT.
-    """
-    folder = Path(folder)
-    path = folder / "config.json"
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: a {type(found).__name__}, not an object")
-    for name, (default, allowed) in _MUST_BE.items():
-        value = found.get(name, default)
-        if value not in allowed:
-            raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, allowed))}")
-    weights = folder / ARRAYS
-    facts = artefacts.read_array_facts(weights)
-    settings = _settings(found, path, next_sentence="cls.seq_relationship.weight" in facts)
-    saved = Saved(
-        BERT, checked(BERTConfig, settings, str(path)), [checked_size(path, "vocab_size", found["vocab_size"])]
-    )
-    plan = dict(_names(outline(saved, folder)))
-    spare = {name for name in facts if name in _SPARE or (name.startswith("bert.pooler.") and name not in plan)}
-    if wrong := misfits(plan, {name: fact for name, fact in facts.items() if name not in spare}):
-        raise InputError(f"{weights}: the arrays do not fit config.json ({'; '.join(wrong)})")
-    model, arrays = BERT(saved.config, *saved.sizes), read_arrays(weights)  # type: ignore[arg-type]
-    with torch.no_grad():
-        for name, tensor in _names(model):
-            if not np.isfinite(arrays[name]).all():
-                raise InputError(f"{weights}: {name} has a number that is not finite (a training that diverged?)")
-            tensor.copy_(torch.from_numpy(arrays[name]))
-    return model.eval()
-
-
 def bert_arrays(model: BERT) -> dict[str, np.ndarray]:
     """The weights under BERT's names, in its layout; the output matrix, which is the input table, once."""
-    return {name: tensor.detach().float().cpu().numpy() for name, tensor in _names(model)}
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in bert_names(model)}
 
 
 def bert_config(model: BERT) -> dict[str, Any]:
@@ -121,29 +72,6 @@ def bert_config(model: BERT) -> dict[str, Any]:
         "tie_word_embeddings": True,
         "pad_token_id": PAD,
         "torch_dtype": "float32",
-    }
-
-
-_SPARE = {"bert.embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
-"""What some folders hold besides: numbers 0, 1, 2, …, and the tied output matrix and its bias once more."""
-
-
-def _settings(found: dict[str, Any], path: Path, *, next_sentence: bool) -> dict[str, Any]:
-    missing = {"vocab_size", "hidden_size", "intermediate_size"} - found.keys()
-    if missing:
-        raise InputError(f"{path}: lacks {', '.join(sorted(missing))}")
-    width, inner = (checked_size(path, name, found[name]) for name in ("hidden_size", "intermediate_size"))
-    if inner % width:
-        raise InputError(f"{path}: intermediate_size={inner} is no multiple of hidden_size={width}")
-    return {
-        "context": found.get("max_position_embeddings", 512),
-        "width": width,
-        "layers": found.get("num_hidden_layers", 12),
-        "heads": found.get("num_attention_heads", 12),
-        "expansion": inner // width,
-        "dropout": found.get("hidden_dropout_prob", 0.1),
-        "attention_dropout": found.get("attention_probs_dropout_prob", 0.1),
-        "next_sentence": next_sentence,
     }
 
 
@@ -176,7 +104,7 @@ def linear_names(modules: Mapping[str, nn.Module | None]) -> Iterator[tuple[str,
             yield f"{name}.bias", module.get_parameter("bias")
 
 
-def _names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
+def bert_names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
     """(BERT's name, our tensor or a part of it) of every weight."""
     yield from body_names(model)
     yield "cls.predictions.bias", model.head.get_parameter("bias")

@@ -51,11 +51,17 @@ def misfit(model: Fine) -> str | None:
     """Why transformers has no such head; None where it has."""
     config = model.config
     if config.layers != "last":
-        return f"model.layers={config.layers}: transformers' heads read the last layer; train with layers: last"
+        return (
+            f"model.layers={config.layers}: transformers' heads read the last layer; train with layers: last, or "
+            "choose onnx"
+        )
     if isinstance(model, BERTTagger):
         return None if model.crf is None else "model.output=crf: transformers has no CRF; train with output: softmax"
     if isinstance(model, BERTClassifier) and model.config.pooling != "pooler":
-        return f"model.pooling={model.config.pooling}: transformers reads the pooler; train with pooling: pooler"
+        return (
+            f"model.pooling={model.config.pooling}: transformers reads the pooler; train with pooling: pooler, or "
+            "choose onnx"
+        )
     return None
 
 

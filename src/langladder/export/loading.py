@@ -74,6 +74,33 @@ model = onnxruntime.InferenceSession("{folder}/model.onnx")
 k, L, _, H = model.get_inputs()[1].shape
 state = numpy.zeros((k, L, len(tokens), H), numpy.float32)
 log_probs, state = model.run(None, {"tokens": tokens, "state": state})  # (B, T) ids → (B, T, V), to read on from""",
+    "onnx_encoder": """import numpy, onnxruntime
+from tokenizers import Tokenizer
+
+model = onnxruntime.InferenceSession("{folder}/model.onnx")
+tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # `< cls >` before a text, `< sep >` behind it
+given = tokenizer.encode("the cat < mask > .")  # `< mask >` hides a token
+tokens, segments = numpy.array([given.ids]), numpy.array([given.type_ids])
+states, log_probs = model.run(None, {"tokens": tokens, "segments": segments})
+print(tokenizer.decode([log_probs[0, given.tokens.index("< mask >")].argmax()]))""",
+    "onnx_classifier": """import json, numpy, onnxruntime
+from tokenizers import Tokenizer
+
+model = onnxruntime.InferenceSession("{folder}/model.onnx")
+tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # puts its specials around a text, or two
+labels = json.load(open("{folder}/labels.json"))
+tokens = numpy.array([tokenizer.encode("the cat sleeps .").ids])  # of a pair: encode(one, other)
+(log_probs,) = model.run(None, {"tokens": tokens})
+print(labels[log_probs[0].argmax()])""",
+    "onnx_tagger": """import json, numpy, onnxruntime
+from tokenizers import Tokenizer
+
+model = onnxruntime.InferenceSession("{folder}/model.onnx")
+tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # puts `< cls >` before a text, `< sep >` behind it
+tags = json.load(open("{folder}/labels.json"))
+given = tokenizer.encode("the cat sleeps .")
+(log_probs,) = model.run(None, {"tokens": numpy.array([given.ids])})
+print([(piece, tags[best]) for piece, best in zip(given.tokens, log_probs[0].argmax(1))])  # a word: its first piece""",
     "onnx_transformer": """import numpy, onnxruntime
 
 encoder, step = (onnxruntime.InferenceSession(f"{folder}/{name}.onnx") for name in ("encoder", "decoder_step"))

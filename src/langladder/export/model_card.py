@@ -42,6 +42,7 @@ ANY = """from {module} import {class}
 model = {class}.load("{folder}")"""
 LIMITS = "The model knows what it was trained on, and is sure of itself elsewhere too."
 _BASES = {"LanguageModel": "lm", "Translator": "translator", "Classifier": "classifier", "Tagger": "tagger"}
+_BASES |= {"Encoder": "encoder"}
 _NAMED = 12  # labels that are named one by one
 
 
@@ -128,6 +129,9 @@ def _network(folder: Path) -> _Described:
     if sort == "lm":
         what = "A language model, P(w_t | w_1 … w_{t-1}): "
         size = f"{size}, a vocabulary of {model.vocab_size:,} tokens"
+    elif sort == "encoder":
+        what = "An encoder, P(w_t | all other words): "
+        size = f"{size}, a vocabulary of {model.vocab_size:,} tokens"
     elif sort == "translator":
         what = "A translator, P(y_t | y_1 … y_{t-1}, x): "
         vocabularies = f"{model.source_vocab_size:,} source and {model.target_vocab_size:,} target tokens"
@@ -200,7 +204,8 @@ def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
     if not any(about.values()):
         return ["Not recorded: the folder holds no provenance.json."]
     settings = about.get("settings", {})
-    grown = [f"{base['rung']} ({base['title']}, `{base['fingerprint']}`)" for base in about.get("lineage", [])]
+    lineage = about.get("lineage")
+    grown = [_base(base) for base in lineage] if isinstance(lineage, list) else []
     inputs = {f"input `{name}`": fingerprint for name, fingerprint in about.get("inputs", {}).items()}
     traces = {"rung": job.get("name"), "seed": settings.get("seed"), "code": settings.get("code")} | inputs
     traces |= {"fingerprint": about.get("fingerprint")}
@@ -208,6 +213,15 @@ def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
     table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
     chain = [f"It grew from {', which grew from '.join(grown)}."] if grown else []
     return [*chain, table, _table("training setting", how)]
+
+
+def _base(base: Any) -> str:
+    """A rung that the model grew from, with the hashes of the data that it was made of."""
+    told = base if isinstance(base, dict) else {}
+    inputs = told.get("inputs") if isinstance(told.get("inputs"), dict) else {}
+    read = ", ".join(f"{name} `{digest}`" for name, digest in (inputs or {}).items())
+    whole = f"{told.get('title')}, `{told.get('fingerprint')}`{f', made of {read}' if read else ''}"
+    return f"{told.get('rung')} ({whole})"
 
 
 def _table(column: str, rows: Mapping[str, Any]) -> str:

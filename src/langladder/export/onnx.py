@@ -16,6 +16,8 @@ The Transformer: encoder.onnx is run once, decoder_step.onnx once a word
 
 prefix begins with BOS; the first past has no columns. Sentences are as long as the table of positions at most.
 
+What reads a text from both sides, or was fine-tuned: `export.onnx_readers`.
+
 Shape legend: B rows, T tokens, S source, t target positions so far, V vocabulary, L layers, h heads, d = D/h, k parts
 of the state (1: h; 2: h and c).
 """
@@ -58,7 +60,7 @@ def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
     model.head(model(tokens)[0])  # output layers that are built on counts derive their tables now, not in the trace
     shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
-    _write(RecurrentStep(model), (tokens, state), path, ("tokens", "state"), ("log_probs", "next_state"), shapes)
+    write_program(RecurrentStep(model), (tokens, state), path, ("tokens", "state"), ("log_probs", "next_state"), shapes)
 
 
 def export_onnx_transformer(model: Transformer, folder: Path) -> None:
@@ -70,7 +72,9 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     names = [f"{kind}{number}" for number in range(model.config.layers) for kind in ("keys", "values")]
     source, prefix = torch.tensor([[5, 6, EOS], [7, EOS, PAD]]) % model.source_vocab_size, torch.full((2, 3), BOS)
     rows: dict[int, str] = {0: "rows"}
-    _write(_Encoder(model, names), (source,), folder / "encoder.onnx", ("source",), ("mask", *names), [rows | {1: "S"}])
+    write_program(
+        _Encoder(model, names), (source,), folder / "encoder.onnx", ("source",), ("mask", *names), [rows | {1: "S"}]
+    )
     state = model.encode(source, source != PAD)
     for t in (1, 2):
         _, state, _ = model.step(prefix[:, :t], state)
@@ -79,7 +83,7 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     shapes = [rows | {1: "t"}, rows | {1: "S"}, [rows | {2: "S"}] * len(names), [rows | {2: "past"}] * len(names)]
     past, after = ([f"{when}_{name}" for name in names] for when in ("past", "next"))
     given, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
-    _write(_Step(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
+    write_program(_Step(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
 
 
 class _Encoder(nn.Module):
@@ -104,7 +108,7 @@ class _Step(nn.Module):
 
 
 @torch.no_grad()
-def _write(
+def write_program(
     module: nn.Module,
     inputs: tuple[Any, ...],
     path: Path,
@@ -112,11 +116,15 @@ def _write(
     found: Sequence[str],
     shapes: list[Any],
 ) -> None:
-    """One file; `shapes` names, for each input, the axes of any size. The module's mode stays as it is."""
+    """One file; `shapes` names, for each input, the axes of any size. All modes stay as they are.
+
+    Raises:
+        InputError: the packages that write ONNX are not installed.
+    """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"export to onnx: needs {' and '.join(missing)}; pip install 'langladder[onnx]'")
-    training = module.training
+    modes = {part: part.training for part in module.modules()}
     try:
         with _quiet():
             program: Any = torch.onnx.export(
@@ -129,7 +137,8 @@ def _write(
                 verbose=False,
             )
     finally:
-        module.train(training)
+        for part, training in modes.items():
+            part.training = training
     with atomic_file(path) as temporary:
         program.save(str(temporary))
 

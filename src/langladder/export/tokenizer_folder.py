@@ -43,8 +43,20 @@ def write_tokenizer_folder(
     write_json(folder / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})
 
 
-def write_encoder_tokenizer(folder: Path, tokenizer: Tokenizer, *, length: int) -> None:
-    """Write both files of an encoder: with `<sep>`, `<cls>` and `<mask>`, which it puts around one text or two."""
+def write_encoder_tokenizer(
+    folder: Path,
+    tokenizer: Tokenizer,
+    *,
+    length: int,
+    single: Sequence[str] = ("<cls>", "$A", "<sep>"),
+    pair: Sequence[str] = ("<cls>", "$A", "<sep>", "$B:1", "<sep>:1"),
+) -> None:
+    """Write both files of an encoder, with `<sep>`, `<cls>` and `<mask>`.
+
+    Args:
+        length: as of `write_tokenizer_folder`.
+        single, pair: what it makes of one text and of two; `:1` marks what is of segment 1.
+    """
     from tokenizers import Tokenizer as Backend
     from tokenizers import processors
 
@@ -52,13 +64,19 @@ def write_encoder_tokenizer(folder: Path, tokenizer: Tokenizer, *, length: int) 
     tokenizer.save(path)
     backend = Backend.from_file(str(path))
     separator, cls, mask = (spelling(name) for name in RESERVED)
-    ids = [(spelling(name), tokenizer.special_id(name)) for name in RESERVED[:2]]
-    backend.post_processor = processors.TemplateProcessing(
-        single=[cls, "$A", separator], pair=[cls, "$A", separator, "$B:1", f"{separator}:1"], special_tokens=ids
-    )
+    used = {part.removesuffix(":1") for part in (*single, *pair)}
+    ids = [(spelling(name), tokenizer.special_id(name)) for name in RESERVED if name in used]
+    rows = ([_spelled(part) for part in row] for row in (single, pair))
+    backend.post_processor = processors.TemplateProcessing(*rows, special_tokens=ids)
     write_text(path, str(backend.to_str(pretty=True)) + "\n")
     names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
     names |= {"sep_token": separator, "cls_token": cls, "mask_token": mask}
     about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
     about |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
     write_json(folder / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})
+
+
+def _spelled(part: str) -> str:
+    """A part of a template with its special as it is spelt: `<sep>:1` → `< sep >:1`."""
+    name, colon, segment = part.partition(":")
+    return f"{spelling(name) if name in RESERVED else name}{colon}{segment}"

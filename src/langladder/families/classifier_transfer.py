@@ -19,7 +19,7 @@ class ClassifierTransferFamily(ClassifierFamily):
     title = "Classifiers that grew from other rungs"
     place = 21
     default = "textcnn_skipgram"
-    bases = ("embedding", "lm", "tune", "encoder")
+    bases = ("embedding", "lm", "tune", "encoder", "given")
 
     def settings(self, value: Mapping[str, Any]) -> type[Config]:
         """The same as of a classifier, and the base; what takes its base's network reads as that does."""
@@ -46,7 +46,7 @@ class ClassifierTransferFamily(ClassifierFamily):
             return f"a {kind.__name__} begins with no word vectors"
         if takes_weights(kind):
             return unfit(kind, value, base)
-        if str(value["base"]).startswith("encoder/"):
+        if str(value["base"]).startswith(("encoder/", "given/")):
             return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTClassifier"
         counted = "_target_" in base and not issubclass(locate(base["_target_"]), nn.Module)
         if counted and not str(value["base"]).startswith("embedding/"):

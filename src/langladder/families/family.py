@@ -56,7 +56,8 @@ class Family:
         tokens: the folder whose tokenizer its models speak; None where they know no tokens. A rung and the one it
             grows from must speak the same.
         bases: families that its rungs may grow from. A family with any is listed in params.yaml as a dictionary,
-            `name: {base: family/rung}`, so that DVC sees what each waits for.
+            `name: {base: family/rung}`, so that DVC sees what each waits for. `given` among them stands for networks
+            that were trained elsewhere.
         looks_into: families whose trained models its rungs measure.
         trained: whether its rungs leave a model in models/<name>/.
         judged_in: seconds that judging a rung takes, roughly: what is said before any has been judged.

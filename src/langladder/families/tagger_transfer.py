@@ -19,7 +19,7 @@ class TaggerTransferFamily(TaggerFamily):
     title = "Taggers that grew from other rungs"
     place = 26
     default = "bilstm_crf_skipgram"
-    bases = ("embedding", "encoder")
+    bases = ("embedding", "encoder", "given")
 
     def settings(self, value: Mapping[str, Any]) -> type[Config]:
         """A tagger's, and its base; what takes its base's network reads as that does."""
@@ -43,7 +43,7 @@ class TaggerTransferFamily(TaggerFamily):
         kind = self.rung_class(value)
         if takes_weights(kind):
             return unfit(kind, value, base)
-        if str(value["base"]).startswith("encoder/"):
+        if str(value["base"]).startswith(("encoder/", "given/")):
             return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTTagger"
         return None if issubclass(kind, nn.Module) else f"a {kind.__name__} has no input embedding to put vectors into"
 

@@ -169,7 +169,7 @@ class GPTClassifier(Grown, NeuralClassifier):
         last = (tokens != PAD).sum(dim=1) - 1  # (R,)
         h = hidden[torch.arange(len(hidden), device=hidden.device), last]  # (R, D)
         if self.config.pairs == "similarity":
-            first, second = h.chunk(2)
+            first, second = h.view(2, -1, h.shape[1])
             h = first + second  # (B, D)
         scores: torch.Tensor = self.head(self.dropout(h))
         return scores

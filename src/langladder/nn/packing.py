@@ -30,6 +30,8 @@ class Layout(NamedTuple):
     def of(cls, mask: Tensor) -> Self:
         """The layout of a batch: mask (B, T) bool, true where there is a token, of any pattern."""
         rows, length = mask.shape
+        if torch.compiler.is_exporting():  # a graph for every pattern of padding, which is then computed with the rest
+            return cls(rows, length, None, mask[:, None, None])
         if bool(mask.all()):
             return cls(rows, length, None, None)
         return cls(rows, length, mask.flatten().nonzero()[:, 0], mask[:, None, None])

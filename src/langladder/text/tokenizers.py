@@ -8,20 +8,21 @@
 | unigram | a part of a line, `▁` for a space (Kudo 2018) | up to white space |
 | word | what stands between white space | up to white space |
 | character | one character | always |
+| bert | as wordpiece, after BERT's own cleaning (`text.bert_tokens`); from elsewhere, not trained here | no |
 
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import tokenizers as hf
 from pydantic import Field, model_validator
-from tokenizers import decoders, models, pre_tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from langladder.artefacts import read_json, write_text
 from langladder.errors import InputError
@@ -29,7 +30,8 @@ from langladder.schema import Config
 from langladder.text.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words import UNSPACED
 
-Kind = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
+Trained = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
+Kind = Literal[Trained, "bert"]
 END_OF_WORD = "</w>"
 CONTINUES = "##"
 IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -44,7 +46,7 @@ _BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for pl
 class TokenizerConfig(Config):
     """Which tokenizer, and how large."""
 
-    kind: Kind = "bpe_bytes"
+    kind: Trained = "bpe_bytes"
     vocab_size: int | None = Field(default=8000, ge=1)  # specials included; null (word, character): all there are
     min_frequency: int = Field(default=1, ge=1)  # of a word, a character, or a pair to merge
     # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
@@ -180,7 +182,7 @@ class Tokenizer:
             backend = hf.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
             kind = _kind_of(settings)
             # What cuts and joins text is ours: rules from elsewhere may never end, padding may fill all memory.
-            own = json.loads(assemble(kind, backend.model).to_str())
+            own = json.loads(assemble(kind, backend.model, settings.get("normalizer")).to_str())
             other = [part for part in _RULES if settings.get(part) != own[part]]
             if other:
                 raise InputError(f"{path}: no tokenizer of kind {kind} of this project (other: {', '.join(other)})")
@@ -221,8 +223,15 @@ def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
 _RULES = ("truncation", "padding", "normalizer", "pre_tokenizer", "decoder")
 
 
-def assemble(kind: Kind, model: Any) -> hf.Tokenizer:
-    """A model with the way text is cut before it and put together after it."""
+_CLEANING = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+
+
+def assemble(kind: Kind, model: Any, cleaning: Mapping[str, bool | None] | None = None) -> hf.Tokenizer:
+    """A model with the way text is cut before it and put together after it.
+
+    Args:
+        cleaning: of kind `bert`, what its normalizer does, by the names of `tokenizers.normalizers.BertNormalizer`.
+    """
     backend = hf.Tokenizer(model)
     if kind == "bpe_bytes":
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
@@ -234,6 +243,11 @@ def assemble(kind: Kind, model: Any) -> hf.Tokenizer:
         # Characters of scripts without spaces are words, as in BERT; else a line would be one unmanageable word.
         unspaced = pre_tokenizers.Split(hf.Regex(f"[{UNSPACED}]"), "isolated")
         backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), unspaced])
+        backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
+    elif kind == "bert":
+        said: Any = cleaning or {}
+        backend.normalizer = normalizers.BertNormalizer(**{name: said[name] for name in _CLEANING if name in said})
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "unigram":
         # Lines without spaces are cut at their punctuation (ideographic and full-width), else training is slow.
@@ -265,6 +279,8 @@ def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
 def _kind_of(settings: dict[str, Any]) -> Kind:
     model = settings["model"]
     kinds: dict[str, Kind] = {"WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
+    if model["type"] == "WordPiece" and (settings.get("normalizer") or {}).get("type") == "BertNormalizer":
+        return "bert"
     if model["type"] in kinds:
         return kinds[model["type"]]
     if model.get("end_of_word_suffix"):

@@ -3,7 +3,7 @@
     bpe_bytes, character   a token that begins with a space (`Ġcat`) begins a word
     unigram                one that begins with `▁`
     bpe_words              one with `</w>` ends a word
-    wordpiece              one without `##` begins a word
+    wordpiece, bert        one without `##` begins a word
     word                   every token is a word
 
 The first token of a line begins a word whatever it is.
@@ -30,7 +30,7 @@ def word_starts(tokenizer: Tokenizer) -> WordStarts:
     opens, closes = (np.ones(tokenizer.full_vocab_size, dtype=bool) for _ in range(2))
     for token in tokenizer.ordinary:
         name = tokenizer.name(token)
-        if tokenizer.kind == "wordpiece":
+        if tokenizer.kind in ("wordpiece", "bert"):
             opens[token], closes[token] = not name.startswith(CONTINUES), False
         elif tokenizer.kind == "bpe_words":
             opens[token], closes[token] = False, name.endswith(END_OF_WORD)

@@ -1,0 +1,37 @@
+"""Stage `take`: a network that was trained elsewhere, and its tokenizer, as a model that rungs may grow from."""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.artefacts import FORMAT_VERSION, write_json, write_text
+from langladder.atomic import STAGE, atomic_folder
+from langladder.export.given import FILES, read_given
+from langladder.export.model_card import model_card
+from pipeline.provenance.fingerprint import digest, fingerprint
+from pipeline.provenance.lineage import GIVEN, NOT_TRAINED
+from pipeline.settings.stage import stage
+
+
+@stage
+def main(job: Any, out: Path) -> None:
+    take(job.given.name, Path(job.given.path), out / "models" / GIVEN / job.given.name)
+
+
+def take(name: str, source: Path, place: Path) -> None:
+    """Write the model of the folder `source` into `place`, as langladder keeps models; what it came from beside it."""
+    model, tokenizer = read_given(source)
+    kind = type(model).__name__
+    inputs = {file: digest(source / file) for file in FILES if (source / file).is_file()}
+    about = {"name": name, "title": f"{kind}, {NOT_TRAINED}"}
+    known = {"fingerprint": fingerprint("take", about, inputs), "inputs": inputs, "settings": {GIVEN: about}}
+    with atomic_folder(place, STAGE) as folder:
+        model.save(folder)
+        tokenizer.save(folder / "tokenizer.json")
+        write_json(folder / "provenance.json", {"format": FORMAT_VERSION, "stage": "take"} | known)
+        write_text(folder / "README.md", model_card(folder))
+    size = f"{model.number_of_parameters():,} parameters, {model.vocab_size:,} tokens"
+    print(f"take {name}: a {kind} from {source} ({size}) → {place}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""GPT from folders that Hugging Face's `GPT2LMHeadModel` reads: with this house's tokens, or with GPT-2's own.
+
+    config.json          settings under GPT-2's names
+    model.safetensors    weights under GPT-2's names; a pickle is never read
+    tokenizer.json, or vocab.json and merges.txt
+
+A folder of this house (`export.gpt2`) comes back as it was. Of any other, `given_gpt2` also reads the tokenizer
+(`text.gpt2_tokens`) and puts the rows of both tables in this house's order of ids. The one special of GPT-2, which ends
+a text and begins the next, is BOS where it is read and EOS where it is predicted; so input and output are no longer one
+table. PAD and UNK, which GPT-2 lacks, and BOS as an output are the mean of all V rows: by Jensen's inequality each
+takes at most 1/V of the probability, and hidden states stay the same.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from langladder.artefacts import read_arrays, read_json
+from langladder.errors import InputError
+from langladder.export.gpt2 import gpt2_names
+from langladder.export.tokenizer_folder import SPECIALS
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.network import outline
+from langladder.models.saving import ARRAYS, Saved, checked_size
+from langladder.schema import checked
+from langladder.text.gpt2_tokens import gpt2_tokens
+from langladder.text.specials import BOS, PAD, UNK
+from langladder.text.tokenizers import Tokenizer
+
+_MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # GPT-2's default, what this GPT computes
+    "model_type": (None, ("gpt2",)),
+    "activation_function": ("gelu_new", ("gelu_new", "gelu_pytorch_tanh")),
+    "layer_norm_epsilon": (1e-5, (1e-5,)),
+    "scale_attn_weights": (True, (True,)),
+    "scale_attn_by_inverse_layer_idx": (False, (False,)),
+    "add_cross_attention": (False, (False,)),
+}
+_OURS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()
+}
+_TABLE, _OUTPUT = "wte.weight", "lm_head.weight"
+
+
+def import_gpt2(folder: Path) -> GPT:
+    """Read a folder of GPT-2's weights whose special tokens are this house's (PAD 0, BOS 2, EOS 3).
+
+    Raises:
+        InputError: files are missing, the weights do not fit the settings, or the settings are not those of this GPT.
+    """
+    config, size, found = gpt2_settings(Path(folder))
+    _allow(found, _OURS, Path(folder) / "config.json")
+    return _filled(config, _arrays(Path(folder), config, size))
+
+
+def given_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
+    """Read a folder with GPT-2's own tokens, and its tokenizer.
+
+    Raises:
+        InputError: as of `import_gpt2`; or its tokenizer is another model's or not GPT-2's.
+    """
+    folder = Path(folder)
+    config, size, found = gpt2_settings(folder)
+    begin, end = (found.get(name, 50256) for name in ("bos_token_id", "eos_token_id"))
+    if begin != end:
+        raise InputError(f"{folder}/config.json: bos_token_id and eos_token_id differ; in GPT-2 they are one token")
+    tokenizer, theirs = gpt2_tokens(folder, end=end)
+    if size != int(theirs.max()) + 1:
+        tokens = int(theirs.max()) + 1
+        raise InputError(
+            f"{folder}: the network has {size:,} tokens, its tokenizer {tokens:,}; they are not of one model"
+        )
+    arrays = _arrays(folder, config, size)
+    table, output = arrays[_TABLE], arrays.get(_OUTPUT, arrays[_TABLE])
+    arrays[_TABLE], arrays[_OUTPUT] = table[theirs], output[theirs]  # (V, D)
+    for array, rows in ((arrays[_TABLE], (PAD, UNK)), (arrays[_OUTPUT], (PAD, UNK, BOS))):
+        array[[*rows]] = (table if array is arrays[_TABLE] else output).mean(axis=0, dtype=np.float64)
+    return _filled(config.model_copy(update={"tie_weights": False}), arrays), tokenizer
+
+
+def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, dict[str, Any]]:
+    """The settings that config.json describes, the number of tokens, and all that it says.
+
+    Raises:
+        InputError: the file is missing, or describes another network than this GPT.
+    """
+    path = folder / "config.json"
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a {type(found).__name__}, not an object")
+    _allow(found, _MUST_BE, path)
+    settings = {
+        "context": found.get("n_positions", 1024),
+        "width": found.get("n_embd", 768),
+        "layers": found.get("n_layer", 12),
+        "heads": found.get("n_head", 12),
+        "dropout": found.get("resid_pdrop", 0.1),
+        "tie_weights": bool(found.get("tie_word_embeddings", True)),
+    }
+    config = checked(GPTConfig, settings, str(path))
+    if (inner := found.get("n_inner")) not in (None, 4 * config.width):
+        raise InputError(f"{path}: n_inner is {inner!r}; read here is 4 · n_embd = {4 * config.width}")
+    return config, checked_size(path, "vocab_size", found.get("vocab_size", 50257)), found
+
+
+def _allow(found: dict[str, Any], allowed: dict[str, tuple[Any, tuple[Any, ...]]], path: Path) -> None:
+    for name, (default, values) in allowed.items():
+        value = found.get(name, default)
+        if value not in values:
+            raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, values))}")
+
+
+def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]:
+    """The weights under GPT-2's names without `transformer.`; they fit the settings."""
+    path = folder / ARRAYS
+    arrays = read_arrays(path)
+    # The weights as OpenAI published them lack the prefix; each layer's causal mask is no weight.
+    arrays = {name.removeprefix("transformer."): array for name, array in arrays.items()}
+    arrays = {name: array for name, array in arrays.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
+    if config.tie_weights:
+        arrays.pop(_OUTPUT, None)
+    _check(arrays, outline(Saved(GPT, config, [size]), folder), path)  # before it takes memory
+    return arrays
+
+
+def _filled(config: GPTConfig, arrays: dict[str, np.ndarray]) -> GPT:
+    model = GPT(config, len(arrays[_TABLE]))
+    with torch.no_grad():
+        for name, (tensor, transposed) in _targets(model).items():
+            tensor.copy_(torch.from_numpy(arrays[name].T if transposed else arrays[name]))
+    return model.eval()
+
+
+def _targets(model: GPT) -> dict[str, tuple[torch.Tensor, bool]]:
+    """GPT-2's name → our tensor, and whether it is stored transposed: all that a file must hold."""
+    targets = {name: (tensor, transposed) for name, tensor, transposed in gpt2_names(model)}
+    output = model.head.get_parameter("weight")
+    if output is not model.embedding.weight:
+        targets[_OUTPUT] = (output, False)
+    return targets
+
+
+def _check(arrays: dict[str, np.ndarray], model: GPT, path: Path) -> None:
+    targets = _targets(model)
+    if targets.keys() != arrays.keys():
+        differ = sorted(targets.keys() ^ arrays.keys())
+        raise InputError(f"{path}: its names do not fit its config.json: {', '.join(differ[:5])}")
+    for name, (tensor, transposed) in targets.items():
+        if arrays[name].shape != (tensor.T if transposed else tensor).shape:
+            raise InputError(
+                f"{path}: {name} has shape {arrays[name].shape}; its config.json asks for {(*tensor.shape,)}"
+            )
+        if not np.isfinite(arrays[name]).all():
+            raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")

@@ -1,0 +1,153 @@
+"""Networks that were trained elsewhere as bases: what is refused, what is written, what is told of them."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from project_copy import copy_project, ran, run, smallest
+from test_growth import refused, resolved
+
+from langladder.export.model_card import model_card
+from langladder.models.bert import BERT
+from langladder.models.bert_classifier import BERTClassifier
+from langladder.models.bert_tagger import BERTTagger
+from langladder.models.gpt import GPT
+from langladder.models.gpt_classifier import GPTClassifier
+from langladder.tasks.fine_tuning import begin
+from langladder.text.specials import UNK
+from langladder.text.tokenizers import Tokenizer
+from langladder.text.units import SubwordUnits
+from pipeline.provenance import lineage
+from pipeline.take import take
+from tests.export.test_given_bert import VOCABULARY, folder_of
+from tests.export.test_given_gpt2 import folder_of as gpt2_folder_of
+
+
+def settings_of(kind: Any) -> Any:
+    return SimpleNamespace(name="grown", model=kind.Config())
+
+
+def test_what_is_given_is_resolved_as_a_job_and_a_base(tmp_path: Path) -> None:
+    folder_of(tmp_path / "mine")
+    found = resolved(
+        given={"mine": str(tmp_path / "mine")},
+        classifier_transfers={"bert_fine_tuned": {"base": "given/mine"}},
+        tagger_transfers={"bert_tagger": {"base": "given/mine"}},
+    )
+    assert found["take/mine"]["given"] == {"name": "mine", "path": str(tmp_path / "mine")}
+    assert len(str(found["take/mine"]["code"])) == 16
+    rung: Any = found["transfer_classifier/bert_fine_tuned"]["classifier_transfer"]
+    assert rung["base"] == "given/mine"
+
+
+def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Path) -> None:
+    folder_of(tmp_path / "mine")
+    gpt2_folder_of(tmp_path / "gpt")
+    message = refused(
+        given={"gpt": str(tmp_path / "gpt"), "mine": str(tmp_path / "mine"), "none": "input/none"},
+        classifier_transfers={
+            "bert_fine_tuned": {"base": "given/gpt"},
+            "bert_features": {"base": "given/mine"},
+            "bert_weighted_sum": {"base": "given/other"},
+            "gpt_fine_tuned": {"base": "given/mine"},
+            "textcnn_skipgram": {"base": "given/mine"},
+        },
+        classifier_transfer={"bert_features": {"model": {"layers_transferred": 9}}},
+        tagger_transfers={"bilstm_crf_skipgram": {"base": "given/mine"}},
+        tunes={"gpt_longer": {"base": "given/gpt"}},
+    )
+    for said in (
+        "classifier_transfers.bert_fine_tuned.base: 'given/gpt'",
+        "it is a GPT, and a BERTClassifier grows from",
+        "layers_transferred=9, and its base has 2 layers",
+        "'given/other' is not listed in given: gpt, mine, none",
+        "given.none: 'input/none' is no folder",
+        "it is a BERT, and a GPTClassifier grows from",
+        "a TextCNN begins with word vectors",
+        "a RecurrentTagger begins with word vectors",
+        "tunes.gpt_longer.base: 'given/gpt': a rung of tune grows from one of lm, tune, embedding",
+    ):
+        assert said in message, message
+
+
+def test_a_folder_of_another_network_is_refused_with_its_file(tmp_path: Path) -> None:
+    folder_of(tmp_path / "mine")
+    (tmp_path / "mine" / "config.json").write_text('{"model_type": "llama"}')
+    message = refused(
+        given={"mine": str(tmp_path / "mine")}, classifier_transfers={"bert_fine_tuned": {"base": "given/mine"}}
+    )
+    assert "model_type: 'llama'" in message and "config.json" in message
+
+
+def test_a_chain_ends_with_what_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files' hashes, 'not trained here', and the same in the card of what grew from it; twice the same bytes."""
+    folder_of(tmp_path / "theirs")
+    place = tmp_path / "models" / "given" / "mine"
+    for out in (place, tmp_path / "again"):
+        take("mine", tmp_path / "theirs", out)
+    for file in sorted(place.iterdir()):
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+    assert BERT.load(place).vocab_size == Tokenizer.load(place / "tokenizer.json").full_vocab_size
+    (only,) = lineage.chain(place)
+    assert only["rung"] == "given/mine" and only["title"] == "BERT, given, not trained here"
+    assert {*only["inputs"]} == {"config.json", "model.safetensors", "vocab.txt"}
+    assert [*lineage.data_behind("given", Path())] == []
+    monkeypatch.setattr(lineage, "MODELS", tmp_path / "models")
+    rung = {"name": "bert_fine_tuned", "title": "BERT, fine-tuned", "base": "given/mine"}
+    about = {"fingerprint": "ab", "inputs": {"labels": "cd"}, "settings": {"classifier_transfer": rung}}
+    network, tokenizer = begin(BERTClassifier, settings_of(BERTClassifier), place, 2, seed=1)
+    network.equip(SubwordUnits(tokenizer), ["no", "yes"]).save(tmp_path / "grown")
+    (tmp_path / "grown" / "provenance.json").write_text(json.dumps(about | lineage.of_base(rung)))
+    weights = only["inputs"]["model.safetensors"]
+    card = model_card(tmp_path / "grown")
+    assert f"It grew from given/mine (BERT, given, not trained here, `{only['fingerprint']}`, made of" in card
+    assert f"model.safetensors `{weights}`" in card
+    (tmp_path / "theirs" / "vocab.txt").write_text("\n".join([*VOCABULARY[:-1], "other"]))
+    take("mine", tmp_path / "theirs", tmp_path / "changed")
+    assert lineage.chain(tmp_path / "changed")[0]["fingerprint"] != only["fingerprint"]
+
+
+def test_a_gpt_and_a_tagger_begin_with_what_was_given(tmp_path: Path) -> None:
+    folder_of(tmp_path / "bert")
+    gpt2_folder_of(tmp_path / "gpt")
+    bert, gpt = tmp_path / "models" / "bert", tmp_path / "models" / "gpt"
+    take("bert", tmp_path / "bert", bert)
+    take("gpt", tmp_path / "gpt", gpt)
+    classifier, tokenizer = begin(GPTClassifier, settings_of(GPTClassifier), gpt, 2, seed=1)
+    tokens = torch.tensor([[2, *tokenizer.encode("the cat").tolist()]])
+    with torch.no_grad():
+        assert torch.equal(classifier.eval().gpt(tokens)[0], GPT.load(gpt)(tokens)[0])
+    tagger, tokenizer = begin(BERTTagger, settings_of(BERTTagger), bert, 3, seed=1)
+    words = tagger.equip(tokenizer, ["A", "B", "C"]).encode(["Unbelievable", "cat", "!?", "\x00"])
+    assert words.firsts.tolist() == [0, 3, 4, 6] and words.ids[-1] == UNK  # of a word that is cleaned away
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "project")
+    folder_of(project / "input" / "encoders" / "mine", context=64)
+    smallest(
+        project,
+        given={"mine": "input/encoders/mine"},
+        classifier_transfers={"bert_fine_tuned": {"base": "given/mine"}},
+        embeddings=[],
+        lms=["kneser_ney"],
+        translators=[],
+        experiments=[],
+        probes=[],
+    )
+    run(project, "dvc", "config", "--local", "core.no_scm", "true")
+    goal = "evaluate_classifier_transfer@bert_fine_tuned"
+    done = ran(run(project, "dvc", "repro", goal))
+    assert {"take@mine", "transfer_classifier@bert_fine_tuned", goal} <= done
+    assert ran(run(project, "dvc", "repro", goal)) == set()
+    told = run(project, "python", "-m", "pipeline.runs", "lineage", "models/classifier_transfer/bert_fine_tuned")
+    assert "grew from given/mine  BERT, given, not trained here" in told and "read model.safetensors" in told
+    folder_of(project / "input" / "encoders" / "mine", context=64, dropout=0.2)
+    assert ran(run(project, "dvc", "repro", goal)) == done & {"take@mine", "transfer_classifier@bert_fine_tuned", goal}
+    assert yaml.safe_load((project / "params.yaml").read_text())["given"] == {"mine": "input/encoders/mine"}

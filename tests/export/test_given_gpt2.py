@@ -1,0 +1,139 @@
+"""A GPT-2 of somebody else's: the same ids and hidden states, nearly the same probabilities; else refused in a line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+from tokenizers import pre_tokenizers
+
+from langladder.errors import InputError
+from langladder.export.given import read_given
+from langladder.export.gpt2 import _gpt2_config, gpt2_arrays
+from langladder.export.gpt2_folder import given_gpt2
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizers import Tokenizer
+
+BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
+MERGES = [("t", "h"), ("th", "e"), ("Ġ", "c"), ("Ġc", "at"), ("a", "t")]
+VOCABULARY = [*BYTES, "th", "the", "Ġc", "at", "Ġcat", "<|endoftext|>"]
+END, R = len(VOCABULARY) - 1, len(VOCABULARY)
+TEXTS = ["the cat", "at the café", "<|endoftext|> !", "the  cat\tat"]
+
+
+def folder_of(folder: Path, **settings: Any) -> GPT:
+    """A folder as transformers writes it, with GPT-2's tokens; and the network that was written, with them."""
+    torch.manual_seed(2)
+    model = GPT(GPTConfig.model_validate({"context": 24, "width": 16, "layers": 2, "heads": 2} | settings), R).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(
+        {name: np.ascontiguousarray(one) for name, one in gpt2_arrays(model).items()}, folder / "model.safetensors"
+    )
+    about = _gpt2_config(model.config, R, model.config.tie_weights) | {"bos_token_id": END, "eos_token_id": END}
+    (folder / "config.json").write_text(json.dumps(about))
+    (folder / "vocab.json").write_text(json.dumps({token: place for place, token in enumerate(VOCABULARY)}))
+    order = [MERGES[0], MERGES[1], MERGES[4], MERGES[2], MERGES[3]]
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{one} {two}\n" for one, two in order))
+    return model
+
+
+def tokenizer_json(**changes: Any) -> dict[str, Any]:
+    merges = ["t h", ["th", "e"], "a t", "Ġ c", "Ġc at"]  # newer files have lists, older ones strings
+    vocabulary = {token: place for place, token in enumerate(VOCABULARY)}
+    return {
+        "added_tokens": [{"id": END, "content": "<|endoftext|>", "special": True}],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True},
+        "model": {"type": "BPE", "dropout": None, "end_of_word_suffix": "", "vocab": vocabulary, "merges": merges},
+    } | changes
+
+
+def theirs_of(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    return [END if token in (BOS, EOS) else VOCABULARY.index(tokenizer.name(token)) for token in ids]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_hidden_states_are_the_same_and_probabilities_nearly(tied: bool, tmp_path: Path) -> None:
+    """PAD, UNK and BOS as outputs take at most 1/V of the probability each."""
+    written = folder_of(tmp_path, tie_weights=tied)
+    model, tokenizer = given_gpt2(tmp_path)
+    assert tokenizer.vocab_size == model.vocab_size == R + 3
+    for text in TEXTS:
+        ids = [BOS, *tokenizer.encode(text).tolist(), EOS]
+        assert tokenizer.decode(ids) == text
+        tokens, other = torch.tensor([ids]), torch.tensor([theirs_of(tokenizer, ids)])
+        with torch.no_grad():
+            torch.testing.assert_close(model(tokens)[0], written(other)[0], atol=1e-6, rtol=0)
+            there = torch.log_softmax(written.head(written(other)[0]), dim=-1)[0, :-1]
+        wanted = there.gather(1, other[0, 1:, None])[:, 0]
+        lost = wanted - model.log_probs(tokens)[0, 1:]
+        assert (lost > -1e-5).all() and (lost < 3 / R + 1e-5).all()
+
+
+def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    tokenizer = given_gpt2(tmp_path)[1]
+    assert [tokenizer.name(int(one)) for one in tokenizer.encode("the cat")] == ["the", "Ġcat"]
+    assert not {BOS, EOS} & {*tokenizer.encode(TEXTS[2]).tolist()}  # no special is found in a text
+    tokenizer.save(tmp_path / "again.json")
+    again = Tokenizer.load(tmp_path / "again.json")
+    assert (again.kind, again.vocab_size) == ("bpe_bytes", R + 3)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
+    for other in (again, given_gpt2(tmp_path)[1]):
+        for one, two in zip(other.encode_lines(TEXTS), tokenizer.encode_lines(TEXTS), strict=True):
+            assert one.tolist() == two.tolist()
+
+
+MODEL = tokenizer_json()["model"]
+STRANGE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "another end": ("config.json", {"eos_token_id": 5}, "bos_token_id and eos_token_id differ"),
+    "an end that is none": ("config.json", {"eos_token_id": 10**6, "bos_token_id": 10**6}, "adds '<|endoftext|>'"),
+    "another size": ("config.json", {"vocab_size": 10**8}, "they are not of one model"),
+    "wide": ("config.json", {"n_embd": 4096}, "wte.weight has shape"),
+    "another cut": ("tokenizer.json", {"pre_tokenizer": {"type": "Split"}}, "pre_tokenizer.type: 'Split'"),
+    "a space before": (
+        "tokenizer.json", {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True}}, "prefix_space: 'True'",
+    ),
+    "normalised": ("tokenizer.json", {"normalizer": {"type": "NFC"}}, "normalizer"),
+    "dropout": ("tokenizer.json", {"model": MODEL | {"dropout": 0.1}}, "model.dropout: '0.1'"),
+    "adds tokens": ("tokenizer.json", {"added_tokens": [{"id": 3, "content": "x"}]}, "adds 'x'"),
+    "merges of three": ("tokenizer.json", {"model": MODEL | {"merges": ["a b c"]}}, "is not of two tokens"),
+    "merges of nothing": ("tokenizer.json", {"model": MODEL | {"merges": [["a", "q"]]}}, "lack a part or the whole"),
+    "merges no list": ("tokenizer.json", {"model": MODEL | {"merges": 7}}, "not a list"),
+    "no bytes": ("tokenizer.json", {"model": MODEL | {"vocab": {"a": 0, "b": 1}}}, "is no token of"),
+    "ids of no kind": ("tokenizer.json", {"model": MODEL | {"vocab": {"a": 0.5}}}, "its ids are not 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
+    file, change, said = STRANGE[name]
+    (tmp_path / file).write_text(json.dumps(json.loads((tmp_path / file).read_text()) | change))
+    with pytest.raises(InputError) as error:
+        read_given(tmp_path)
+    assert said in str(error.value) and str(tmp_path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_parity_with_a_folder_of_transformers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    written = folder_of(tmp_path)
+    peer = transformers.GPT2Model.from_pretrained(tmp_path).eval()
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    model, tokenizer = read_given(tmp_path)
+    assert isinstance(model, GPT)
+    for text in (TEXTS[0], TEXTS[1], TEXTS[3]):
+        ids = tokenizer.encode(text).tolist()
+        assert theirs(text)["input_ids"] == theirs_of(tokenizer, ids)
+        with torch.no_grad():
+            found = peer(torch.tensor([[END, *theirs_of(tokenizer, ids)]])).last_hidden_state
+            torch.testing.assert_close(model(torch.tensor([[BOS, *ids]]))[0], found, atol=1e-5, rtol=1e-5)
+    assert written.config.layers == 2
