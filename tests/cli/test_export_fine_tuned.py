@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,27 @@ from langladder.models.gpt_classifier import GPTClassifier
 from langladder.text.labelled import Example
 from tests.export.test_bert_heads_folder import made
 from tests.models.grown_rungs import LABELS, saved_bert
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "fine-tuning.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"(?m)^\$ langladder (export .*)$", PAGE)
+RUNGS = {"bert_fine_tuned": BERTClassifier, "bert_tagger": BERTTagger, "gpt_fine_tuned": GPTClassifier}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_export_commands_of_the_page_work(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("onnx", "onnxscript") if "--to onnx" in command else ():
+        pytest.importorskip(name, reason=f"the library {name} is not installed")
+    words = shlex.split(command)
+    made(RUNGS[Path(words[1]).name], tmp_path).save(tmp_path / words[1])
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / words[2] / "README.md").is_file()
+
+
+def test_the_page_shows_every_family_and_format() -> None:
+    assert {Path(command.split()[1]).name for command in COMMANDS} == {*RUNGS}
+    assert any("--to onnx" in command for command in COMMANDS)
 
 
 @pytest.mark.parametrize(
