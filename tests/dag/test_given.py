@@ -37,7 +37,9 @@ def test_what_is_given_is_resolved_as_a_job_and_a_base(tmp_path: Path) -> None:
         given={"mine": str(tmp_path / "mine")},
         classifier_transfers={"bert_fine_tuned": {"base": "given/mine"}},
         tagger_transfers={"bert_tagger": {"base": "given/mine"}},
+        reader_transfers={"bert_span": {"base": "given/mine"}},
     )
+    assert "transfer_reader/bert_span" in found and "transfer_tagger/bert_tagger" in found
     assert found["take/mine"]["given"] == {"name": "mine", "path": str(tmp_path / "mine")}
     assert len(str(found["take/mine"]["code"])) == 16
     rung: Any = found["transfer_classifier/bert_fine_tuned"]["classifier_transfer"]

@@ -19,7 +19,7 @@ class ReaderTransferFamily(ReaderFamily):
     title = "Readers that grew from other rungs"
     place = 28
     default = "bert_span"
-    bases = ("encoder", "lm", "tune")
+    bases = ("encoder", "lm", "tune", "given")
 
     def settings(self, value: Mapping[str, Any]) -> type[Config]:
         """A reader's, and its base."""
