@@ -33,6 +33,7 @@ def main(job: Any, out: Path) -> None:
             [row["log_prob"] for row in rows],
             name=rung.name,
             length=training.sequence_length,
+            most_lines=training.most_lines,
             judged=rung.judged,
             work=work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length),
         )

@@ -69,7 +69,7 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
     judged = "model" in inputs  # what it was made from stands in its own provenance
     paths = dict(inputs) | ({} if judged else lineage.own_inputs(family, settings[family]))
     hashes = {name: digest(path) for name, path in paths.items()}
-    watched, _ = split_aside(settings)
+    watched, _ = split_aside(settings, makes=not judged)
     name = fingerprint(stage, watched, hashes)
     if skip_finished.get():
         _refuse_finished(name)

@@ -1,4 +1,7 @@
-"""What a rung's file says that changes nothing of its result (`families.family.ASIDE`): it stands aside, unwatched."""
+"""What a rung's file says that changes nothing of a stage's result stands aside, unwatched.
+
+`families.family.ASIDE` for all stages, `JUDGING` for those that make models.
+"""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -6,18 +9,22 @@ from functools import reduce
 from typing import Any
 
 from langladder.families import families
-from langladder.families.family import ASIDE
+from langladder.families.family import ASIDE, JUDGING
 
 Values = dict[str, Any]
 
 
-def split_aside(values: Mapping[str, Any]) -> tuple[Values, Values]:
-    """A job's values without what changes nothing of its result (`ASIDE`), and that alone, family by family."""
+def split_aside(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Values]:
+    """A job's values without what changes nothing of its result, and that alone, family by family.
+
+    Args:
+        makes: whether its stage makes models, as `plan.Stage.makes`.
+    """
     watched, aside = dict(values), {}
     for family in families():
         if family in values:
             watched[family] = dict(values[family])
-            for key in ASIDE:
+            for key in ASIDE + JUDGING if makes else ASIDE:
                 *parts, last = key.split(".")
                 source: Any = values[family]
                 target = watched[family]

@@ -43,7 +43,7 @@ def job_values(
     if "bleu_tokenize" in values and training and training.get("early_stopping") != "bleu":
         values["bleu_tokenize"] = None  # not read: another choice must not train anew
     values["code"] = code_version(stage.name, values)
-    watched, aside = split_aside(values)
+    watched, aside = split_aside(values, makes=stage.makes)
     return watched | ({"aside": aside} if aside else {})
 
 

@@ -91,6 +91,36 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
             assert {key: values[key] for key in stated} == stated
 
 
+def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
+    """Those too whose steps follow `effort`."""
+    for debug, most in (("fast", 20), ("overfit", 200), ("profile", 100)):
+        found = resolve(
+            chosen(debug=debug, lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], encoders=["bert_mini"])
+        )
+        parts = {name: job for name, job in found.items() if name.startswith("train_")}
+        steps = {
+            name: value["training"]["max_steps"]
+            for name, job in parts.items()
+            for value in job.values()
+            if isinstance(value, dict) and "training" in value
+        }
+        assert {"train_lm/lstm", "train_classifier/tree_lstm_n_ary", "train_encoder/bert_mini"} <= steps.keys()
+        assert max(steps.values()) <= most, debug
+
+
+def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
+    """It stands aside for the stage that trains, and is among the settings of the one that judges."""
+    one, other = (
+        resolve(chosen(encoders=["bert_mini"], encoder={"bert_mini": {"judged": {"words": words}}})) for words in (7, 9)
+    )
+    train, judge = "train_encoder/bert_mini", "evaluate_encoder/bert_mini"
+    assert {key: value for key, value in one[train].items() if key != "aside"} == {
+        key: value for key, value in other[train].items() if key != "aside"
+    }
+    assert one[train]["aside"]["encoder.judged"]["words"] == 7
+    assert [found[judge]["encoder"]["judged"]["words"] for found in (one, other)] == [7, 9]
+
+
 def test_rungs_composed_together_are_as_each_alone() -> None:
     """With debug=fast, which changes sizes that rungs refer to."""
     those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], experiments=["gradient_flow"])

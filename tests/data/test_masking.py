@@ -85,6 +85,16 @@ def test_whole_words_are_hidden_whole() -> None:
     assert (parts.any(axis=1) & ~parts.all(axis=1)).any()
 
 
+def test_golden_share_that_falls() -> None:
+    """From 50 % to 10 % of 40 tokens over five steps: 20, 16, 12, 8, 4 gaps a row; the settings stay as they are."""
+    masking = Masking(share=0.5, last=0.1)
+    for step, count in enumerate((20, 16, 12, 8, 4)):
+        gaps = mask_tokens(rows(5), masking.at(step / 4), V, np.random.default_rng(step), EVERY)
+        assert (np.bincount(gaps.places // 42, minlength=5) == count).all()
+    assert masking == Masking(share=0.5, last=0.1)
+    assert Masking().at(0.3) == Masking()
+
+
 def test_shares_above_one_whole_are_refused() -> None:
     with pytest.raises(ValueError, match=r"hidden=0.8 and random=0.3"):
         Masking(random=0.3)
@@ -131,6 +141,16 @@ def test_rows_hold_every_line_once_and_fit(tmp_path: Path) -> None:
             assert len(lines.text(first, last + 1)) > 14  # one more would not fit
     ids = lines.text(0, 1)
     assert EOS in ids.tolist() and ids[-1] != EOS
+
+
+def test_rows_of_so_many_lines_at_most(tmp_path: Path) -> None:
+    """Documents of five lines: two, two and one; a line each; and pairs, which are two lines at least."""
+    text = stream(tmp_path / "a.arrow", 2)
+    assert rows_of(lines_of(text, 20), 20, 2).tolist() == [[0, 1], [2, 3], [4, 4], [5, 6], [7, 8], [9, 9]]
+    alone = Pairs(text, length=24, pairs=False, short=0.0, most=1)
+    assert alone.rows.tolist() == [[line, line] for line in range(10)]
+    pairs = Pairs(text, length=24, pairs=True, short=0.0, most=1)
+    assert [int(last - first) for first, last in pairs.rows] == [1, 1, 1, 1, 0] * 2
 
 
 def test_a_long_line_becomes_several(tmp_path: Path) -> None:
@@ -180,6 +200,12 @@ def test_batches_are_functions_of_seed_and_step(tmp_path: Path, pairs: bool) -> 
 
     def make(seed: int) -> MaskedBatches:
         return MaskedBatches(rows_, rows_, model, EVERY, Masking(), batch_size=4, seed=seed)
+
+    falling = Masking(share=0.9, last=0.1, hidden=1.0, random=0.0)
+    many = MaskedBatches(rows_, rows_, model, EVERY, falling, batch_size=4, seed=1, steps=10)
+    counts = [len(many.train(step).places) for step in (0, 9, 50)]
+    assert counts[0] > 3 * counts[1] and counts[0] > 3 * counts[2]
+    assert len(many.validation()[0].places) == len(masked_text(rows_, model, EVERY, falling.at(1.0))[0].places)
 
     one, again, other = make(1), make(1), make(2)
     for step in (0, 3, 17):

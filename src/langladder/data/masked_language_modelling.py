@@ -26,6 +26,7 @@ class MaskedBatches(StepBatches[Masked]):
         train, validation: the texts in rows.
         encoder: frames them. words: which tokens begin words.
         batch_size: rows of a training batch. validation_tokens: how many to watch, about; None: all.
+        steps: of the whole training, over which the share of gaps may fall; validation has that of the last.
     """
 
     def __init__(
@@ -39,16 +40,18 @@ class MaskedBatches(StepBatches[Masked]):
         batch_size: int,
         seed: int,
         validation_tokens: int | None = None,
+        steps: int = 1,
     ) -> None:
         self.rows, self.encoder, self.words, self.masking = train, encoder, words, masking
-        self.batch_size, self.seed = batch_size, seed
-        self._validation = masked_text(validation, encoder, words, masking, limit=validation_tokens)
+        self.batch_size, self.seed, self.steps = batch_size, seed, steps
+        self._validation = masked_text(validation, encoder, words, masking.at(1.0), limit=validation_tokens)
 
     def train(self, step: int) -> Masked:
         """See `StepBatches.train`."""
         random = generator(self.seed, DRAWS, step)
         rows = shuffled(len(self.rows), self.batch_size, step, self.seed)
-        return draw(self.rows, rows, self.encoder, self.words, self.masking, random)
+        masking = self.masking.at(min(1.0, step / max(1, self.steps - 1)))
+        return draw(self.rows, rows, self.encoder, self.words, masking, random)
 
     def validation(self) -> Sequence[Masked]:
         """The same gaps every time."""

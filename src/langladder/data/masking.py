@@ -6,6 +6,9 @@ Of each row's n tokens, specials apart, max(1, round(share · n)) are to be told
     random (10 %)     become any token of the vocabulary
     the rest (10 %)   stay, so that the network cannot trust what it sees
 
+The share may fall from step to step, in a line from `share` to `last` (Ankner et al. 2024, section 2: many gaps teach
+sooner, few are what the network is asked for later).
+
 With whole words (the authors' later models) words are drawn until their tokens reach that number, and all tokens of a
 word are to be told; each of them is hidden, exchanged or kept by itself.
 
@@ -29,6 +32,14 @@ class Masking(Config):
     hidden: float = Field(default=0.8, ge=0, le=1)  # of these: shown as `<mask>`
     random: float = Field(default=0.1, ge=0, le=1)  # of these: shown as any token
     whole_words: bool = False
+    last: float | None = Field(default=None, gt=0, lt=1)  # share of the last step; null: all steps have the same
+
+    def at(self, done: float) -> Self:
+        """The masking when so much of the training is done, 0 … 1."""
+        if self.last is None:
+            return self
+        # share_t = share + (last − share) t
+        return self.model_copy(update={"share": self.share + (self.last - self.share) * done, "last": None})
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:

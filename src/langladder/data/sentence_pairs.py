@@ -1,7 +1,8 @@
 """Rows for BERT: lines of a document, in pairs or not, cut so that almost nothing is padding.
 
     one text    <cls> line EOS line EOS line <sep>                   as many lines of one document as fit in T tokens
-                                                                     (Liu et al. 2019, section 4.2, DOC-SENTENCES)
+                                                                     (Liu et al. 2019, section 4.2, DOC-SENTENCES), or
+                                                                     `most` at most
     two texts   <cls> line EOS line <sep> line EOS line <sep>        the same, cut in two at a random line; one time in
                                                                      two the second text is lines from elsewhere.
                                                                      Where one line fills a row's half, the next line
@@ -57,13 +58,13 @@ def lines_of(stream: TokenStream, longest: int) -> Lines:
     return Lines(stream.ids, starts, ends, document, number)
 
 
-def rows_of(lines: Lines, room: int) -> np.ndarray:
-    """(R, 2) int64: first and last line of each row, as many of a document's lines as have room in it."""
+def rows_of(lines: Lines, room: int, most: int | None = None) -> np.ndarray:
+    """(R, 2) int64: first and last line of each row, as many of a document's lines as have room in it, or `most`."""
     rows: list[tuple[int, int]] = []
     starts, ends, document, number = (part.tolist() for part in lines[1:])
     first = 0
     for line in range(1, len(starts) + 1):
-        ended = line == len(starts) or document[line] != document[first]
+        ended = line == len(starts) or document[line] != document[first] or line - first == most
         # tokens of first … line: what lies between them in the stream, a BOS a line apart
         if ended or ends[line] - starts[first] - (number[line] - number[first]) > room:
             rows.append((first, line - 1))
@@ -76,15 +77,16 @@ class Pairs:
 
     Args:
         stream: the text. length: T, specials included. pairs: two texts a row. short: share of rows that are cut.
+        most: lines of a row at most; None: as many as fit.
 
     Raises:
         InputError: there is no line, or no pair to be made.
     """
 
-    def __init__(self, stream: TokenStream, *, length: int, pairs: bool, short: float) -> None:
+    def __init__(self, stream: TokenStream, *, length: int, pairs: bool, short: float, most: int | None = None) -> None:
         self.room = length - (3 if pairs else 2)
         self.lines = lines_of(stream, max(1, self.room // 2) if pairs else self.room)
-        self.rows = rows_of(self.lines, self.room)  # (R, 2)
+        self.rows = rows_of(self.lines, self.room, most)  # (R, 2)
         self.pairs, self.short = pairs, short
         if pairs and len(self.rows):
             after = np.minimum(self.rows[:, 1] + 1, len(self.lines.document) - 1)

@@ -27,13 +27,14 @@ def evaluate_encoder(
     name: str,
     length: int,
     judged: Judged,
+    most_lines: int | None = None,
     work: Work | None = None,
 ) -> EncoderPage:
     """Fill gaps in the test text.
 
     Args:
         sentences, log_probs: the same text in words, a line each; natural-log probabilities where they are known.
-        name: of the rung. length: tokens of a row, as in training.
+        name: of the rung. length: tokens of a row, most_lines: its lines at most, as in training.
     """
     lines = sentences_of(test)
     chosen = np.linspace(0, len(lines) - 1, min(judged.sentences, len(lines))).astype(np.int64).tolist()
@@ -46,7 +47,15 @@ def evaluate_encoder(
         approach=model.approach,
         parameters=model.number_of_parameters(),
         work=work,
-        scores=fill_rows(model, tokenizer, test, length=length, share=judged.share, tokens=judged.tokens),
+        scores=fill_rows(
+            model,
+            tokenizer,
+            test,
+            length=length,
+            share=judged.share,
+            tokens=judged.tokens,
+            most_lines=most_lines,
+        ),
         pseudo=pseudo_scores(model, [lines[line] for line in chosen], words),
         truth=true_scores(hidden, told),
         gaps=[_shown(one, row, tokenizer) for one, row in zip(hidden[: judged.shown], told, strict=False)],

@@ -30,10 +30,17 @@ BATCH_TOKENS = 8192
 
 
 def fill_rows(
-    model: BERT, tokenizer: Tokenizer, test: TokenStream, *, length: int, share: float, tokens: int
+    model: BERT,
+    tokenizer: Tokenizer,
+    test: TokenStream,
+    *,
+    length: int,
+    share: float,
+    tokens: int,
+    most_lines: int | None = None,
 ) -> GapScores:
     """Rows of the test text as in training, with every gap a `<mask>`."""
-    rows = Pairs(test, length=length, pairs=model.config.next_sentence, short=0.0)
+    rows = Pairs(test, length=length, pairs=model.config.next_sentence, short=0.0, most=most_lines)
     masking = Masking(share=share, hidden=1.0, random=0.0)
     right = told = masked = pairs = 0
     surprise = 0.0

@@ -15,6 +15,8 @@ from langladder.schema import Config, locate
 
 ASIDE = ("title", "year", "claim", "training.progress", "training.checkpoint_every")
 """What a rung's file says that changes nothing of its result: no stage is run again for it."""
+JUDGING = ("judged",)
+"""What a rung's file says of how it is judged alone: its model is not made again for it."""
 
 
 class Listed(Config):

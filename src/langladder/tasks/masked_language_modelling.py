@@ -77,14 +77,15 @@ def train_encoder(
         )
     length, pairs = config.sequence_length, model.config.next_sentence
     batches = MaskedBatches(
-        Pairs(train, length=length, pairs=pairs, short=config.short),
-        Pairs(validation, length=length, pairs=pairs, short=0.0),
+        Pairs(train, length=length, pairs=pairs, short=config.short, most=config.most_lines),
+        Pairs(validation, length=length, pairs=pairs, short=0.0, most=config.most_lines),
         model,
         word_starts(tokenizer),
         config.masking,
         batch_size=config.batch_size,
         seed=seed,
         validation_tokens=config.validation_tokens,
+        steps=config.max_steps,
     )
     task = MaskedLanguageModelling(model, config)
     result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)

@@ -14,6 +14,8 @@ class MaskedTraining(TrainingConfig):
     """Rows a step."""
     sequence_length: int = Field(default=64, ge=8)
     """Tokens of a row, specials included, at most."""
+    most_lines: int | None = Field(default=None, ge=1)
+    """Lines of a row at most; null: as many as fit. Two texts have two lines at least."""
     short: float = Field(default=0.1, ge=0, le=1)
     """Share of the rows that are cut to their first lines."""
     masking: Masking = Field(default_factory=Masking)
