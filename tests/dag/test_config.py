@@ -110,9 +110,7 @@ def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
 
 def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
     """It stands aside for the stage that trains, and is among the settings of the one that judges."""
-    one, other = (
-        resolve(chosen(encoder={"bert_mini_lines": {"judged": {"words": words}}})) for words in (7, 9)
-    )
+    one, other = (resolve(chosen(encoder={"bert_mini_lines": {"judged": {"words": words}}})) for words in (7, 9))
     train, judge = "train_encoder/bert_mini_lines", "evaluate_encoder/bert_mini_lines"
     assert {key: value for key, value in one[train].items() if key != "aside"} == {
         key: value for key, value in other[train].items() if key != "aside"
