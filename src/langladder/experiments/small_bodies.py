@@ -174,8 +174,10 @@ def train_encoder(
     Raises:
         InputError: the text makes no rows.
     """
-    rows = Pairs(text, length=config.sequence_length, pairs=model.config.next_sentence, short=config.short)
+    cut: dict[str, Any] = {"length": config.sequence_length, "short": config.short, "most": config.most_lines}
+    rows = Pairs(text, pairs=model.config.next_sentence, **cut)
     size: dict[str, Any] = {"batch_size": config.batch_size, "validation_tokens": 1}  # nothing is validated
+    size |= {"steps": config.max_steps}
     batches = MaskedBatches(rows, rows, model, word_starts(tokenizer), config.masking, seed=seed, **size)
 
     def loss(step: int) -> torch.Tensor:
