@@ -91,7 +91,7 @@ def test_growing_parity_with_the_ladders(kind: Kind, bodies: Bodies, tmp_path: P
     body.save(tmp_path)
     bodies.tokenizer.save(tmp_path / TOKENIZER)
     model = CLASSIFIERS[kind].Config()
-    there, _ = fine_tuning.begin(CLASSIFIERS[kind], SimpleNamespace(model=model, name="one"), tmp_path, 3, 7)
+    there, _ = fine_tuning.begin(CLASSIFIERS[kind], SimpleNamespace(model=model, name="one"), tmp_path, 3, seed=7)
     here = fine_tuning.grown(CLASSIFIERS[kind], model, body, bodies.tokenizer, 3, seed=7, rung="one")
     for key, tensor in there.state_dict().items():
         assert torch.equal(tensor, here.state_dict()[key]), key
