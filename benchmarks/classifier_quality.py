@@ -22,7 +22,7 @@ import click
 import numpy as np
 import torch
 from measure import markdown
-from public import data, find, read
+from public_data import data, find, read
 from public_labels import Splits, label_accuracy, splits
 
 from langladder.embeddings.base import WordVectors

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 import numpy as np
-from public import data
+from public_data import data
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import coo_matrix, csr_matrix

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from public import data
+from public_data import data
 from rich.console import Console
 from rich.progress import Progress
 

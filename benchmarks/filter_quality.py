@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
-from public import data as data_option
-from public import find, read
+from public_data import data as data_option
+from public_data import find, read
 
 from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
 from langladder.text.documents import Document, read_documents, write_documents

@@ -20,7 +20,7 @@ import click
 import numpy as np
 import torch
 from measure import machine, markdown, threads, verdict
-from public import Missing, data, find, read
+from public_data import Missing, data, find, read
 
 from langladder.data.reading import ReadingBatches
 from langladder.export.bert_heads import fine_tuned_arrays, fine_tuned_config

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 from counting_speed import QUOTED
-from public import data
+from public_data import data
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_matrix

@@ -26,7 +26,7 @@ import yaml
 from measure import Clocked, machine, markdown, speed_row, threads
 from pairs import ADAM, SIZES, cells, corpus, parts, settings, train
 from plain_translation import validation_loss
-from public import data
+from public_data import data
 
 from langladder.data.translation import TranslationBatches
 from langladder.models.transformer import Transformer

@@ -24,7 +24,7 @@ from measure import Clocked, machine, markdown, product_speed, speed_row, thread
 from ngram_quality import main as ngram_quality
 from ngram_speed import main as ngram_speed
 from plain_language_models import PlainGPT, PlainLSTM, train_plain_gpt, train_plain_lstm
-from public import Missing, data, find, read
+from public_data import Missing, data, find, read
 from softmax_speed import main as softmax
 from wikitext import split_text, word_ids
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 import numpy as np
-from public import data
+from public_data import data
 from rich.console import Console
 from rich.table import Table
 from wikitext import split_text, stream, word_ids

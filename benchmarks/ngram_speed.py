@@ -17,7 +17,7 @@ from typing import NamedTuple
 import click
 import numpy as np
 import torch
-from public import data
+from public_data import data
 from rich.console import Console
 from rich.table import Table
 from wikitext import split_text, stream, word_ids

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 import numpy as np
-from public import Missing, find, read
+from public_data import Missing, find, read
 
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.data.batches import StepBatches

@@ -27,7 +27,7 @@ from fine_tuning import fine_tuning
 from measure import machine, markdown, speed_row, threads
 from plain_pretraining import peer_batches, peer_network, train_steps
 from prompting import main as prompting
-from public import data, find, read
+from public_data import data, find, read
 
 from langladder.data.masked_language_modelling import MaskedBatches, masked_text
 from langladder.data.masking import Masking

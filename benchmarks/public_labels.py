@@ -10,7 +10,7 @@ from statistics import mean
 from typing import NamedTuple
 
 import numpy as np
-from public import find, read
+from public_data import find, read
 
 from langladder.models.classifier import Classifier
 from langladder.models.tagger import Tagger

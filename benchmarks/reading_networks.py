@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from measure import machine, markdown, verdict
 from plain_reading import PlainBiLSTM, PlainTextCNN, PlainTreeLSTM
-from public import data, find, read
+from public_data import data, find, read
 from torch import nn
 from torch.nn import functional
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 import torch
 from measure import markdown
-from public import data
+from public_data import data
 from public_labels import sentences, tag_accuracy
 
 from langladder.models.counted_tagger import make as count

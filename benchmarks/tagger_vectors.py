@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 import numpy as np
-from public import data, find, read
+from public_data import data, find, read
 
 from langladder.embeddings.subword import Subword, SubwordConfig
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig

@@ -24,7 +24,7 @@ import click
 import numpy as np
 import torch
 from measure import machine, markdown
-from public import data
+from public_data import data
 from public_labels import Splits, label_accuracy, sentences, splits, tag_accuracy
 from transfer_pretraining import Plan, Run, batches_of, network, parameters, pretrain, seconds
 from transfer_text import SETS, Corpus, as_read, normal, prepare

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from public import find, read
+from public_data import find, read
 from public_labels import questions, sentences, trees
 
 from langladder.text.corpus_ids import TokenStream

@@ -37,7 +37,7 @@ from plain_translation import (
     train_plain,
     validation_loss,
 )
-from public import data
+from public_data import data
 
 from langladder.data.translation import TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from public import find, read
+from public_data import find, read
 
 WORD = re.compile(r"[a-z0-9]+")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from public import find, read
+from public_data import find, read
 
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS, NAMES

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from public import data, find
+from public_data import data, find
 from rich.console import Console
 from rich.table import Table
 from word2vec_speed import read_corpus

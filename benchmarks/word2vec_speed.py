@@ -20,7 +20,7 @@ from typing import Any
 import click
 import numpy as np
 from gensim.models import Word2Vec as Gensim
-from public import data, find
+from public_data import data, find
 from rich.console import Console
 from rich.table import Table
 from wiki_words import word_ids

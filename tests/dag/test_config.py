@@ -42,7 +42,9 @@ def _hydra():
 
 def chosen(**changes: Any) -> params.Choices:
     """The choices of params.yaml with changes; of the ladders only the rungs that are changed, to be quick."""
-    ladders = {family.listed: list(changes.get(name, {})) for name, family in families().items() if not family.bases}
+    ladders: dict[str, Any] = {
+        family.listed: {} if family.bases else list(changes.get(name, {})) for name, family in families().items()
+    }
     return params.schema().model_validate(BASE.model_dump() | ladders | changes)
 
 

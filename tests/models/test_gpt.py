@@ -4,7 +4,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.export.gpt2 import _names
+from langladder.export.gpt2 import gpt2_names
 from langladder.models.gpt import GPT
 from langladder.models.gpt_sizes import PRESETS
 from langladder.nn.positions import sinusoidal
@@ -178,5 +178,5 @@ def test_without_biases_is_with_biases_of_zero():
     missing = whole.load_state_dict(without.state_dict(), strict=False).missing_keys  # biases begin as zeros
     assert missing and all(name.endswith("bias") for name in missing)
     torch.testing.assert_close(without.log_probs(tokens), whole.log_probs(tokens))
-    names = {name for name, *_ in _names(without)}
-    assert names == {name for name, *_ in _names(whole)}  # GPT-2's files have biases: zeros
+    names = {name for name, *_ in gpt2_names(without)}
+    assert names == {name for name, *_ in gpt2_names(whole)}  # GPT-2's files have biases: zeros

@@ -35,9 +35,9 @@ def answer(
 
     \b
     Examples:
-      langladder answer models/reader_transfer/bert_span "where does anna live ?" --context paragraph.txt
-      langladder answer models/reader/sliding_window questions.txt --context "anna lives in paris ." --best 3
-      langladder answer models/reader_transfer/gpt_choice "where does anna live ?" --context paragraph.txt
+      langladder answer models/reader_transfer/bert_span "where does anna live ?" --context text.txt
+      langladder answer models/reader/sliding_window questions.txt --context "anna lives in paris ."
+      langladder answer models/reader_transfer/gpt_choice "where does anna live ?" --context text.txt
         --option paris --option berlin
     """
     loaded = read_reader(model)

@@ -64,14 +64,14 @@ def export(
 
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
-      bert         an encoder, for Hugging Face's BertForMaskedLM or BertForPreTraining; a BERT that was
-                   fine-tuned, for BertForSequenceClassification, …TokenClassification, …QuestionAnswering
+      bert         an encoder, for Hugging Face's BertForMaskedLM, …PreTraining; a fine-tuned one, for
+                   BertForSequenceClassification, …TokenClassification, …QuestionAnswering
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
       arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
       torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
       marian       a Transformer, for Hugging Face's MarianMTModel
-      onnx         a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a Transformer
-                   (encoder.onnx, decoder_step.onnx)
+      onnx         a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a
+                   Transformer (encoder.onnx, decoder_step.onnx)
 
     An ARPA file holds the model's tokens. They are words, and KenLM reads plain text, where the model was trained with
     `tokenizer: word`; else README.md shows how text is cut for it, and --words is refused.

@@ -34,8 +34,9 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
                       with the special tokens of this house (PAD 0, BOS 2, EOS 3) or with GPT-2's own
-      a BERT folder   as `langladder export --to bert` writes it, or anybody else: with WordPiece and the five
-                      special tokens of BERT, in tokenizer.json or vocab.txt; model.safetensors, no pickle
+      a BERT folder   as `langladder export --to bert` writes it, or anybody else: with WordPiece and
+                      the five special tokens of BERT, in tokenizer.json or vocab.txt;
+                      model.safetensors, no pickle
       an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz;
                       or a folder with model.arpa
 

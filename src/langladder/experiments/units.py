@@ -26,7 +26,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.encoding import framed
 from langladder.text.specials import BOS, EOS
 from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Kind, Tokenizer, TokenizerConfig
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig, Trained
 
 LONGEST_ORDER = 6
 
@@ -34,7 +34,7 @@ LONGEST_ORDER = 6
 class UnitsConfig(TextConfig):
     """Settings of `Units`; lengths are in words, for every unit the same stretch of text."""
 
-    units: list[Kind] = Field(default=["character", "bpe_bytes", "word"], min_length=2)
+    units: list[Trained] = Field(default=["character", "bpe_bytes", "word"], min_length=2)
     subwords: int = Field(default=1000, ge=260)  # vocabulary of those units that have a size to choose
     order: int = Field(default=3, ge=1, le=LONGEST_ORDER)  # of the n-gram
     networks: list[Network] = Field(default=["lstm", "gpt"])
@@ -54,9 +54,9 @@ class Units(Experiment[UnitsConfig]):
             "words": sum(len(line.split()) + 1 for line in test),
             "bytes": sum(len(f"{line}\n".encode()) for line in test),
         }
-        per_word: dict[Kind, float] = {}
-        unknown: dict[Kind, float] = {}
-        found: dict[str, dict[Kind, float]] = {}
+        per_word: dict[Trained, float] = {}
+        unknown: dict[Trained, float] = {}
+        found: dict[str, dict[Trained, float]] = {}
         for unit in config.units:
             tokenizer = self._tokenizer(unit, train)
             text, held_out = encoded(train, tokenizer), encoded(test, tokenizer)
@@ -78,7 +78,7 @@ class Units(Experiment[UnitsConfig]):
             left -= len(line.split()) + 1
             yield line
 
-    def _tokenizer(self, unit: Kind, train: list[str]) -> Tokenizer:
+    def _tokenizer(self, unit: Trained, train: list[str]) -> Tokenizer:
         size = None if unit in ("word", "character") else self.config.subwords
         return train_tokenizer(train, TokenizerConfig(kind=unit, vocab_size=size))
 
@@ -110,7 +110,9 @@ def encoded(text: list[str], tokenizer: Tokenizer) -> TokenStream:
     return TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
 
 
-def findings(found: dict[str, dict[Kind, float]], per_word: dict[Kind, float], unknown: dict[Kind, float]) -> Findings:
+def findings(
+    found: dict[str, dict[Trained, float]], per_word: dict[Trained, float], unknown: dict[Trained, float]
+) -> Findings:
     """The claim holds where no model does better by characters than by every larger unit."""
     units = list(per_word)
     finest = max(per_word, key=lambda unit: per_word[unit])

@@ -44,7 +44,7 @@ def content(path: Path) -> str:
 
 
 def test_every_set_becomes_plain_text_that_benchmarks_find(tmp_path: Path, benchmarks: Any, asked: list) -> None:
-    fetch, public = benchmarks("fetch"), benchmarks("public")
+    fetch, public = benchmarks("fetch"), benchmarks("public_data")
     result = CliRunner().invoke(fetch.main, ["--data", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert content(tmp_path / "wikitext-2" / "valid.txt.gz") == " = A = \n\n one \n"
@@ -78,4 +78,4 @@ def test_without_a_network_nothing_is_half_there(
 
 def test_a_missing_set_is_said_in_a_sentence(tmp_path: Path, benchmarks: Any) -> None:
     with pytest.raises(click.ClickException, match=r"docs/data\.md"):
-        benchmarks("public").find(tmp_path, "wordsim")
+        benchmarks("public_data").find(tmp_path, "wordsim")

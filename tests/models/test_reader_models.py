@@ -141,7 +141,7 @@ def test_two_batches_are_learnt_by_heart(
     network = reader(kind, bases[kind], **settings)
     batches = [network.collate(rows(network, part)) for part in (QUESTIONS[:2], QUESTIONS[2:])]
     optimizer = torch.optim.Adam(network.parameters(), lr=0.005)
-    for step in range(60):
+    for step in range(160):
         optimizer.zero_grad()
         network.losses(batches[step % 2]).backward()
         optimizer.step()
