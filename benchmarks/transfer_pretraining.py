@@ -179,16 +179,21 @@ def pretrain(run: Run, out: Path, tokenizer: Tokenizer, *, spent: float) -> None
     Raises:
         InputError: `out` holds a run with another plan.
     """
-    path, plan, checkpoint = out / "plan.json", run.plan, out / "last.safetensors"
-    if path.is_file() and read_json(path) != plan.model_dump(mode="json"):
-        raise InputError(f"{path}: this folder holds a run with another plan; take its settings, or another folder")
-    write_json(path, plan.model_dump(mode="json"))
+    checkpoint = out / "last.safetensors"
+    agree(out / "plan.json", run.plan.model_dump(mode="json"))
     if checkpoint.is_file():
         run.load(checkpoint)
     run.seconds += spent
     _train(run, out / "log.csv", checkpoint)
     run.model.eval().save(out / "model")
     tokenizer.save(out / "model" / "tokenizer.json")
+
+
+def agree(path: Path, settings: dict[str, Any]) -> None:
+    """Note the settings of a folder. Raises InputError where it was begun with others."""
+    if path.is_file() and read_json(path) != settings:
+        raise InputError(f"{path}: this folder holds a run with other settings; take its own, or another folder")
+    write_json(path, settings)
 
 
 def seconds() -> float:

@@ -26,10 +26,10 @@ import torch
 from measure import machine, markdown
 from public_data import data
 from public_labels import Splits, label_accuracy, sentences, splits, tag_accuracy
-from transfer_pretraining import Plan, Run, batches_of, network, parameters, pretrain, seconds
+from transfer_pretraining import Plan, Run, agree, batches_of, network, parameters, pretrain, seconds
 from transfer_text import SETS, Corpus, as_read, normal, prepare
 
-from langladder.artefacts import read_json, write_json
+from langladder.artefacts import read_json
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
 from langladder.tasks.fine_tuning import make_classifier, make_tagger
@@ -117,8 +117,9 @@ def pretrain_command(
     """Pre-train within a limit of processor time; the same command goes on where it was stopped."""
     torch.set_num_threads(threads)
     (out / "text").mkdir(parents=True, exist_ok=True)
-    corpus = prepare(data, out / "text", sets, vocabulary=vocabulary, repeat=repeat, lowercase=lowercase, most=most)
-    write_json(out / "reads.json", {"lowercase": lowercase})
+    text = {"vocabulary": vocabulary, "repeat": repeat, "lowercase": lowercase, "most": most}
+    agree(out / "reads.json", text | {"sets": [*sets]})
+    corpus = prepare(data, out / "text", sets, **text)
     run = _run(corpus, Plan(**plan))
     spent = seconds()
     print(

@@ -239,7 +239,7 @@ def test_what_cannot_be_imported_is_told(run: Run, project: Path) -> None:
         result = run("import", "away/odd", "new")
         assert result.exit_code == 2 and message in result.stderr, result.stderr
     result = run("import", "empty", "new")
-    assert result.exit_code == 2 and "holds neither config.json (GPT-2) nor model.arpa" in result.stderr
+    assert result.exit_code == 2 and "holds neither config.json (GPT-2, BERT) nor model.arpa" in result.stderr
     result = run("import", "models/lm/gpt/tokenizer.json", "new")
     assert result.exit_code == 2 and "not an ARPA file" in result.stderr
     assert not (project / "new").exists()

@@ -83,7 +83,9 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
         return reader(source), Tokenizer.load(tokens)
     if source.is_dir():
         if not (source / "model.arpa").is_file():
-            raise InputError(f"{source}: holds neither config.json (GPT-2) nor model.arpa; name one of both, or a file")
+            raise InputError(
+                f"{source}: holds neither config.json (GPT-2, BERT) nor model.arpa; name one of both, or a file"
+            )
         source, tokens = source / "model.arpa", tokens or source / "tokenizer.json"
     if tokens is None:
         model, words = read_arpa(source)

@@ -12,8 +12,8 @@ half of the row its own.
 Shape legend: B questions, K options, R rows, T positions, D width.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -24,14 +24,12 @@ from torch.nn import functional as F
 from langladder import schema
 from langladder.errors import InputError
 from langladder.models.encoder import padded
-from langladder.models.gpt import GPT, GPTConfig
-from langladder.models.gpt_classifier import GPTClassifier, Marks, choice_log_probs, choices
-from langladder.models.growing import INITIAL_STD, Grown, GrownConfig, body_of
-from langladder.models.network import Network
+from langladder.models.gpt import GPTConfig
+from langladder.models.gpt_classifier import GrownFromGPT, choice_log_probs, choices
+from langladder.models.growing import INITIAL_STD, GrownConfig
 from langladder.models.network_reader import NetworkReader
 from langladder.models.reader import Found
 from langladder.models.trial import words
-from langladder.nn.dropout import Dropout
 from langladder.text.questions import Question
 from langladder.text.specials import PAD, RESERVED
 from langladder.text.word_tokens import word_pieces
@@ -65,45 +63,24 @@ class ChoiceBatch(NamedTuple):
     right: torch.Tensor
 
 
-class GPTChoice(Grown, NetworkReader):
+class GPTChoice(GrownFromGPT, NetworkReader):
     """Body → a score a row → softmax over the rows of a question."""
 
     approach: ClassVar[str] = "Transformer"
     maker: ClassVar[str] = "langladder.tasks.answering.make"
-    BODY: ClassVar[type[Network]] = GPT
-    FAMILIES: ClassVar[str] = GPTClassifier.FAMILIES
     knows_none: ClassVar[bool] = True
-    LAYERS: ClassVar[str] = GPTClassifier.LAYERS
-    BEHIND: ClassVar[tuple[str, ...]] = GPTClassifier.BEHIND
     Config: ClassVar[type[schema.Config]] = GPTChoiceConfig
     config: GPTChoiceConfig
 
     def __init__(self, config: GPTChoiceConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
-        settings = body_of(config, type(self))
-        if why := self.refuses(config.model_dump(), settings):
-            raise InputError(why)
-        self.gpt = GPT(settings, vocab_size)
-        if not config.lm_weight:
-            del self.gpt.head
-        self.marks = Marks.of(vocab_size)
-        self.dropout = Dropout(config.dropout)
-        self.head = nn.Linear(settings.width, 1, bias=False)
+        self.head = nn.Linear(self.begin_body(vocab_size), 1, bias=False)
         nn.init.normal_(self.head.weight, std=INITIAL_STD)
-
-    @classmethod
-    def refuses(cls, settings: Mapping[str, Any], body: GPTConfig) -> str | None:
-        """See `GPTClassifier.refuses`."""
-        return GPTClassifier.refuses(settings, body)
 
     @property
     def chooses(self) -> bool:
         """See `Reader.chooses`."""
         return True
-
-    def body(self) -> nn.Module:
-        """See `Grown.body`."""
-        return self.gpt
 
     def forward(self, batch: ChoiceBatch) -> tuple[torch.Tensor, torch.Tensor]:
         """log P(option | context, question), (B, K), −∞ behind a question's own; and the body's states (R, T, D)."""
@@ -148,7 +125,7 @@ class GPTChoice(Grown, NetworkReader):
         context = self.tokenizer.encode(question.context)
         asked = word_pieces(self.tokenizer, [question.question])[0]
         options = [self.tokenizer.encode(option) for option in question.options]
-        room = self.gpt.context - len(Marks._fields)
+        room = self.gpt.context - len(self.marks)
         options = [option[: room // 2] for option in options]
         longest = max(map(len, options))
         asked = asked[: min(room // 2, room - longest)]

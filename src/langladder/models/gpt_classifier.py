@@ -67,29 +67,17 @@ class GPTClassifierConfig(GrownConfig):
     """λ; 0: the body has no output layer."""
 
 
-class GPTClassifier(Grown, NeuralClassifier):
-    """Body → the state at extract → linear output."""
+class GrownFromGPT(Grown):
+    """What grows from GPT: rows between the new tokens `marks`, read by `gpt`; a mixin beside `Network`."""
 
-    approach = "Transformer"
-    maker = "langladder.tasks.fine_tuning.make_classifier"
     BODY: ClassVar[type[Network]] = GPT
     FAMILIES: ClassVar[str] = "a GPT of the families lm and tune"
     LAYERS: ClassVar[str] = "blocks"
     BEHIND: ClassVar[tuple[str, ...]] = ("norm",)
-    Config: ClassVar[type[schema.Config]] = GPTClassifierConfig
-    config: GPTClassifierConfig
-
-    def __init__(self, config: GPTClassifierConfig, vocab_size: int, number_of_labels: int) -> None:
-        super().__init__(config, vocab_size, number_of_labels)
-        settings = body_of(config, type(self))
-        if why := self.refuses(config.model_dump(), settings):
-            raise InputError(why)
-        self.gpt = GPT(settings, vocab_size)
-        if not config.lm_weight:
-            del self.gpt.head
-        self.marks = Marks.of(vocab_size)
-        self.dropout = Dropout(config.dropout)
-        self.head = start_linear(nn.Linear(settings.width, number_of_labels))
+    Config: ClassVar[type[schema.Config]]
+    gpt: GPT
+    marks: Marks
+    dropout: Dropout
 
     @classmethod
     def refuses(cls, settings: Mapping[str, Any], body: GPTConfig) -> str | None:
@@ -102,9 +90,35 @@ class GPTClassifier(Grown, NeuralClassifier):
             "model.lm_weight to 0, or choose a base with output: softmax"
         )
 
+    def begin_body(self, vocab_size: int) -> int:
+        """Build the body as `config` says, without its output layer where λ = 0; its width."""
+        config = self.config
+        settings: GPTConfig = body_of(config, type(self))
+        if why := self.refuses(config.model_dump(), settings):
+            raise InputError(why)
+        self.gpt = GPT(settings, vocab_size)
+        if not config.lm_weight:
+            del self.gpt.head
+        self.marks = Marks.of(vocab_size)
+        self.dropout = Dropout(config.dropout)
+        return settings.width
+
     def body(self) -> nn.Module:
         """See `Grown.body`."""
         return self.gpt
+
+
+class GPTClassifier(GrownFromGPT, NeuralClassifier):
+    """Body → the state at extract → linear output."""
+
+    approach = "Transformer"
+    maker = "langladder.tasks.fine_tuning.make_classifier"
+    Config: ClassVar[type[schema.Config]] = GPTClassifierConfig
+    config: GPTClassifierConfig
+
+    def __init__(self, config: GPTClassifierConfig, vocab_size: int, number_of_labels: int) -> None:
+        super().__init__(config, vocab_size, number_of_labels)
+        self.head = start_linear(nn.Linear(self.begin_body(vocab_size), number_of_labels))
 
     def logits(self, batch: Reading) -> torch.Tensor:
         """See `NeuralClassifier.logits`."""

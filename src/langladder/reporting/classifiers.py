@@ -10,7 +10,7 @@ from langladder.evaluation.classifier_page import ClassifierPage
 from langladder.evaluation.paired import mcnemar
 from langladder.reporting import numbers
 from langladder.reporting.choosing import BESIDE, choice
-from langladder.reporting.columns import Column, cost_columns, work_columns
+from langladder.reporting.columns import Column, cost_columns, half_width, work_columns
 from langladder.reporting.decisions import WEIGHED, inside, seen
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
@@ -33,11 +33,6 @@ def below_best(page: ClassifierPage) -> float | None:
     return None if page.bayes_accuracy is None else 100 * (page.bayes_accuracy - page.scores.accuracy)
 
 
-def _half_interval(page: ClassifierPage) -> float | None:
-    interval = page.scores.accuracy_interval
-    return None if interval is None else 100 * (interval[1] - interval[0]) / 2
-
-
 COLUMNS: tuple[Column[ClassifierPage], ...] = (
     Column(
         "accuracy",
@@ -51,7 +46,7 @@ COLUMNS: tuple[Column[ClassifierPage], ...] = (
     Column(
         "accuracy ±",
         "half the width of its 95 % interval, in points, by drawing test texts anew (bootstrap); not over seeds",
-        lambda page, _: _half_interval(page),
+        lambda page, _: half_width(page.scores.accuracy_interval),
         numbers.decimals(1),
         None,
         brief=True,

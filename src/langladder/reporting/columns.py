@@ -30,6 +30,11 @@ class Column(Generic[P]):
     compared: bool = False
 
 
+def half_width(interval: tuple[float, float] | None) -> float | None:
+    """Of the interval of a share, in per cent."""
+    return None if interval is None else 100 * (interval[1] - interval[0]) / 2
+
+
 def work_columns(unit: str) -> tuple[Column[Any], ...]:
     """What a network takes on any machine, of pages with `work`; `unit` is a position: token or word."""
     return (

@@ -10,7 +10,7 @@ from langladder.evaluation.paired import paired_bootstrap
 from langladder.evaluation.reader_page import ReaderPage
 from langladder.reporting import numbers
 from langladder.reporting.choosing import choice
-from langladder.reporting.columns import Column, cost_columns, work_columns
+from langladder.reporting.columns import Column, cost_columns, half_width, work_columns
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.labels import paired, ranked
@@ -62,10 +62,6 @@ def _answer(one: Any) -> dict[str, Any]:
     }
 
 
-def _half(interval: tuple[float, float] | None) -> float | None:
-    return None if interval is None else 100 * (interval[1] - interval[0]) / 2
-
-
 SCORES: tuple[Column[ReaderPage], ...] = (
     Column(
         "exact match",
@@ -79,7 +75,7 @@ SCORES: tuple[Column[ReaderPage], ...] = (
     Column(
         "±",
         "half the width of its 95 % interval, by drawing test questions anew (bootstrap); not over seeds",
-        lambda page, _: _half(page.scores.exact_interval),
+        lambda page, _: half_width(page.scores.exact_interval),
         numbers.decimals(1),
         None,
         brief=True,
@@ -96,7 +92,7 @@ SCORES: tuple[Column[ReaderPage], ...] = (
     Column(
         "F₁ ±",
         "half the width of its 95 % interval",
-        lambda page, _: _half(page.scores.f1_interval),
+        lambda page, _: half_width(page.scores.f1_interval),
         numbers.decimals(1),
         None,
     ),

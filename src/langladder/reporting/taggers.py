@@ -10,7 +10,7 @@ from langladder.evaluation.paired import paired_bootstrap
 from langladder.evaluation.tagging_page import TaggedWord, TaggerPage
 from langladder.reporting import numbers
 from langladder.reporting.choosing import choice
-from langladder.reporting.columns import Column, cost_columns, work_columns
+from langladder.reporting.columns import Column, cost_columns, half_width, work_columns
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.labels import chosen_maps, confusion_maps, label_table, paired, ranked
 from langladder.reporting.reliability_plot import reliability_plot
@@ -75,10 +75,6 @@ def _word(page: TaggerPage) -> Any:
     return told
 
 
-def _half(interval: tuple[float, float] | None) -> float | None:
-    return None if interval is None else 100 * (interval[1] - interval[0]) / 2
-
-
 ACCURACY: tuple[Column[TaggerPage], ...] = (
     Column(
         "accuracy",
@@ -92,7 +88,7 @@ ACCURACY: tuple[Column[TaggerPage], ...] = (
     Column(
         "±",
         "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
-        lambda page, _: _half(page.scores.accuracy_interval),
+        lambda page, _: half_width(page.scores.accuracy_interval),
         numbers.decimals(2),
         None,
         brief=True,
@@ -136,7 +132,7 @@ ENTITIES: tuple[Column[TaggerPage], ...] = (
     Column(
         "F₁ ±",
         "half the width of the entity F₁'s 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
-        lambda page, _: _half(page.scores.entity_interval),
+        lambda page, _: half_width(page.scores.entity_interval),
         numbers.decimals(1),
         None,
         brief=True,
