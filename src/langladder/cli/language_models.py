@@ -31,8 +31,7 @@ def read_model(folder: Path) -> LoadedModel:
     from langladder.text.tokenizers import Tokenizer
 
     model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
-    if model.vocab_size != tokenizer.vocab_size:
-        raise InputError(
-            f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {tokenizer.vocab_size}"
-        )
+    known = tokenizer.full_vocab_size if model.reads_markers else tokenizer.vocab_size
+    if model.vocab_size != known:
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {known}")
     return LoadedModel(folder.name, model, tokenizer)

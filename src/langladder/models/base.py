@@ -28,6 +28,8 @@ class LanguageModel(ABC):
     vocab_size: int
     SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
     WHAT: ClassVar[str] = "language model"
+    reads_markers: ClassVar[bool] = False
+    """Whether `vocab_size` counts the reserved ids behind the text's vocabulary, which such a model reads."""
 
     def __init__(self, config: schema.Config, vocab_size: int) -> None:
         self.config, self.vocab_size = config, vocab_size

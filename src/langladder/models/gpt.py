@@ -17,15 +17,16 @@ to be measured, not to be used. Right-padding changes nothing: no real token see
 `advance` keeps keys and values of what was read, so each new token costs one position, not all. A text longer than the
 context loses its oldest tokens; then every token's position changes and the whole window is read anew.
 
-Shape legend: B rows, T tokens, S tokens read before, C context, D width, N layers, h heads, d = D/h.
+Shape legend: B rows, T tokens, S tokens read before, C context, D width, N layers (or packed tokens), h heads.
 """
 
 import math
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import torch
 from pydantic import Field, model_validator
 from torch import nn
+from torch.nn import functional
 
 from langladder import schema
 from langladder.models.attentive_settings import check_width, with_preset
@@ -36,7 +37,9 @@ from langladder.nn.gelu import TanhGELU
 from langladder.nn.multi_head_attention import CausalSelfAttention, Past
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.packing import Layout
 from langladder.nn.positions import sinusoidal
+from langladder.text.specials import PAD
 
 INITIAL_STD = 0.02
 
@@ -99,9 +102,17 @@ class GPTBlock(nn.Module):
         # pre: a = x + Attention(LN(x)); post: a = LN(x + Attention(x))
         mixed, past = self.attention(self.norm_attention(x) if self.pre else x, past)
         a = self._add(x, mixed, self.norm_attention)
+        return self._feed(a), past
+
+    def forward_packed(self, x: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """The same of rows without their padding, (N, D) → (N, D)."""
+        mixed = self.attention.forward_packed(self.norm_attention(x) if self.pre else x, layout)
+        return self._feed(self._add(x, mixed, self.norm_attention))
+
+    def _feed(self, a: torch.Tensor) -> torch.Tensor:
         # pre: x' = a + W₂ GELU(W₁ LN(a)); post: x' = LN(a + W₂ GELU(W₁ a))
-        inner = self.activation(self.expand(self.norm_feed(a) if self.pre else a))  # (B, T, 4D)
-        return self._add(a, self.contract(inner), self.norm_feed), past
+        inner = self.activation(self.expand(self.norm_feed(a) if self.pre else a))  # (…, 4D)
+        return self._add(a, self.contract(inner), self.norm_feed)
 
     def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
         change = self.dropout(change)
@@ -139,6 +150,22 @@ class GPT(NeuralLanguageModel):
     def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
         """See `NeuralLanguageModel.forward`; T must not exceed the context."""
         return self._read(tokens, None)[0], None
+
+    def packed(self, tokens: torch.Tensor) -> tuple[torch.Tensor, Layout]:
+        """Hidden states of the real tokens of right-padded rows (B, T): (N, D), and where they stand.
+
+        The rows lie end to end, and what goes by positions is computed for no padding. They read nothing of each other:
+        attention and positions are each row's own. T must not exceed the context.
+        """
+        layout = Layout.of(tokens != PAD)
+        columns = layout.pack(torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape))  # (N,)
+        # x⁰ = E w + P
+        x = self.embedding(layout.pack(tokens)) * self.embedding_scale  # (N, D)
+        x = self.dropout(x if self.position is None else x + functional.embedding(columns, self.position))
+        for block in self.blocks:
+            x = cast("GPTBlock", block).forward_packed(x, layout)
+        hidden: torch.Tensor = self.norm(x)
+        return hidden, layout
 
     @torch.no_grad()
     def advance(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, Cache]:

@@ -74,13 +74,17 @@ class NeuralLanguageModel(Network, LanguageModel):
         table = getattr(self, "embedding", None)
         return table if isinstance(table, nn.Embedding) and table.num_embeddings == self.vocab_size else None
 
+    def predicts(self, targets: torch.Tensor) -> torch.Tensor:
+        """True where a token is predicted, not given: everything but BOS and PAD. Same shape, bool."""
+        return predicted(targets)
+
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """L = −(1/N) Σ_t log P(w_t | w_<t) in nats, over the N targets that are neither BOS nor PAD.
 
         Args:
             hidden: (B, T, D); targets: (B, T), the token after each position.
         """
-        keep = predicted(targets)  # (B, T)
+        keep = self.predicts(targets)  # (B, T)
         chosen = targets[keep]  # (N,)
         return self.head.loss(kept_rows(hidden, keep), chosen, smoothing) / max(1, len(chosen))
 
@@ -165,7 +169,7 @@ class NeuralLanguageModel(Network, LanguageModel):
     def _score(self, scores: torch.Tensor, hidden: torch.Tensor, tokens: torch.Tensor, span: slice) -> None:
         """Fill `scores[:, span]` where a token is predicted, from the hidden states one position earlier."""
         targets = tokens[:, span]
-        keep = predicted(targets)
+        keep = self.predicts(targets)
         scores[:, span][keep] = self.head.target_log_probs(hidden[keep], targets[keep])
 
     def _log_probs_windows(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
@@ -183,7 +187,7 @@ class NeuralLanguageModel(Network, LanguageModel):
             targets = tokens[rows, positions + 1].masked_fill(~inside, PAD)
             hidden, _ = self(inputs)  # (W, C, D)
             # All but a row's first window leave what the window before has predicted already.
-            keep = predicted(targets) & ((starts == 0) | (offsets >= self.context - stride))
+            keep = self.predicts(targets) & ((starts == 0) | (offsets >= self.context - stride))
             flat = (rows * T + positions + 1)[keep]
             scores.view(-1)[flat] = self.head.target_log_probs(hidden[keep], targets[keep])
         return scores

@@ -8,7 +8,8 @@ allowed, −∞ where it is not. `attend` is the equation, line by line; torch's
 weights to memory, trains. K and V do not depend on the query: decoding keeps them and only adds to them (the KV cache),
 so that a new token costs one row, not T.
 
-Shape legend: B rows, T queries, S memory positions, D width, h heads, d = D/h, w window, N blocks.
+Shape legend: B rows, T queries, S memory positions, D width, h heads, d = D/h, w window, N blocks;
+packed: N real tokens of all rows.
 """
 
 import math
@@ -16,6 +17,8 @@ import math
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from langladder.nn.packing import Layout
 
 Past = tuple[Tensor, Tensor]
 """Keys and values of what was read before, (B, h, S, d) each."""
@@ -131,17 +134,22 @@ class CausalSelfAttention(Heads):
     def forward(self, x: Tensor, past: Past | None = None) -> tuple[Tensor, Past]:
         """(B, T, D), read on from `past`, → (B, T, D) and the past of the next call; through the fused kernel."""
         query, key, value = self._projected(x)  # (B, h, T, d) each
-        if past is not None:
-            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, h, S+T, d)
-        T, seen = query.shape[2], key.shape[2]
-        if past is not None:
-            mixed = self.mix(query, key, value, banded(T, seen, self.window, x.device), causal=False)
-        elif self.window is None or self.window >= T:
-            mixed = self.mix(query, key, value, causal=True)
+        if past is None:
+            mixed = self._mixed(query, key, value)
         else:
-            mixed = self._in_blocks(query, key, value, self.window)
+            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, h, S+T, d)
+            mask = banded(query.shape[2], key.shape[2], self.window, x.device)
+            mixed = self.mix(query, key, value, mask, causal=False)
+        seen = key.shape[2]
         oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # no later token sees further back
         return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
+
+    def forward_packed(self, x: Tensor, layout: Layout) -> Tensor:
+        """Right-padded rows without their padding, (N, D) → (N, D): each token attends within its own row."""
+        query, key, value = (self.split(part) for part in layout.spread(self.project(x)).chunk(3, dim=-1))
+        mixed = self._mixed(query, key, value)  # (B, h, T, d)
+        output: Tensor = self.output(layout.pack(mixed.transpose(1, 2).flatten(2)))  # (N, D)
+        return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The same without past and dropout, by the equation: (B, T, D) → (B, T, D), and the weights (B, h, T, T)."""
@@ -151,6 +159,12 @@ class CausalSelfAttention(Heads):
     def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = self.project(x).chunk(3, dim=-1)
         return self.split(query), self.split(key), self.split(value)
+
+    def _mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Causal attention within T tokens, none before them: (B, h, T, d) each → (B, h, T, d)."""
+        if self.window is None or self.window >= query.shape[2]:
+            return self.mix(query, key, value, causal=True)
+        return self._in_blocks(query, key, value, self.window)
 
     def _in_blocks(self, query: Tensor, key: Tensor, value: Tensor, window: int) -> Tensor:
         """Banded attention, (B, h, T, d) each → (B, h, T, d): every block of w reads itself and the one before."""
