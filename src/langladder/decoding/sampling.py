@@ -46,11 +46,18 @@ def generate(
 
 
 @torch.no_grad()
-def generate_batch(model: LanguageModel, prefixes: Sequence[Sequence[int]], config: SamplingConfig) -> list[list[int]]:
-    """Continue several texts side by side.
+def generate_batch(
+    model: LanguageModel,
+    prefixes: Sequence[Sequence[int]],
+    config: SamplingConfig,
+    *,
+    numbers: Sequence[int] | None = None,
+) -> list[list[int]]:
+    """Continue several texts side by side, on the device that the model is on.
 
     Args:
         prefixes: B rows of ids that begin with BOS.
+        numbers: of each row, by which its random numbers are drawn; None: 0 … B − 1.
 
     Returns:
         The new ids of each row, at most `max_tokens`, without the EOS that ended it. Same seed, same ids: what is drawn
@@ -65,11 +72,12 @@ def generate_batch(model: LanguageModel, prefixes: Sequence[Sequence[int]], conf
     if not prefixes or not config.max_tokens:
         return [[] for _ in prefixes]
     lengths = [len(prefix) for prefix in prefixes]
-    random = [_generator(config.seed, row) for row in range(len(prefixes))]
+    random = [_generator(config.seed, row) for row in numbers or range(len(prefixes))]
+    device = _device(model)
     tokens = torch.tensor([list(prefix)[: min(lengths)] for prefix in prefixes])  # (B, t)
     running, unread, state = [True] * len(prefixes), tokens, None
     while any(running):
-        log_probs, state = model.advance(unread, state)  # (B, V)
+        log_probs, state = model.advance(unread.to(device), state)  # (B, V)
         scores, t = candidates(log_probs.cpu(), tokens, config), tokens.shape[1]
         following = []
         for row, prefix in enumerate(prefixes):
@@ -152,6 +160,12 @@ def _generator(seed: int, row: int) -> torch.Generator:
     """Random numbers of one row."""
     words = np.random.SeedSequence([seed, row]).generate_state(1, np.uint64)
     return torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
+
+
+def _device(model: LanguageModel) -> torch.device:
+    """Where a network is; a counted model is on the CPU."""
+    parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
+    return next((parameter.device for parameter in parameters), torch.device("cpu"))
 
 
 def _until_eos(ids: list[int]) -> list[int]:

@@ -8,7 +8,7 @@ Shape legend: B rows, T tokens, V words of the text, D width.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -60,7 +60,7 @@ class InstructedGPT(GPT):
         return self.loss(hidden[:, half:], tokens[:, half + 1 :])
 
     @classmethod
-    def grown_from(cls, base: GPT, *, dropout: float | None = None) -> "InstructedGPT":
+    def grown_from(cls, base: GPT, *, dropout: float | None = None) -> Self:
         """A network with the base's weights; the base may be a GPT or an InstructedGPT.
 
         Args:
@@ -110,14 +110,18 @@ def read_instructed(folder: Path) -> tuple[InstructedGPT, Tokenizer]:
     return model, _tokenizer_of(model, folder)
 
 
+def check_tokenizer(tokenizer: Tokenizer, vocab_size: int) -> None:
+    """Raise InputError unless a network of `vocab_size` ids, markers among them, can speak with this tokenizer."""
+    Markers.of(tokenizer)
+    if tokenizer.full_vocab_size != vocab_size:
+        raise InputError(f"the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.full_vocab_size:,}")
+
+
 def _tokenizer_of(model: GPT, folder: Path) -> Tokenizer:
-    path = Path(folder) / TOKENIZER
-    tokenizer = Tokenizer.load(path)
-    size = tokenizer.full_vocab_size if isinstance(model, InstructedGPT) else tokenizer.vocab_size
-    if model.vocab_size != size:
-        raise InputError(f"{folder}: the network has {model.vocab_size:,} tokens, its {TOKENIZER} {size:,}")
+    tokenizer = Tokenizer.load(Path(folder) / TOKENIZER)
+    more = 0 if isinstance(model, InstructedGPT) else len(RESERVED)
     try:
-        Markers.of(tokenizer)
+        check_tokenizer(tokenizer, model.vocab_size + more)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{folder}: {error}") from error
     return tokenizer

@@ -125,10 +125,11 @@ class StepBar(Callback):
         """Say how the step's validation went."""
         row = self.recorder.rows[-1]
         rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
-        bleu = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
+        more = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
+        more += f"reward {row['validation_reward']:.3f}  " if "validation_reward" in row else ""
         say(
             f"step {row['step']:>7} of {self.config.max_steps}  train {row['train_loss']:.4f}  "
-            f"validation {row['validation_loss']:.4f}  {bleu}{rate:,.0f} {pl_module.unit}/s"
+            f"validation {row['validation_loss']:.4f}  {more}{rate:,.0f} {pl_module.unit}/s"
         )
 
     def teardown(self, trainer: Trainer, pl_module: Any, stage: str) -> None:

@@ -68,27 +68,57 @@ class TransferInput(ReadingInput):
         return self
 
 
-class ReadingTraining(TrainingConfig):
-    """Training settings of classifiers and taggers."""
+class EpochTraining(TrainingConfig):
+    """Training settings of what passes over its examples a few times."""
 
     batch_size: int = Field(default=32, ge=1)
-    """Texts per step."""
+    """Examples per step: texts, dialogues, or prompts with their answers."""
     epochs: float | None = Field(default=None, gt=0)
-    """Passes over the training texts, in at most `max_steps` steps; null: max_steps alone decides."""
+    """Passes over the training examples, in at most `max_steps` steps; null: max_steps alone decides."""
     validations: int = Field(default=10, ge=1)
     """How often to validate, evenly spread; instead of validate_every."""
-    early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
-    """What the best weights are chosen by, and `patience` watches."""
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
 
     def of(self, examples: int) -> Self:
-        """The same for so many training texts: steps for the epochs, and when to validate."""
+        """The same for so many training examples: steps for the epochs, and when to validate."""
         steps = self.max_steps
         if self.epochs is not None:
             steps = min(steps, max(1, math.ceil(self.epochs * examples / (self.batch_size * self.accumulate))))
         every = max(1, math.ceil(steps / self.validations))
         changes = {"max_steps": steps, "warmup_steps": min(self.warmup_steps, steps), "validate_every": every}
         return self.model_copy(update=changes)
+
+
+class ReadingTraining(EpochTraining):
+    """Training settings of classifiers and taggers."""
+
+    early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
+    """What the best weights are chosen by, and `patience` watches."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+
+
+class InstructionTraining(EpochTraining):
+    """Training settings of supervised fine-tuning on dialogues."""
+
+    early_stopping: Literal["validation_loss", "reward"] = "reward"
+    """What the best weights are chosen by, and `patience` watches; reward: that of greedy answers, by a judge."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    judged: int = Field(default=200, ge=1)
+    """Validation prompts, evenly spread, that are answered and judged at each validation."""
+    max_tokens: int = Field(default=40, ge=1, le=8192)
+    """Of such an answer, at most."""
+    too_long: Literal["refuse", "leave_out"] = "refuse"
+    """Dialogues that exceed the model's context."""
+
+
+class RewardTraining(EpochTraining):
+    """Training settings of reward models."""
+
+    early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
+    """What the best weights are chosen by, and `patience` watches; accuracy: of the validation pairs."""
+    pairs: Literal["together", "apart"] = "together"
+    """together: all pairs of a prompt in one batch, each response read once an epoch; apart: each pair an example."""
+    too_long: Literal["refuse", "leave_out"] = "refuse"
+    """Prompts with a response that exceeds the model's context."""
 
 
 class SpeechTraining(TrainingConfig):

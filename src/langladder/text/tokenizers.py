@@ -117,6 +117,10 @@ class Tokenizer:
             raise InputError(f"tokenizer: has no special {name!r}; it has {', '.join(ids)}")
         return ids[name]
 
+    def same_as(self, other: "Tokenizer") -> bool:
+        """Whether both give every text the same ids."""
+        return self.kind == other.kind and self._rules() == other._rules()
+
     def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
         """(length,) int32 ids of each line."""
         encodings = self._backend.encode_batch_fast(list(lines), add_special_tokens=False)
@@ -167,6 +171,11 @@ class Tokenizer:
             settings["added_tokens"] = [one for one in settings["added_tokens"] if one["id"] < self.vocab_size]
             text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=True)
         write_text(path, text + "\n")
+
+    def _rules(self) -> Any:
+        """What makes ids of texts: the model with its vocabulary, and how text is cut before it."""
+        settings = json.loads(self._backend.to_str())
+        return settings["model"], settings["pre_tokenizer"], settings["normalizer"]
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -1,0 +1,176 @@
+"""Dialogues and rankings as batches: rows of the chat template of about the same length (`data.reading`).
+
+A row of T + 1 tokens is read up to its last but one, and learnt where its responses stand. A ranking brings a row for
+each of its K responses, all in one batch, and its pairs name them.
+
+Shape legend: B rows, T positions, R rows of all responses, P pairs.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.language_modelling import pad_rows
+from langladder.data.reading import ReadingBatches
+from langladder.errors import InputError
+from langladder.text.chat_template import ChatTemplate, Row
+from langladder.text.instructions import ASSISTANT, Dialogue, Message, Ranking
+from langladder.text.specials import PAD
+
+TooLong = Literal["refuse", "leave_out"]
+
+
+class DialogueBatch(NamedTuple):
+    """tokens (B, T) int64, right-padded; targets (B, T), the token after each, PAD where it is not learnt."""
+
+    tokens: torch.Tensor
+    targets: torch.Tensor
+
+
+class RankedRows(NamedTuple):
+    """A ranking as it is read: a row for each response; (better, worse) of each pair, by rows."""
+
+    rows: list[np.ndarray]
+    pairs: list[tuple[int, int]]
+
+
+class RankingBatch(NamedTuple):
+    """Rankings of one step.
+
+    Attributes:
+        tokens: (R, T) int64, right-padded: prompts with a response each.
+        better, worse: (P,) int64, which rows a pair compares.
+        weights: (P,) what a pair weighs: 1 / (pairs of its prompt × prompts), so that they sum to 1.
+        prompts: how many there are.
+    """
+
+    tokens: torch.Tensor
+    better: torch.Tensor
+    worse: torch.Tensor
+    weights: torch.Tensor
+    prompts: int
+
+
+class DialogueBatches(ReadingBatches[DialogueBatch]):
+    """Batches of dialogues; a batch weighs what it has of learnt tokens."""
+
+    def __init__(self, train: Sequence[Row], validation: Sequence[Row], *, batch_size: int, seed: int) -> None:
+        sides = [validation, train]
+        lengths = [len(row.ids) for row in train], [len(row.ids) for row in validation]
+
+        def batch(training: bool, rows: np.ndarray) -> DialogueBatch:
+            return dialogue_batch([sides[training][row] for row in rows])
+
+        super().__init__(lengths, batch, batch_size=batch_size, seed=seed)
+
+    def size(self, batch: DialogueBatch) -> int:
+        """Tokens that are learnt."""
+        return int((batch.targets != PAD).sum())
+
+
+class RankingBatches(ReadingBatches[RankingBatch]):
+    """Batches of rankings; a batch weighs what it has of prompts."""
+
+    def __init__(
+        self, train: Sequence[RankedRows], validation: Sequence[RankedRows], *, batch_size: int, seed: int
+    ) -> None:
+        sides = [validation, train]
+
+        def batch(training: bool, rows: np.ndarray) -> RankingBatch:
+            return ranking_batch([sides[training][row] for row in rows])
+
+        # of validation batches the cells are bounded, and a ranking has K rows
+        lengths = [max(map(len, one.rows)) for one in train], [sum(map(len, one.rows)) for one in validation]
+        super().__init__(lengths, batch, batch_size=batch_size, seed=seed)
+
+    def size(self, batch: RankingBatch) -> int:
+        """Prompts."""
+        return batch.prompts
+
+
+def dialogue_batch(rows: Sequence[Row]) -> DialogueBatch:
+    """Rows side by side: what is read, and what is learnt of it."""
+    targets = [np.where(row.learnt, row.ids, PAD)[1:] for row in rows]
+    return DialogueBatch(pad_rows([row.ids[:-1] for row in rows]), pad_rows(targets))
+
+
+def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
+    """The rows of several rankings side by side, and their pairs."""
+    better, worse, weights, first = [], [], [], 0
+    for one in rankings:
+        better += [first + pair[0] for pair in one.pairs]
+        worse += [first + pair[1] for pair in one.pairs]
+        weights += [1 / (len(one.pairs) * len(rankings))] * len(one.pairs)
+        first += len(one.rows)
+    tokens = pad_rows([row for one in rankings for row in one.rows])  # (R, T)
+    return RankingBatch(tokens, torch.tensor(better), torch.tensor(worse), torch.tensor(weights), len(rankings))
+
+
+def dialogue_rows(
+    template: ChatTemplate, dialogues: Sequence[Dialogue], context: int, *, too_long: TooLong, split: str
+) -> list[Row]:
+    """Dialogues to learn from, as rows that the context has room for.
+
+    Args:
+        split: what they are called, for messages.
+
+    Raises:
+        InputError: a dialogue without a response; one that is too long, unless they are left out.
+    """
+    for number, one in enumerate(dialogues, start=1):
+        if not any(message.role == ASSISTANT and message.text for message in one.messages):
+            raise InputError(
+                f"{split}, dialogue {number} ({_shown(one.messages)}): no response to learn from; give it one, or take "
+                "it out"
+            )
+    kept = []
+    for number, (one, row) in enumerate(
+        zip(dialogues, template.rows([one.messages for one in dialogues]), strict=True), start=1
+    ):
+        if len(row.ids) - 1 <= context:  # the last token is learnt, and not read
+            kept.append(row)
+        elif too_long == "refuse":
+            raise InputError(_too_long(split, "dialogue", number, one.messages, len(row.ids) - 1, context))
+    return kept
+
+
+def ranking_rows(
+    template: ChatTemplate, rankings: Sequence[Ranking], context: int, *, too_long: TooLong, split: str
+) -> list[RankedRows]:
+    """Rankings as rows that the context has room for; those in which all are equal say nothing and are left out.
+
+    Raises:
+        InputError: as `dialogue_rows`.
+    """
+    kept = []
+    for number, one in enumerate(rankings, start=1):
+        messages = [(*one.prompt, Message(ASSISTANT, response)) for response in one.responses]
+        rows = [row.ids for row in template.rows(messages)]
+        longest = max(map(len, rows))
+        if longest > context and too_long == "refuse":
+            raise InputError(_too_long(split, "ranking", number, one.prompt, longest, context))
+        if longest <= context and one.pairs():
+            kept.append(RankedRows(rows, one.pairs()))
+    return kept
+
+
+def check_prompt(prompt: np.ndarray, context: int, where: str, messages: Sequence[Message]) -> None:
+    """Raise InputError for a prompt (T,) that leaves no room for a response."""
+    if len(prompt) >= context:
+        raise InputError(
+            f"{where} ({_shown(messages)}): {len(prompt)} tokens leave no room for a response in the model's context "
+            f"of {context}; shorten it, or take a model with a longer context"
+        )
+
+
+def _too_long(split: str, what: str, number: int, messages: Sequence[Message], length: int, context: int) -> str:
+    return (
+        f"{split}, {what} {number} ({_shown(messages)}): {length} tokens exceed the model's context of {context}; set "
+        "training.too_long to leave_out, shorten it, or choose a base with a longer context"
+    )
+
+
+def _shown(messages: Sequence[Message]) -> str:
+    return repr(messages[-1].text[:60]) if messages else "empty"

@@ -1,0 +1,218 @@
+"""The reward model: how good a response is, as one number, learnt from comparisons (Ouyang et al. 2022, section 3.5).
+
+    r(x, y) = w · h + b         h the body's last state, where the EOS of the response stands
+    loss = −1 / C(K, 2) Σ log σ(r(x, y_w) − r(x, y_l))        over the pairs of K responses to a prompt, equation 1
+
+averaged over prompts. The body is that of the SFT model, its output layer taken off. A difference of rewards knows no
+b: it is not learnt, but set after training so that the demonstrations have a mean reward of 0. Pairs of equal rank are
+left out, so that a prompt may have fewer than C(K, 2).
+
+Shape legend: R rows, T positions, D width, P pairs.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from langladder import schema
+from langladder.errors import InputError
+from langladder.models.gpt import GPTConfig
+from langladder.models.growing import (
+    INITIAL_STD,
+    TOKENIZER,
+    Grown,
+    GrownConfig,
+    base_for,
+    body_of,
+    settings_with_body,
+)
+from langladder.models.instructed import InstructedGPT, check_tokenizer
+from langladder.models.network import Network
+from langladder.models.neural import scoring
+from langladder.models.trial import words
+from langladder.nn.dropout import Dropout
+from langladder.nn.products import matrix_entries
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Message
+from langladder.text.specials import EOS, PAD, RESERVED
+from langladder.text.tokenizers import Tokenizer
+
+CELLS = 16_384
+"""The most cells (rows × longest) of a batch that is only read."""
+
+
+class RewardConfig(GrownConfig):
+    """Settings of `RewardModel`."""
+
+    body: GPTConfig | None = None
+
+
+class RewardModel(Grown, Network):
+    """Body → the state at the last token → a number. Built, then told its tokenizer by `equip`."""
+
+    approach: ClassVar[str] = "Transformer"
+    maker: ClassVar[str] = "langladder.tasks.reward.make"
+    SIZES = ("vocab_size",)
+    WHAT = "reward model"
+    BODY: ClassVar[type[Network]] = InstructedGPT
+    FAMILIES: ClassVar[str] = "an InstructedGPT of the family instruct"
+    LAYERS: ClassVar[str] = "blocks"
+    BEHIND: ClassVar[tuple[str, ...]] = ("norm",)
+    Config: ClassVar[type[schema.Config]] = RewardConfig
+    config: RewardConfig
+    vocab_size: int
+    tokenizer: Tokenizer
+    bias: torch.Tensor
+
+    def __init__(self, config: RewardConfig, vocab_size: int) -> None:
+        super().__init__(config, vocab_size)
+        settings = body_of(config, type(self))
+        self.gpt = InstructedGPT(settings, vocab_size)
+        del self.gpt.head
+        self.dropout = Dropout(config.dropout)
+        self.head = nn.Linear(settings.width, 1, bias=False)
+        nn.init.normal_(self.head.weight, std=INITIAL_STD)
+        self.register_buffer("bias", torch.zeros(1))
+
+    def body(self) -> nn.Module:
+        """See `Grown.body`."""
+        return self.gpt
+
+    @property
+    def context(self) -> int:
+        """The most tokens of a row."""
+        return self.gpt.context
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The rewards of rows of the chat template: (R, T) int64, right-padded → (R,).
+
+        Raises:
+            InputError: a row is longer than the context.
+        """
+        if tokens.shape[1] > self.context:
+            raise InputError(f"{tokens.shape[1]} tokens exceed the reward model's context of {self.context}")
+        hidden, layout = self.gpt.packed(tokens)  # (N, D)
+        lengths = (tokens != PAD).sum(dim=1)  # (R,)
+        ends = torch.arange(len(tokens), device=tokens.device) * tokens.shape[1] + lengths - 1
+        h = hidden.index_select(0, layout.rank(ends))  # (R, D)
+        # r = w · h + b
+        rewards: torch.Tensor = self.head(self.dropout(h))[:, 0].float() + self.bias
+        return rewards
+
+    def equip(self, tokenizer: Tokenizer) -> Self:
+        """Tell the network what its ids mean.
+
+        Raises:
+            InputError: the tokenizer is of another size.
+        """
+        check_tokenizer(tokenizer, self.vocab_size)
+        self.tokenizer = tokenizer
+        return self
+
+    def check_policy(self, tokenizer: Tokenizer, name: str) -> None:
+        """See that what a policy says means the same here.
+
+        Args:
+            name: of the policy, for the message.
+
+        Raises:
+            InputError: the policy's tokenizer is another one.
+        """
+        if not self.tokenizer.same_as(tokenizer):
+            raise InputError(
+                f"{name}: its {TOKENIZER} is not that of the reward model, whose ids would mean other words; train the "
+                "reward model on a base with the same tokenizer"
+            )
+
+    @torch.no_grad()
+    def rewards(self, dialogues: Sequence[Sequence[Message]]) -> np.ndarray:
+        """The reward of the last response of each dialogue, (N,) float64; no dropout. Rows of like length go together.
+
+        Raises:
+            InputError: a dialogue is longer than the context.
+        """
+        rows = [row.ids for row in ChatTemplate(self.tokenizer).rows(dialogues)]
+        device, found = self.head.weight.device, np.zeros(len(rows))
+        with scoring(self, device.type):
+            for batch in _by_length([len(row) for row in rows]):
+                tokens = [torch.from_numpy(rows[row]).long() for row in batch]
+                padded = nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=PAD)
+                found[batch] = self(padded.to(device)).double().cpu().numpy()
+        return found
+
+    def centre(self, demonstrations: Sequence[Sequence[Message]]) -> None:
+        """Set b so that the demonstrations have a mean reward of 0. Raises InputError where there is none."""
+        if not demonstrations:
+            raise InputError("reward model: no demonstration to set the bias by; give some")
+        self.bias -= float(self.rewards(demonstrations).mean())
+
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        self.tokenizer.save(folder / TOKENIZER)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved reward model with its tokenizer, in evaluation mode. Raises InputError as `Network.load`."""
+        network = super().load(folder)
+        try:
+            return network.equip(Tokenizer.load(Path(folder) / TOKENIZER))
+        except InputError as error:
+            raise error if str(folder) in str(error) else InputError(f"{folder}: {error}") from error
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`: each row against the next."""
+        length = min(max(length, 5), self.context)
+        tokens = words(max(2, rows), length, self.vocab_size - len(RESERVED))
+        tokens[:, 1], tokens[:, length // 2], tokens[:, -1] = self.gpt.markers.user, self.gpt.markers.assistant, EOS
+        better = torch.arange(len(tokens))
+        return pairwise_loss(self(tokens), better, better.roll(1), torch.full((len(tokens),), 1 / len(tokens)))
+
+    def products(self, length: int) -> float:
+        """See `Network.products`: those of the body without an output layer, and one for each state's number."""
+        settings: Any = self.config.body
+        return length * matrix_entries(self.gpt) + 2 * settings.layers * length**2 * settings.width + settings.width
+
+
+def pairwise_loss(
+    rewards: torch.Tensor, better: torch.Tensor, worse: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """Σ_p weight_p (−log σ(r_w − r_l)): rewards (R,), rows (P,), rows (P,), weights (P,) → scalar."""
+    # −log σ(Δ) = log(1 + e^−Δ)
+    losses = functional.softplus(rewards[worse] - rewards[better])  # (P,)
+    return (weights * losses).sum()
+
+
+def begin_reward(settings: Any, base: Path, *, seed: int) -> RewardModel:
+    """The network before its first step.
+
+    Args:
+        settings: `name` and `model` of the rung. base: the folder of the InstructedGPT that it grows from.
+        seed: of the head's first weights.
+
+    Raises:
+        InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
+    """
+    found = base_for(RewardModel, base)
+    torch.manual_seed(seed)
+    model = RewardModel(settings_with_body(settings.model, found, settings.name), found.vocab_size)
+    model.take(found)
+    try:
+        return model.equip(Tokenizer.load(Path(base) / TOKENIZER))
+    except InputError as error:
+        raise error if str(base) in str(error) else InputError(f"{base}: {error}") from error
+
+
+def _by_length(lengths: Sequence[int]) -> list[np.ndarray]:
+    """Rows in batches of at most `CELLS` cells, shortest first."""
+    order = np.argsort(lengths, kind="stable")
+    batches, start = [], 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or (end + 1 - start) * lengths[order[end]] > CELLS:
+            batches.append(order[start:end])
+            start = end
+    return batches

@@ -1,0 +1,163 @@
+"""Supervised fine-tuning: a language model learns from demonstrations to answer (Ouyang et al. 2022, section 3.5).
+
+    L = −(1/N) Σ_t log P(r_t | prompt, r_<t)    over the N tokens of the responses, each response's EOS among them
+
+What the user says is read and not learnt. Rows lie end to end without padding and read nothing of each other
+(`GPT.packed`). Validation measures the loss and, where there is a judge, the mean reward of greedy answers: the paper's
+models overfit by the loss after one epoch, and are still preferred more after several, so the reward chooses.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from langladder.data.instructions import DialogueBatch, DialogueBatches, dialogue_rows
+from langladder.decoding.answers import answers
+from langladder.decoding.sampling import SamplingConfig
+from langladder.errors import InputError
+from langladder.models.instructed import InstructedGPT, begin
+from langladder.models.making import Made
+from langladder.models.neural import scoring
+from langladder.tasks.settings import InstructionTraining
+from langladder.tasks.task import Task
+from langladder.tasks.training import TrainingResult, train_task
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+from langladder.text.specials import PAD
+from langladder.text.tokenizers import Tokenizer
+
+REWARD = "validation_reward"
+Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]
+"""The reward, 0 to 1, of an answer to each prompt."""
+
+
+class InstructionTuning(Task):
+    """Maximum likelihood of the responses. The best weights are those of the highest reward, or lowest loss."""
+
+    def __init__(self, model: InstructedGPT, config: InstructionTraining, sample: "JudgedSample | None" = None) -> None:
+        super().__init__(config)
+        self.model, self.smoothing, self.sample = model, config.label_smoothing, sample
+        if config.early_stopping == "reward":
+            self.monitor, self.mode = REWARD, "max"
+
+    def loss(self, batch: DialogueBatch) -> torch.Tensor:
+        """Mean cross-entropy of the learnt tokens, in nats."""
+        hidden, layout = self.model.packed(batch.tokens)  # (N, D)
+        return self.model.loss(hidden, layout.pack(batch.targets), self.smoothing)
+
+    @torch.no_grad()
+    def evaluate(self, batch: DialogueBatch) -> tuple[float, int]:
+        """Summed negative log-likelihood of the learnt tokens, and their number."""
+        with scoring(self.model, self.device.type):
+            hidden, layout = self.model.packed(batch.tokens)
+            targets = layout.pack(batch.targets)
+            learnt = targets != PAD
+            scores = self.model.head.target_log_probs(hidden[learnt], targets[learnt])
+        return -float(scores.sum(dtype=torch.float64)), int(learnt.sum())
+
+    def measures(self) -> dict[str, float]:
+        """The mean reward of greedy answers, where there is a judge."""
+        return {} if self.sample is None else {REWARD: self.sample.reward(self.model)}
+
+
+@dataclass(frozen=True)
+class JudgedSample:
+    """Prompts to answer at each validation, and who judges the answers."""
+
+    prompts: list[Dialogue]
+    judge: Judge
+    template: ChatTemplate
+    max_tokens: int
+
+    @classmethod
+    def of(cls, dialogues: Sequence[Dialogue], count: int, judge: Judge, template: ChatTemplate, most: int) -> Self:
+        """`count` prompts, evenly spread over all (all, if there are fewer); `most` tokens of an answer."""
+        places = np.linspace(0, len(dialogues) - 1, min(count, len(dialogues))).round().astype(np.int64)
+        return cls([dialogues[place] for place in places.tolist()], judge, template, most)
+
+    def reward(self, model: InstructedGPT) -> float:
+        """The mean reward of greedy answers."""
+        config = SamplingConfig(strategy="greedy", max_tokens=self.max_tokens)
+        said = answers(model, self.template, [one.prompt for one in self.prompts], config)
+        return float(np.mean(self.judge(self.prompts, said)))
+
+
+def train_instructed(
+    model: InstructedGPT,
+    tokenizer: Tokenizer,
+    train: Sequence[Dialogue],
+    validation: Sequence[Dialogue],
+    config: InstructionTraining,
+    *,
+    seed: int,
+    checkpoints: Path,
+    judge: Judge | None = None,
+    logger: Any = None,
+) -> TrainingResult:
+    """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: nothing to learn from, a dialogue that is too long, early stopping by a reward without a judge or
+            without prompts; see also `train_task`.
+    """
+    if config.early_stopping == "reward" and (judge is None or not validation):
+        raise InputError(
+            "training.early_stopping=reward: there is no judge for these dialogues, or none to validate with; set it "
+            "to validation_loss"
+        )
+    template = ChatTemplate(tokenizer)
+    rows, held_out = (
+        dialogue_rows(template, side, model.context, too_long=config.too_long, split=name)
+        for side, name in ((train, "train"), (validation, "validation"))
+    )
+    if not rows:
+        raise InputError("instructions: no training dialogue that the context has room for; see training.too_long")
+    sample = None
+    if judge is not None and validation:
+        sample = JudgedSample.of(validation, config.judged, judge, template, config.max_tokens)
+    config = config.of(len(rows))
+    batches = DialogueBatches(rows, held_out, batch_size=config.batch_size, seed=seed)
+    task = InstructionTuning(model, config, sample)
+    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    model.cpu().eval()
+    return result
+
+
+def make(
+    base: Path,
+    train: Sequence[Dialogue],
+    validation: Sequence[Dialogue],
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    judge: Judge | None = None,
+    logger: Callable[[], Any] | None = None,
+) -> tuple[InstructedGPT, Made]:
+    """Begin with the network in `base`, whose tokenizer lies beside it, and learn from dialogues.
+
+    Args:
+        settings: what the rung's file says: `dropout` (null: as its base's) and `training`.
+        judge: see `Judge`; None: the loss alone is measured.
+        seed: of the markers' first weights, the batches' order and dropout.
+
+    Raises:
+        InputError: as `begin` and `train_instructed`.
+    """
+    model, tokenizer = begin(base, seed=seed, dropout=settings.dropout)
+    result = train_instructed(
+        model,
+        tokenizer,
+        train,
+        validation,
+        settings.training,
+        seed=seed,
+        checkpoints=checkpoints,
+        judge=judge,
+        logger=logger and logger(),
+    )
+    return model, Made(result.curve, result.cost, result.best_validation_loss)

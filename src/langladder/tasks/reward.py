@@ -1,0 +1,136 @@
+"""Learning a reward from rankings: all pairs of a prompt's K responses in one batch, each response read once.
+
+A pair drawn apart from the others of its prompt would show each response K − 1 times an epoch: such a model overfits
+after one (Ouyang et al. 2022, section 3.5). training.pairs=apart does so, to see it.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from langladder.data.instructions import RankingBatch, RankingBatches, ranking_rows
+from langladder.errors import InputError
+from langladder.models.making import Made
+from langladder.models.neural import scoring
+from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
+from langladder.tasks.settings import RewardTraining
+from langladder.tasks.task import Task
+from langladder.tasks.training import TrainingResult, train_task
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue, Ranking, ranking_of
+
+ACCURACY = "validation_accuracy"
+
+
+class RewardModelling(Task):
+    """Comparisons. The best weights are those with the highest accuracy on validation pairs, or the lowest loss."""
+
+    unit = "prompts"
+
+    def __init__(self, model: RewardModel, config: RewardTraining) -> None:
+        super().__init__(config)
+        self.model = model
+        if config.early_stopping == "accuracy":
+            self.monitor, self.mode = ACCURACY, "max"
+        self._right = self._asked = 0
+
+    def loss(self, batch: RankingBatch) -> torch.Tensor:
+        """−log σ(r_w − r_l) in nats: the mean over each prompt's pairs, and over the prompts."""
+        return pairwise_loss(self.model(batch.tokens), batch.better, batch.worse, batch.weights)
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        super().on_validation_epoch_start()
+        self._right = self._asked = 0
+
+    @torch.no_grad()
+    def evaluate(self, batch: RankingBatch) -> tuple[float, int]:
+        """Summed loss of the prompts, and their number."""
+        with scoring(self.model, self.device.type):
+            rewards = self.model(batch.tokens).double()
+        self._right += int((rewards[batch.better] > rewards[batch.worse]).sum())
+        self._asked += len(batch.better)
+        loss = pairwise_loss(rewards, batch.better, batch.worse, batch.weights)
+        return float(loss) * batch.prompts, batch.prompts
+
+    def measures(self) -> dict[str, float]:
+        """Share of the validation pairs whose better response has the higher reward."""
+        return {ACCURACY: self._right / max(1, self._asked)}
+
+
+def train_reward_model(
+    model: RewardModel,
+    train: Sequence[Ranking],
+    validation: Sequence[Ranking],
+    demonstrations: Sequence[Dialogue],
+    config: RewardTraining,
+    *,
+    seed: int,
+    checkpoints: Path,
+    logger: Any = None,
+) -> TrainingResult:
+    """Train `model` in place; it ends with its best validation weights and a bias, on the CPU, in evaluation mode.
+
+    Args:
+        demonstrations: what shall have a mean reward of 0; those that the context has no room for are left out.
+
+    Raises:
+        InputError: no pair to learn from, a response that is too long, no demonstration; see also `train_task`.
+    """
+    template = ChatTemplate(model.tokenizer)
+    if config.pairs == "apart":
+        train = [ranking_of(pair) for ranking in train for pair in ranking.preferences()]
+    rows, held_out = (
+        ranking_rows(template, side, model.context, too_long=config.too_long, split=name)
+        for side, name in ((train, "train"), (validation, "validation"))
+    )
+    if not rows:
+        raise InputError("rankings: no two training responses of different rank that the context has room for")
+    told = template.rows([one.messages for one in demonstrations])
+    shown = [one.messages for one, row in zip(demonstrations, told, strict=True) if len(row.ids) <= model.context]
+    if not shown:
+        raise InputError("rankings: no demonstration to set the reward model's bias by; give some")
+    config = config.of(len(rows))
+    batches = RankingBatches(rows, held_out, batch_size=config.batch_size, seed=seed)
+    result = train_task(
+        RewardModelling(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
+    )
+    model.cpu().eval()
+    model.centre(shown)
+    return result
+
+
+def make(
+    base: Path,
+    train: Sequence[Ranking],
+    validation: Sequence[Ranking],
+    demonstrations: Sequence[Dialogue],
+    *,
+    settings: Any,
+    seed: int,
+    checkpoints: Path,
+    logger: Callable[[], Any] | None = None,
+) -> tuple[RewardModel, Made]:
+    """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and learn from rankings.
+
+    Args:
+        settings: what the rung's file says: `name`, `model` and `training`.
+        demonstrations: see `train_reward_model`.
+
+    Raises:
+        InputError: as `begin_reward` and `train_reward_model`.
+    """
+    model = begin_reward(settings, base, seed=seed)
+    result = train_reward_model(
+        model,
+        train,
+        validation,
+        demonstrations,
+        settings.training,
+        seed=seed,
+        checkpoints=checkpoints,
+        logger=logger and logger(),
+    )
+    return model, Made(result.curve, result.cost, result.best_validation_loss)

@@ -1,0 +1,105 @@
+"""Batches of dialogues and of rankings by hand: what is read, what is learnt, which pairs there are."""
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.data.instructions import (
+    DialogueBatches,
+    RankingBatches,
+    check_prompt,
+    dialogue_batch,
+    dialogue_rows,
+    ranking_batch,
+    ranking_rows,
+)
+from langladder.errors import InputError
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue, Ranking
+from langladder.text.specials import BOS, EOS, PAD
+from tests.models.spoken import DIALOGUES, RANKINGS, SAY, TOKENIZER, TWICE, V, asked, dialogue
+
+TEMPLATE = ChatTemplate(TOKENIZER)
+ASSISTANT, USER = V, V + 1
+
+
+def word(text: str) -> int:
+    return int(TOKENIZER.encode(text)[0])
+
+
+def rows(dialogues, context=12, **settings):
+    return dialogue_rows(TEMPLATE, dialogues, context, **{"too_long": "refuse", "split": "train"} | settings)
+
+
+def ranked(rankings, context=12, **settings):
+    return ranking_rows(TEMPLATE, rankings, context, **{"too_long": "refuse", "split": "train"} | settings)
+
+
+def test_golden_batch_learns_on_responses_only_and_padding_is_not_learnt() -> None:
+    batch = dialogue_batch(rows([SAY[0], TWICE[1]]))
+    say, cat, dog, twice, please = (word(text) for text in ("say", "cat", "dog", "twice", "please"))
+    assert batch.tokens.tolist() == [
+        [BOS, USER, say, cat, ASSISTANT, cat, PAD, PAD, PAD],
+        [BOS, USER, say, dog, twice, please, ASSISTANT, dog, dog],
+    ]
+    assert batch.targets.tolist() == [
+        [PAD, PAD, PAD, PAD, cat, EOS, PAD, PAD, PAD],
+        [PAD, PAD, PAD, PAD, PAD, PAD, dog, dog, EOS],
+    ]
+
+
+def test_golden_pairs_of_four_responses_and_what_they_weigh() -> None:
+    tied = Ranking(asked("say cat"), ("cat", "dog", "king"), (1, 2, 2))
+    batch = ranking_batch(ranked([tied, RANKINGS[0]]))
+    # 1 > 2 = 3: two pairs; 1 > 2 > 3 = 3: five pairs, of rows 3 to 6
+    assert list(zip(batch.better.tolist(), batch.worse.tolist(), strict=True)) == [
+        (0, 1), (0, 2), (3, 4), (3, 5), (3, 6), (4, 5), (4, 6),
+    ]  # fmt: skip
+    torch.testing.assert_close(batch.weights, torch.tensor([1 / 4] * 2 + [1 / 10] * 5))
+    assert batch.prompts == 2 and batch.tokens.shape[0] == 7
+    assert batch.tokens[1].tolist()[:7] == [BOS, USER, word("say"), word("cat"), ASSISTANT, word("dog"), EOS]
+
+
+def test_every_dialogue_comes_once_an_epoch_and_the_step_alone_says_which() -> None:
+    batches = DialogueBatches(rows(DIALOGUES), rows(SAY), batch_size=3, seed=5)
+    again = DialogueBatches(rows(DIALOGUES), rows(SAY), batch_size=3, seed=5)
+    seen = []
+    for step in range(batches.per_epoch):
+        assert all(torch.equal(a, b) for a, b in zip(batches.train(step), again.train(step), strict=True))
+        batch = batches.train(step)
+        assert batches.size(batch) == int((batch.targets != PAD).sum())
+        seen += [tuple(row[row != PAD].tolist()) for row in batch.tokens]
+    assert sorted(seen) == sorted(tuple(row.ids[:-1].tolist()) for row in rows(DIALOGUES))
+    assert sum(len(batch.tokens) for batch in batches.validation()) == len(SAY)
+    assert not DialogueBatches(rows(SAY), [], batch_size=3, seed=5).validation()
+
+
+def test_every_ranking_comes_once_an_epoch() -> None:
+    batches = RankingBatches(ranked(RANKINGS), ranked(RANKINGS[:3]), batch_size=3, seed=5)
+    found = [batches.train(step) for step in range(batches.per_epoch)]
+    assert [batches.size(batch) for batch in found] == [batch.prompts for batch in found]
+    assert sum(batch.prompts for batch in found) == len(RANKINGS)
+    assert all(float(batch.weights.sum()) == pytest.approx(1) for batch in found)
+    assert sum(batch.prompts for batch in batches.validation()) == 3
+
+
+def test_what_is_too_long_is_refused_or_left_out() -> None:
+    assert len(rows(TWICE, 9)) == 4  # ten tokens, the last of which is not read
+    with pytest.raises(
+        InputError, match=r"train, dialogue 5 \('cat cat'\): 9 tokens exceed .* context of 8; set train"
+    ):
+        rows(DIALOGUES, 8)
+    assert len(rows(DIALOGUES, 8, too_long="leave_out")) == len(SAY)
+    with pytest.raises(InputError, match=r"train, ranking 5 \('say cat twice please'\): 11 tokens exceed"):
+        ranked(RANKINGS, 10)
+    assert len(ranked(RANKINGS, 10, too_long="leave_out")) == 4
+
+
+def test_what_cannot_be_learnt_from_is_refused_or_left_out() -> None:
+    with pytest.raises(InputError, match=r"train, dialogue 2 \('say cat'\): no response to learn from"):
+        rows([SAY[0], Dialogue(asked("say cat"))])
+    with pytest.raises(InputError, match="no response to learn from"):
+        rows([dialogue("say cat", "")])
+    assert ranked([Ranking(asked("say cat"), ("cat", "dog"), (1, 1))]) == []
+    with pytest.raises(InputError, match=r"prompt 3 \('say cat'\): 12 tokens leave no room"):
+        check_prompt(np.zeros(12), 12, "prompt 3", asked("say cat"))

@@ -1,0 +1,145 @@
+"""SFT: it learns to answer, the reward chooses, the same bits after a kill, what cannot be is named."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from langladder.data.instructions import dialogue_batch, dialogue_rows
+from langladder.decoding.answers import answers
+from langladder.decoding.sampling import SamplingConfig, generate
+from langladder.errors import InputError
+from langladder.models.instructed import InstructedGPT, begin
+from langladder.models.making import Made
+from langladder.tasks.instruction import InstructionTuning, JudgedSample, make
+from langladder.tasks.settings import InstructionTraining
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+from langladder.text.specials import PAD
+from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, asked, judge, saved_base
+from tests.tasks.small_run import stop_at
+
+TEMPLATE = ChatTemplate(TOKENIZER)
+GREEDY = SamplingConfig(strategy="greedy", max_tokens=5)
+
+
+def training(**changes: Any) -> InstructionTraining:
+    small = {"max_steps": 80, "lr": 0.02, "batch_size": 4, "validations": 4, "checkpoint_every": 3, "max_tokens": 5}
+    return InstructionTraining.model_validate(small | {"progress": False, "accelerator": "cpu"} | changes)
+
+
+def tuned(folder: Path, place: str = "a", **changes: Any) -> tuple[InstructedGPT, Made]:
+    dropout = changes.pop("dropout", 0.0)
+    more = {"judge": judge} | {name: changes.pop(name) for name in ("judge",) if name in changes}
+    train, validation = changes.pop("train", DIALOGUES), changes.pop("validation", DIALOGUES)
+    rung = SimpleNamespace(name="sft", dropout=dropout, training=training(**changes))
+    base = saved_base(folder / "base")
+    return make(base, train, validation, settings=rung, seed=1, checkpoints=folder / place, **more)
+
+
+def test_two_batches_are_learnt_by_heart_and_the_reward_says_so(tmp_path: Path) -> None:
+    model, made = tuned(tmp_path)
+    assert answers(model, TEMPLATE, [one.prompt for one in DIALOGUES], GREEDY) == [one.response for one in DIALOGUES]
+    assert [row["step"] for row in made.curve if row["validation_loss"] is not None] == [20, 40, 60, 80]
+    rewards = [row["validation_reward"] for row in made.curve if "validation_reward" in row]
+    assert len(rewards) == 4 and max(rewards) == 1.0 and not model.training
+    first_best = next(row for row in made.curve if row.get("validation_reward") == 1.0)
+    assert made.validation_loss == first_best["validation_loss"] and made.curve[-1]["validation_loss"] < 0.1
+
+
+def test_the_loss_that_is_trained_and_validated_is_that_of_the_responses(tmp_path: Path) -> None:
+    model = begin(saved_base(tmp_path / "base"), seed=1)[0].eval()
+    task = InstructionTuning(model, training())
+    batch = dialogue_batch(dialogue_rows(TEMPLATE, DIALOGUES, 12, too_long="refuse", split="train"))
+    total, count = 0.0, 0
+    for one in DIALOGUES:  # each dialogue alone, each learnt token by a whole softmax
+        ids, learnt = TEMPLATE.row(one.messages)
+        own = torch.from_numpy(ids).long()
+        scores = torch.log_softmax(model.head(model(own[None, :-1])[0])[0].detach().double(), dim=1)
+        chosen = scores.gather(1, own[1:, None])[:, 0][torch.from_numpy(learnt[1:])]
+        total, count = total - float(chosen.sum()), count + int(learnt.sum())
+    assert count == sum(len(str(one.response).split()) + 1 for one in DIALOGUES)
+    assert task.loss(batch).item() == pytest.approx(total / count, rel=1e-5)
+    found = task.evaluate(batch)
+    assert found[1] == count and found[0] == pytest.approx(total, rel=1e-5)
+
+
+def test_padding_and_what_the_user_says_are_not_learnt(tmp_path: Path) -> None:
+    task = InstructionTuning(begin(saved_base(tmp_path / "base"), seed=1)[0].eval(), training())
+    batch = dialogue_batch(dialogue_rows(TEMPLATE, SAY, 12, too_long="refuse", split="train"))
+    wide = batch._replace(
+        tokens=torch.nn.functional.pad(batch.tokens, (0, 4), value=PAD),
+        targets=torch.nn.functional.pad(batch.targets, (0, 4), value=PAD),
+    )
+    torch.testing.assert_close(task.loss(wide), task.loss(batch))
+    assert task.evaluate(wide)[0] == pytest.approx(task.evaluate(batch)[0], rel=1e-6)
+
+
+def test_the_reward_chooses_the_weights_though_the_loss_has_risen(tmp_path: Path) -> None:
+    """A judge who likes the last validation's answers best: a loss that rises towards it is no matter."""
+    seen: list[list[str]] = []
+
+    def likes_the_later(_prompts: Any, said: Any) -> list[float]:
+        seen.append(list(said))
+        return [float(len(seen))] * len(said)
+
+    other = [Dialogue((*one.prompt, one.messages[-1]._replace(text="not")), one.kind) for one in DIALOGUES]
+    late, made = tuned(tmp_path, "late", judge=likes_the_later, validation=other, max_steps=40)
+    early, _ = tuned(tmp_path, "early", validation=other, max_steps=40, early_stopping="validation_loss")
+    losses = [row["validation_loss"] for row in made.curve if row["validation_loss"] is not None]
+    assert losses[-1] > min(losses)  # type: ignore[type-var]
+    prompts = [one.prompt for one in other]
+    assert answers(late, TEMPLATE, prompts, GREEDY) == seen[-1]
+    assert not torch.equal(late.embedding.weight, early.embedding.weight)
+
+
+@pytest.mark.parametrize("step", [1, 6, 11])
+def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = {"max_steps": 12, "validations": 3, "dropout": 0.2}
+    with monkeypatch.context() as patch:
+        stop_at(patch, InstructionTuning, step)
+        with pytest.raises(KeyError):
+            tuned(tmp_path, "broken", **short)
+    (resumed, one), (whole, other) = tuned(tmp_path, "broken", **short), tuned(tmp_path, "whole", **short)
+    for (name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
+        assert torch.equal(ours, theirs), name
+    assert one.curve == other.curve and whole.config.dropout == 0.2
+
+
+def test_answers_are_those_one_by_one_and_end_with_the_context(tmp_path: Path) -> None:
+    model = begin(saved_base(tmp_path / "base"), seed=1)[0].eval()
+    long = SamplingConfig(temperature=30.0, max_tokens=50, seed=4)
+    prompts = [one.prompt for one in DIALOGUES] * 2
+    together = answers(model, TEMPLATE, prompts, long)
+    assert len(set(together)) > 4 and answers(model, TEMPLATE, prompts, long) == together
+    assert all(len(TEMPLATE.prompt(p)) + len(said.split()) <= 12 for p, said in zip(prompts, together, strict=True))
+    greedy = answers(model, TEMPLATE, prompts, GREEDY)
+    for messages, said in zip(prompts, greedy, strict=True):
+        assert said == TEMPLATE.response(generate(model, TEMPLATE.prompt(messages).tolist(), GREEDY)[0])
+    assert answers(model, TEMPLATE, prompts[3:4], long) != [] and answers(model, TEMPLATE, [], long) == []
+
+
+def test_epochs_make_steps_and_the_sample_is_spread(tmp_path: Path) -> None:
+    _, made = tuned(tmp_path, epochs=3, batch_size=4, validations=3, judged=3)
+    assert [row["step"] for row in made.curve] == [2, 4, 6]
+    sample = JudgedSample.of(DIALOGUES, 3, judge, TEMPLATE, 5)
+    assert sample.prompts == [DIALOGUES[0], DIALOGUES[4], DIALOGUES[7]]
+
+
+def test_what_cannot_be_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"early_stopping=reward: there is no judge"):
+        tuned(tmp_path, judge=None)
+    with pytest.raises(InputError, match=r"none to validate with"):
+        tuned(tmp_path, validation=[])
+    with pytest.raises(InputError, match="no training dialogue"):
+        tuned(tmp_path, train=[])
+    long = [*DIALOGUES, Dialogue((*asked("say cat " * 8), SAY[0].messages[-1]))]
+    with pytest.raises(InputError, match=r"train, dialogue 9 .* exceed the model's context of 12"):
+        tuned(tmp_path, train=long)
+    model, _ = tuned(tmp_path, train=long, too_long="leave_out", max_steps=1)
+    with pytest.raises(InputError, match=r"prompt 1 .* leave no room for a response"):
+        answers(model, TEMPLATE, [long[-1].prompt], GREEDY)
+    _, made = tuned(tmp_path, "b", judge=None, early_stopping="validation_loss", max_steps=4, validations=1)
+    assert "validation_reward" not in made.curve[-1]
