@@ -1,0 +1,200 @@
+"""microworld's instructions: what is drawn, how it is cut into splits, and preferences with noise."""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from langladder.corpora.instructions.drawing import (
+    InstructionsConfig,
+    counts,
+    demonstrations,
+    write_instructions,
+)
+from langladder.corpora.instructions.judge import gold_rewards
+from langladder.corpora.instructions.kinds import KINDS, REWORDED, UNSEEN
+from langladder.corpora.instructions.preferring import NoiseConfig, preferences, ranked
+from langladder.corpora.lexicon import Size
+from langladder.corpora.microworld import MicroworldConfig, generate_text
+from langladder.corpora.world import world
+from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+
+TINY = InstructionsConfig(size="tiny")
+SEEN = set(KINDS) - UNSEEN
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, list[Dialogue]]:
+    return {split: demonstrations(TINY, split, count) for split, count in counts(TINY).items()}
+
+
+# ---- what is drawn
+
+
+def test_every_split_has_every_kind_that_it_should(drawn: dict[str, list[Dialogue]]) -> None:
+    for split in ("train", "validation", "test"):
+        kinds = Counter(dialogue.kind for dialogue in drawn[split])
+        assert set(kinds) == SEEN
+        assert len(drawn[split]) == counts(TINY)[split]
+    assert set(Counter(dialogue.kind for dialogue in drawn["train"]).values()) == {35}
+    assert {dialogue.kind for dialogue in drawn["unseen"]} == UNSEEN | {REWORDED}
+
+
+def key(dialogue: Dialogue) -> str:
+    """What is asked, without its phrasing."""
+    return str(dialogue.asked)
+
+
+def test_no_held_out_request_is_in_train(drawn: dict[str, list[Dialogue]]) -> None:
+    """Verdicts aside, whose request does not say what they are about: their texts tell."""
+    asked = {split: {key(one) for one in dialogues} for split, dialogues in drawn.items()}
+    for split in ("validation", "test", "unseen"):
+        shared = asked["train"] & asked[split]
+        assert {text.split('"kind": "')[1].split('"')[0] for text in shared} <= {"yes_no", "classify", "refuse"}
+    texts = {split: {one.prompt[-1].text for one in dialogues} for split, dialogues in drawn.items()}
+    for one, other in pairwise(INSTRUCTION_SPLITS):
+        assert not texts[one] & texts[other]
+    assert not texts["train"] & (texts["test"] | texts["unseen"])
+    assert {split: len(found) for split, found in texts.items()} == counts(TINY)  # nothing stands there twice
+
+
+@pytest.mark.parametrize("size", ["tiny", "small"])
+def test_held_out_facts_are_in_no_instruction_of_train(size: Size) -> None:
+    """Neither asked for in a word, nor in a sentence, nor in a statement that may be true."""
+    facts: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    config = InstructionsConfig(size=size)
+    for split, count in (("train", 280), ("validation", 42), ("test", 42)):
+        for one in demonstrations(config, split, count):
+            if one.kind in ("fact_word", "fact_sentence", "yes_no"):
+                words = one.prompt[-1].text.split()
+                relation = next(word for word in ("capital", "currency", "speak") if word in words)
+                (country,) = set(words) & set(world(size).lexicon.countries)
+                facts[split].add((country, relation))
+    assert facts["validation"]
+    assert facts["test"]
+    assert not facts["train"] & (facts["validation"] | facts["test"])
+
+
+def test_phrasings_vary_and_one_is_kept_for_unseen_instructions(drawn: dict[str, list[Dialogue]]) -> None:
+    for kind in SEEN:
+        phrasings = KINDS[kind].phrasings
+        assert len(phrasings) == len(set(phrasings)) >= 4
+        kept = max(phrasings[-1].replace("{", "}").split("}")[::2], key=len)  # its longest part between gaps
+        others = [part for text in phrasings[:-1] for part in text.replace("{", "}").split("}")[::2]]
+        assert not any(kept in part for part in others), kind
+        assert not any(kept in one.prompt[-1].text for one in drawn["train"] if one.kind == kind)
+    reworded = [one for one in drawn["unseen"] if one.kind == REWORDED]
+    assert len({str(one.asked).split('"kind": ')[1].split(",")[0] for one in reworded}) >= 6
+
+
+def test_same_settings_same_dialogues(tmp_path: Path) -> None:
+    config = InstructionsConfig(size="tiny", examples=150)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        facts = write_instructions(config, tmp_path / name)
+    assert facts["splits"] == {name: {"dialogues": count} for name, count in counts(config).items()}
+    assert sum(facts["kinds"]["train"].values()) == 105
+    for split in INSTRUCTION_SPLITS:
+        one, two = (tmp_path / name / f"{split}.parquet" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+        assert read_dialogues(one) == demonstrations(config, split, counts(config)[split])
+    other = config.model_copy(update={"seed": 2})
+    assert demonstrations(other, "train", 20) != demonstrations(config, "train", 20)
+    assert demonstrations(config, "train", 20) == demonstrations(config, "train", 40)[:20]
+
+
+def test_there_are_fewer_where_the_world_has_no_more() -> None:
+    found = demonstrations(TINY, "validation", 400)
+    kinds = Counter(dialogue.kind for dialogue in found)
+    assert kinds["fact_word"] < kinds["opposite"] < kinds["translate"]
+    assert len({dialogue.prompt for dialogue in found}) == len(found)
+
+
+def test_tokenizers_of_the_text_know_every_word(drawn: dict[str, list[Dialogue]]) -> None:
+    """Instructions have words of their own (translate, esperanto), which are cut into known pieces."""
+    lines = generate_text(MicroworldConfig(size="tiny"))["train"]["text"].to_pylist()
+    for kind, size in (("bpe_bytes", 600), ("wordpiece", 600)):
+        tokenizer = train_tokenizer(lines, TokenizerConfig(kind=kind, vocab_size=size))  # type: ignore[arg-type]
+        for dialogue in drawn["train"] + drawn["unseen"]:
+            texts = [dialogue.prompt[-1].text, str(dialogue.response)]
+            ids = tokenizer.encode_lines(texts)
+            assert "<unk>" not in tokenizer.decode([token for one in ids for token in one])
+            assert sum(map(len, ids)) + 4 <= 64  # BOS, the two markers and EOS: the context of size tiny
+            if kind == "bpe_bytes":
+                assert [tokenizer.decode(one) for one in ids] == texts
+
+
+# ---- preferences
+
+
+PROMPT = Dialogue((Message("user", "say a ."),), "letters", "{}")
+
+
+def by_length(dialogues: object) -> list[float]:
+    return [len(str(one.response)) / 10 for one in dialogues]  # type: ignore[attr-defined]
+
+
+def test_golden_ranking_without_noise() -> None:
+    samples = [
+        (PROMPT, ["aa", "aaaa", "bb", "a", "aa ", ""]),
+        (PROMPT, ["aa", "bb"]),
+        (PROMPT, ["aa"]),
+        (PROMPT.answered("aaaaaaa"), ["a", "aa"]),
+    ]
+    first, last = preferences(samples, by_length, NoiseConfig(), seed=1)
+    assert first.responses == ("aa", "aaaa", "bb", "a")  # no copies, nothing empty
+    assert first.ranks == (2, 1, 2, 3)  # equal rewards share a rank
+    assert len(first.pairs()) == 5  # 4 · 3 / 2, less the tie
+    assert (first.prompt, first.kind, first.asked) == (PROMPT.messages, "letters", "{}")
+    assert (last.prompt, last.ranks) == (PROMPT.messages, (2, 1))
+
+
+def shares(noise: NoiseConfig, draws: int = 4000) -> dict[tuple[int, int], float]:
+    """How often each pair of rewards 0.9, 0.5, 0.4 comes in the wrong order."""
+    rng, wrong = Random(1), Counter[tuple[int, int]]()
+    for _ in range(draws):
+        ranks = ranked([0.9, 0.5, 0.4], noise, rng)
+        wrong.update((i, j) for i in range(3) for j in range(i + 1, 3) if ranks[i] > ranks[j])
+    return {(i, j): wrong[i, j] / draws for i in range(3) for j in range(i + 1, 3)}
+
+
+def test_golden_noise_of_bradley_and_terry() -> None:
+    found = shares(NoiseConfig(kind="temperature", amount=0.2))
+    # 1 − σ(Δr / T): Δr / T = 2, 2.5, 0.5
+    expected = {(0, 1): 0.1192, (0, 2): 0.0759, (1, 2): 0.3775}
+    assert found == pytest.approx(expected, abs=0.025)
+
+
+def test_golden_noise_of_flips() -> None:
+    # φ = 1/4; the inversions of three items: 0 (1), 1 (2), 2 (2), 3 (1); Z = 1 + 2φ + 2φ² + φ³ = 1.640625
+    # P(first two swapped) = (φ + φ² + φ³) / Z (231: φ², 213: φ, 321: φ³) = 0.2; P(first and last) = (2φ² + φ³) / Z
+    found = shares(NoiseConfig(kind="flips", amount=0.2))
+    assert found == pytest.approx({(0, 1): 0.2, (0, 2): 0.0857, (1, 2): 0.2}, abs=0.025)
+
+
+def test_noise_at_its_ends() -> None:
+    rewards = [0.5, 0.9, 0.5, 0.1]
+    for exact in (NoiseConfig(), NoiseConfig(kind="temperature", amount=0), NoiseConfig(kind="flips", amount=0)):
+        assert ranked(rewards, exact, Random(1)) == (2, 1, 2, 3)
+    assert ranked(rewards, NoiseConfig(kind="flips", amount=1.0), Random(1)) == (2, 3, 2, 1)
+
+
+def test_noise_follows_from_seed_and_place() -> None:
+    noise = NoiseConfig(kind="temperature", amount=1.0)
+    samples = [(PROMPT, ["a" * length for length in range(1, 7)])] * 4
+    one, again, other = (preferences(samples, by_length, noise, seed) for seed in (1, 1, 2))
+    assert one == again != other
+    assert one[:2] == preferences(samples[:2], by_length, noise, 1)
+    assert one[0].ranks != one[1].ranks
+
+
+def test_gold_preferences_between_right_and_wrong(drawn: dict[str, list[Dialogue]]) -> None:
+    samples = [(one, ["the", str(one.response), f"{one.response} the"]) for one in drawn["validation"][:20]]
+    rankings = preferences(samples, gold_rewards, NoiseConfig(), 1)
+    assert len(rankings) == 20
+    assert {ranking.ranks[1] for ranking in rankings} == {1}
+    assert all(ranking.ranks[0] > 1 and ranking.ranks[2] > 1 for ranking in rankings)
