@@ -305,6 +305,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "perplexity",
         "fill",
         "prompt",
+        "chat",
         "export",
         "import",
         "translate",

@@ -16,7 +16,8 @@ from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.gpt import GPT
+from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.instructed import InstructedGPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.seq2seq import Seq2Seq
@@ -29,10 +30,10 @@ from tests.hostile import little_memory
 
 pytestmark = pytest.mark.timeout(60)  # with what is imported and compiled on the first call
 Description = dict[str, Any]
-FAMILIES = ("n-gram", "recurrent", "gpt", "translator", "sequence", "vectors")
+FAMILIES = ("n-gram", "recurrent", "gpt", "instructed", "translator", "sequence", "vectors")
 TOKENIZER = train_tokenizer(["a b c d e"], TokenizerConfig(kind="word", vocab_size=None))
 V = TOKENIZER.vocab_size
-NETWORKS = {"recurrent", "gpt", "translator", "sequence"}
+NETWORKS = {"recurrent", "gpt", "instructed", "translator", "sequence"}
 
 
 def make(family: str, folder: Path) -> None:
@@ -45,6 +46,8 @@ def make(family: str, folder: Path) -> None:
         RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=8), V).save(folder)
     elif family == "gpt":
         GPT(GPT.Config(context=8, width=8, layers=1, heads=2), V).save(folder)
+    elif family == "instructed":
+        InstructedGPT(GPTConfig(context=8, width=8, layers=1, heads=2), TOKENIZER.full_vocab_size).save(folder)
     elif family == "translator":
         Seq2Seq(Seq2Seq.Config(width=8, embedding_dim=8, layers=1), V, V).save(folder)
     elif family == "sequence":

@@ -8,6 +8,7 @@ from langladder.atomic import disk_error
 from langladder.cli.analogy import analogy
 from langladder.cli.answer import answer
 from langladder.cli.bias import bias
+from langladder.cli.chat import chat
 from langladder.cli.check_gradients import check_gradients
 from langladder.cli.classify import classify
 from langladder.cli.convert import convert
@@ -71,8 +72,8 @@ class App(click.Group):
 def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
-    Ask language models: how they go on, what they find likely, how they answer; take them away, bring others in.
-    Translate. Label texts, tag words, answer questions about a paragraph, fill gaps.
+    Ask language models: how they go on, what they find likely, how they answer; talk with them; take them away, bring
+    others in. Translate. Label texts, tag words, answer questions about a paragraph, fill gaps.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -81,6 +82,7 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, perplexity, prompt, export, import_model, translate, classify, tag, answer, fill)
-for command in (*OF_VECTORS, *OF_MODELS, check_gradients):
+OF_MODELS = (generate, score, perplexity, prompt, chat, export, import_model)
+OF_READERS = (translate, classify, tag, answer, fill, check_gradients)
+for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
     app.add_command(command)

@@ -1,0 +1,52 @@
+"""A dialogue with an instructed model, turn by turn: what was said stays in the prompt as long as there is room."""
+
+from langladder.decoding.answers import answers
+from langladder.decoding.sampling import SamplingConfig
+from langladder.models.instructed import InstructedGPT
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import ASSISTANT, SYSTEM, USER, Message
+
+
+class Conversation:
+    """One model's side of a dialogue.
+
+    Args:
+        system: what stands before all turns; empty: nothing.
+        config: how its answers are drawn; each turn draws other numbers.
+        forgets: whether each turn begins a new dialogue.
+    """
+
+    def __init__(
+        self,
+        model: InstructedGPT,
+        template: ChatTemplate,
+        config: SamplingConfig,
+        *,
+        system: str = "",
+        forgets: bool = False,
+    ) -> None:
+        self.model, self.template, self.config, self.forgets = model, template, config, forgets
+        self.system = (Message(SYSTEM, system),) if system else ()
+        self.turns: list[Message] = []
+        self.number = 0
+
+    def say(self, text: str) -> str:
+        """The answer to the user's next turn.
+
+        Raises:
+            InputError: the turn leaves no room for an answer.
+        """
+        if self.forgets:
+            self.turns = []
+        said = [*self.turns, Message(USER, text)]
+        while len(said) > 1 and not self._fits(said):
+            del said[:2]  # the oldest turn and its answer
+        config = self.config.model_copy(update={"seed": self.config.seed + self.number})
+        (answer,) = answers(self.model, self.template, [(*self.system, *said)], config)
+        self.turns = [*said, Message(ASSISTANT, answer)]
+        self.number += 1
+        return answer
+
+    def _fits(self, said: list[Message]) -> bool:
+        """Whether there is room for a whole answer."""
+        return len(self.template.prompt((*self.system, *said))) + self.config.max_tokens <= self.model.context

@@ -1,0 +1,75 @@
+"""Judging a reward model on rankings that it has not seen: accuracy on their pairs, calibration, by kind.
+
+It says P(y_w ≻ y_l) = σ(r_w − r_l) (Bradley & Terry 1952). That one response is preferred at all it says with
+σ(|Δr|) ≥ ½, and of the pairs with σ(|Δr|) = p a share p should be right. Two equal rewards are no preference: wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from langladder.errors import InputError
+from langladder.evaluation.bootstrap import ratio_interval
+from langladder.evaluation.calibration import calibration_error, reliability
+from langladder.evaluation.reward_page import KindScores, RewardPage, RewardScores
+from langladder.models.reward import RewardModel
+from langladder.text.instructions import ASSISTANT, Message, Ranking
+
+
+def evaluate_reward(model: RewardModel, splits: Mapping[str, Sequence[Ranking]], *, name: str) -> RewardPage:
+    """Judge a reward model on the rankings of each split.
+
+    Raises:
+        InputError: a split has no two responses of different rank, or a response exceeds the model's context.
+    """
+    scores = {}
+    for split, rankings in splits.items():
+        kept = [one for one in rankings if one.pairs()]
+        if not kept:
+            raise InputError(f"{split}: no two responses of different rank to judge by; make more rankings")
+        scores[split] = judge_rewards(rewards_of(model, kept), kept)
+    return RewardPage(name=name, approach=model.approach, parameters=model.number_of_parameters(), scores=scores)
+
+
+def rewards_of(model: RewardModel, rankings: Sequence[Ranking]) -> list[np.ndarray]:
+    """The rewards (K,) of the responses of each ranking."""
+    dialogues = [(*one.prompt, Message(ASSISTANT, said)) for one in rankings for said in one.responses]
+    ends = np.cumsum([len(one.responses) for one in rankings])[:-1]
+    return np.split(model.rewards(dialogues), ends)
+
+
+def judge_rewards(rewards: Sequence[np.ndarray], rankings: Sequence[Ranking]) -> RewardScores:
+    """The figures of rewards (K,) given to the responses of rankings, each of which has a pair."""
+    right, pairs, losses, sure = [], [], [], []
+    for given, one in zip(rewards, rankings, strict=True):
+        better, worse = np.array(one.pairs()).T  # (P,) each
+        differences = given[better] - given[worse]
+        right.append(differences > 0)
+        pairs.append(len(differences))
+        losses.append(float(np.logaddexp(0, -differences).mean()))  # −log σ(Δr)
+        sure.append(1 / (1 + np.exp(-np.abs(differences))))  # σ(|Δr|)
+    number = np.array([one.sum() for one in right], dtype=np.float64)
+    whole = np.array(pairs, dtype=np.float64)
+    bins = reliability(np.concatenate(sure), np.concatenate(right))
+    kinds = np.array([one.kind for one in rankings])
+    return RewardScores(
+        prompts=len(rankings),
+        pairs=int(whole.sum()),
+        accuracy=_share(number, whole),
+        accuracy_interval=ratio_interval(number, whole),
+        loss=round(float(np.mean(losses)), 6),
+        calibration_error=calibration_error(bins),
+        reliability=bins,
+        per_kind=[
+            KindScores(
+                kind=kind,
+                pairs=int(whole[kinds == kind].sum()),
+                accuracy=_share(number[kinds == kind], whole[kinds == kind]),
+            )
+            for kind in sorted(set(kinds.tolist()))
+        ],
+    )
+
+
+def _share(right: np.ndarray, asked: np.ndarray) -> float:
+    return round(float(right.sum() / asked.sum()), 6)

@@ -1,0 +1,62 @@
+"""Judging a reward model: accuracy, loss and calibration of a few rewards by hand, by kind, on two splits."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from langladder.errors import InputError
+from langladder.evaluation.reward import evaluate_reward, judge_rewards, rewards_of
+from langladder.evaluation.reward_page import RewardPage
+from langladder.models.reward import RewardModel, begin_reward
+from langladder.text.instructions import Message, Ranking
+from tests.models.spoken import RANKINGS, asked, saved_instructed
+
+THREE = Ranking(asked("say cat"), ("cat", "dog", "king"), (1, 2, 3), "say")
+TWO = Ranking(asked("say dog"), ("cat", "dog"), (2, 1), "dogs")
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def test_golden_figures_of_two_rankings() -> None:
+    """THREE: Δ = 1, 3, 2, all right; TWO: Δ = −1, wrong."""
+    found = judge_rewards([np.array([3.0, 2.0, 0.0]), np.array([1.0, 0.0])], [THREE, TWO])
+    assert (found.prompts, found.pairs, found.accuracy) == (2, 4, 0.75)
+    first = -np.mean([math.log(sigmoid(x)) for x in (1, 3, 2)])
+    assert found.loss == pytest.approx((first - math.log(sigmoid(-1))) / 2, abs=1e-6)
+    # σ(1) = 0.731 twice, half right; σ(2) = 0.881 right; σ(3) = 0.953 right
+    assert [one.count for one in found.reliability] == [2, 1, 1]
+    ece = (2 * abs(0.5 - sigmoid(1)) + (1 - sigmoid(2)) + (1 - sigmoid(3))) / 4
+    assert found.calibration_error == pytest.approx(ece, abs=1e-6)
+    assert [(one.kind, one.pairs, one.accuracy) for one in found.per_kind] == [("dogs", 1, 0.0), ("say", 3, 1.0)]
+    low, high = found.accuracy_interval
+    assert low == 0.0 and high == 1.0  # two prompts
+
+
+def test_equal_rewards_are_no_preference() -> None:
+    found = judge_rewards([np.zeros(3)], [THREE])
+    assert found.accuracy == 0.0 and found.loss == pytest.approx(math.log(2), abs=1e-6)
+
+
+def test_a_model_is_judged_on_each_split_as_one_by_one(tmp_path: Path) -> None:
+    rung = SimpleNamespace(name="reward", model=RewardModel.Config())
+    model = begin_reward(rung, saved_instructed(tmp_path / "sft"), seed=1)
+    tied = Ranking(asked("say cat"), ("cat", "dog"), (1, 1), "say")
+    page = evaluate_reward(model, {"test": [*RANKINGS, tied], "unseen": RANKINGS[:2]}, name="reward")
+    for one, given in zip(RANKINGS, rewards_of(model, RANKINGS), strict=True):
+        alone = [model.rewards([(*one.prompt, Message("assistant", said))])[0] for said in one.responses]
+        np.testing.assert_allclose(given, alone, atol=1e-6)
+    assert page.scores["test"].pairs == 40 and page.scores["unseen"].pairs == 10
+    assert [one.kind for one in page.scores["test"].per_kind] == ["say", "twice"]
+    assert set(page.figures()) == {
+        *("accuracy", "loss", "calibration_error"),
+        *("unseen_accuracy", "unseen_loss", "unseen_calibration_error"),
+    }
+    assert RewardPage.model_validate_json(page.model_dump_json()) == page
+    assert "reliability" not in page.summary()["scores"]["test"] and page.scores["test"].reliability
+    with pytest.raises(InputError, match="unseen: no two responses of different rank"):
+        evaluate_reward(model, {"unseen": [tied]}, name="reward")
