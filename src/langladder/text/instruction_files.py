@@ -1,0 +1,221 @@
+"""Readers of instructions and preferences of one's own: JSON Lines (or one JSON list), told apart by their fields.
+
+messages                          [{"role": "user", "content": …}, {"role": "assistant", "content": …}], or `text`
+prompt, response                  prompt: text, or messages that end with a user's
+instruction, input, output        Alpaca (Taori et al. 2023): the input stands below the instruction
+instruction, instances            self-instruct (Wang et al. 2022): a dialogue for each {"input", "output"}
+… with chosen and rejected        a preference; as a demonstration, its chosen response
+
+Beside them a field may name the kind of each instruction, and some kinds may be kept from training as unseen.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import Field
+
+from langladder.atomic import Owner, atomic_folder
+from langladder.errors import InputError
+from langladder.text.chosen_files import skipped
+from langladder.text.instructions import (
+    ASSISTANT,
+    INSTRUCTION_SPLITS,
+    INSTRUCTIONS,
+    ROLES,
+    USER,
+    Dialogue,
+    Message,
+    Preference,
+    Prompt,
+    check_messages,
+    check_preference,
+    write_dialogues,
+)
+from langladder.text.lines import MAX_LINE_BYTES, FileFacts, byte_lines, read_lines
+from langladder.text.readers import json_row, text_field
+from langladder.text.sources import FileSource, files_of
+
+FORMS = "messages; prompt and response; instruction, input and output; each also with chosen and rejected"
+Records = Iterator[tuple[str, Any]]
+
+
+class InstructionSource(FileSource):
+    """Dialogues of one's own."""
+
+    endings: ClassVar[tuple[str, ...]] = ("jsonl", "ndjson", "json")
+
+    kind_field: str | None = None  # the field that names the kind of each instruction; null: all are of one
+    unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are judged apart
+
+
+def _are_instructions(folder: Path) -> bool:
+    try:
+        return all(pq.read_schema(path).names == INSTRUCTIONS.names for path in folder.glob("*.parquet"))
+    except pa.ArrowInvalid:
+        return False
+
+
+INSTRUCTION_TABLES = Owner(
+    "instruction tables that langladder wrote",
+    tuple(f"{split}.parquet" for split in (*INSTRUCTION_SPLITS, "all")),
+    _are_instructions,
+)
+
+
+def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, Any]:
+    """Read dialogues into `out_folder`: train, validation, test.parquet, or all.parquet; and unseen.parquet.
+
+    Returns:
+        Counts by split, files read, and what was put right in reading them.
+
+    Raises:
+        InputError: missing path, empty glob, a file or line that is not what it should be, a split without dialogues.
+    """
+    facts = FileFacts()
+    found: dict[str, list[Dialogue]] = {}
+    for split, files in files_of(source, source.files).items():
+        dialogues = [one for file in files for one in _dialogues(file, source, facts)]
+        found.setdefault("unseen", []).extend(one for one in dialogues if one.kind in source.unseen)
+        found[split] = [one for one in dialogues if one.kind not in source.unseen]
+        if not found[split]:
+            raise InputError(f"{source.path}: split {split!r} holds no dialogue that is not unseen")
+    with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
+        for split, dialogues in found.items():
+            write_dialogues(folder / f"{split}.parquet", dialogues)
+    counts = {split: {"dialogues": len(dialogues)} for split, dialogues in found.items()}
+    return {"splits": counts, **facts.report()} | skipped(Path(source.path), facts.read, source.endings)
+
+
+def _dialogues(file: Path, source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
+    for where, row in records(file, facts, source.max_line_bytes):
+        kind = text_field(row, source.kind_field, where) if source.kind_field else ""
+        yield from (one._replace(kind=kind) for one in dialogues_of(row, where))
+
+
+def read_preferences(path: Path, *, skip_equal: bool = False) -> list[Preference]:
+    """The preferences of a file, one a line (or item) with chosen and rejected.
+
+    Args:
+        skip_equal: leave out those whose two responses are equal, instead of refusing them.
+
+    Raises:
+        InputError: as `preference_of`.
+    """
+    found = []
+    for where, row in records(path, FileFacts()):
+        if not skip_equal or not _equal(row):
+            found.append(preference_of(row, where))
+    return found
+
+
+def _equal(row: Any) -> bool:
+    chosen, rejected = (row.get(name) if isinstance(row, dict) else None for name in ("chosen", "rejected"))
+    return isinstance(chosen, str) and isinstance(rejected, str) and chosen.strip() == rejected.strip()
+
+
+# -- one record --------------------------------------------------------------------------------------------------
+
+
+def records(file: Path, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Records:
+    """The records of a file with the place where each stands: of .json the items of its list, else a line each.
+
+    Raises:
+        InputError: the file is missing, empty, not UTF-8 or not JSON.
+    """
+    if file.name.lower().removesuffix(".gz").endswith(".json"):
+        facts.begin(file)
+        whole = b"".join(line for _, line in byte_lines(file, max_bytes))
+        try:
+            items = json.loads(whole)
+        except (ValueError, RecursionError) as error:  # ValueError: also what is not UTF-8
+            raise InputError(f"{file}: not JSON ({error}); of one record a line the ending is .jsonl") from error
+        if not isinstance(items, list) or not items:
+            raise InputError(f"{file}: a list of records is wanted, with one at least; {FORMS}")
+        yield from ((f"{file}, item {number}", item) for number, item in enumerate(items, start=1))
+    else:
+        for number, line in enumerate(read_lines(file, facts, max_bytes), start=1):
+            if line.strip():
+                yield f"{file}:{number}", json_row(file, number, line)
+
+
+def dialogues_of(row: Any, where: str) -> list[Dialogue]:
+    """The dialogues of a record, each with a response: one, or one for each instance.
+
+    Raises:
+        InputError: the record is of no known form, or a dialogue that cannot be learnt from (`check_messages`).
+    """
+    if isinstance(row, dict) and "chosen" in row:
+        preference = preference_of(row, where)
+        return [Dialogue((*preference.prompt, Message(ASSISTANT, preference.chosen)))]
+    if isinstance(row, dict) and "messages" in row:
+        messages = _messages(row["messages"], f"{where}: messages")
+    elif isinstance(row, dict) and isinstance(row.get("instances"), list):
+        found = []
+        for number, instance in enumerate(row["instances"], start=1):
+            here = f"{where}, instance {number}"
+            prompt = _alpaca(text_field(row, "instruction", where), instance, here)
+            found.append(_dialogue((*prompt, Message(ASSISTANT, text_field(instance, "output", here))), here))
+        return found
+    else:
+        field = "output" if isinstance(row, dict) and "instruction" in row else "response"
+        messages = (*_prompt(row, where), Message(ASSISTANT, text_field(row, field, where)))
+    return [_dialogue(messages, where)]
+
+
+def preference_of(row: Any, where: str) -> Preference:
+    """The preference of a record: its prompt as in `dialogues_of`, chosen and rejected.
+
+    Raises:
+        InputError: the record is of no known form; an empty response, or two equal ones; `check_messages`.
+    """
+    prompt = _prompt(row, where)
+    chosen, rejected = (text_field(row, name, where).strip() for name in ("chosen", "rejected"))
+    check_messages(prompt, where)
+    if prompt[-1].role != USER:
+        raise InputError(f"{where}: the prompt ends with the {prompt[-1].role}; its last turn must be the user's")
+    check_preference(chosen, rejected, where)
+    return Preference(prompt, chosen, rejected)
+
+
+def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
+    dialogue = Dialogue(tuple(Message(role, text.strip()) for role, text in messages))
+    check_messages(dialogue.messages, where)
+    if dialogue.response is None:
+        raise InputError(f"{where}: the user has the last word; a response to it is wanted")
+    return dialogue
+
+
+def _prompt(row: Any, where: str) -> Prompt:
+    """The prompt that a record gives: text, messages, or an instruction with its input."""
+    if not isinstance(row, dict) or not {"prompt", "instruction", "messages"} & set(row):
+        have = ", ".join(map(str, row))[:200] if isinstance(row, dict) else type(row).__name__
+        raise InputError(f"{where}: neither of {FORMS}; it has {have or 'nothing'}")
+    if "instruction" in row:
+        return _alpaca(text_field(row, "instruction", where), row, where)
+    value = row.get("prompt", row.get("messages"))
+    if isinstance(value, list):
+        return _messages(value, f"{where}: prompt")
+    return (Message(USER, text_field(row, "prompt", where).strip()),)
+
+
+def _alpaca(instruction: str, row: Any, where: str) -> Prompt:
+    given = text_field(row, "input", where).strip() if isinstance(row, dict) and row.get("input") else ""
+    return (Message(USER, f"{instruction.strip()}\n{given}".strip()),)
+
+
+def _messages(value: Any, where: str) -> Prompt:
+    if not isinstance(value, list):
+        raise InputError(f"{where}: a {type(value).__name__}; a list of messages is wanted")
+    messages = []
+    for number, one in enumerate(value, start=1):
+        here = f"{where} {number}"
+        role = text_field(one, "role", here)
+        if role not in ROLES:
+            raise InputError(f"{here}: unknown role {role[:60]!r}; allowed: {', '.join(ROLES)}")
+        text = text_field(one, "text" if "content" not in one else "content", here)
+        messages.append(Message(role, text.strip()))
+    return tuple(messages)

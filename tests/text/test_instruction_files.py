@@ -1,0 +1,172 @@
+"""Reading instructions and preferences of one's own: every form, and what is refused with file and line."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_data import real
+
+from langladder.errors import InputError
+from langladder.text.instruction_files import (
+    InstructionSource,
+    dialogues_of,
+    preference_of,
+    read_instructions,
+    read_preferences,
+)
+from langladder.text.instructions import Dialogue, Message, Preference, read_dialogues
+
+ASKED = Message("user", "Name a fruit.")
+SAID = Message("assistant", "A pear.")
+TURNS = [{"role": "user", "content": "Name a fruit."}, {"role": "assistant", "content": "A pear."}]
+FORMS: dict[str, dict[str, Any]] = {
+    "chat": {"messages": TURNS},
+    "chat with text": {"messages": [{"role": turn["role"], "text": turn["content"]} for turn in TURNS]},
+    "prompt": {"prompt": "Name a fruit.", "response": " A pear.\n"},
+    "prompt of messages": {"prompt": TURNS[:1], "response": "A pear."},
+    "Alpaca": {"instruction": "Name a fruit.", "input": "", "output": "A pear."},
+    "Alpaca without input": {"instruction": "Name a fruit.", "output": "A pear."},
+    "self-instruct": {"instruction": "Name a fruit.", "instances": [{"input": "", "output": "A pear."}]},
+    "preference": {"prompt": "Name a fruit.", "chosen": "A pear.", "rejected": "A dog."},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_the_same_dialogue(form: str) -> None:
+    assert dialogues_of(FORMS[form], "f:1") == [Dialogue((ASKED, SAID))]
+
+
+def test_an_input_stands_below_its_instruction() -> None:
+    row = {"instruction": "Add.", "input": "1 and 2", "output": "3"}
+    assert dialogues_of(row, "f:1") == [Dialogue((Message("user", "Add.\n1 and 2"), Message("assistant", "3")))]
+    several = {"instruction": "Add.", "instances": [{"input": "1 and 2", "output": "3"}, {"input": "", "output": "?"}]}
+    first, second = dialogues_of(several, "f:1")
+    assert first == dialogues_of(row, "f:1")[0]
+    assert second.prompt == (Message("user", "Add."),)
+
+
+def test_preferences_of_every_form() -> None:
+    wanted = Preference((ASKED,), "A pear.", "A dog.")
+    for prompt in ({"prompt": "Name a fruit."}, {"prompt": TURNS[:1]}, {"instruction": "Name a fruit."}):
+        assert preference_of({**prompt, "chosen": "A pear.", "rejected": "A dog. "}, "f:1") == wanted
+
+
+def turn(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ({"prompt": "a", "response": " "}, "message 2: an empty response"),
+    ({"prompt": "", "response": "b"}, "message 1: an empty user message"),
+    ({"prompt": "a", "chosen": "b", "rejected": "b "}, "chosen and rejected are equal"),
+    ({"prompt": "a", "chosen": "b", "rejected": ""}, "rejected: an empty response"),
+    ({"prompt": "a", "chosen": "b"}, "no field 'rejected'"),
+    ({"prompt": TURNS, "chosen": "b", "rejected": "c"}, "the prompt ends with the assistant"),
+    ({"prompt": "a"}, "no field 'response'"),
+    ({"instruction": "a", "input": "b"}, "no field 'output'"),
+    ({"text": "a"}, "neither of messages; prompt and response; .* it has text"),
+    ({}, "it has nothing"),
+    ([1], "it has list"),
+    ("a", "it has str"),
+    ({"messages": "a"}, "messages: a str; a list of messages is wanted"),
+    ({"messages": [turn("human", "a")]}, "messages 1: unknown role 'human'; allowed: system, user, assistant"),
+    ({"messages": [turn("user", "a"), turn("user", "b")]}, "message 2: two user turns in a row"),
+    ({"messages": [turn("system", "a")]}, "no user turn"),
+    ({"messages": []}, "no user turn"),
+    ({"messages": [turn("user", "a")]}, "the user has the last word"),
+    ({"messages": [turn("assistant", "a"), turn("user", "b")]}, "the assistant speaks first"),
+    ({"messages": [{"role": "user"}]}, "messages 1: has no field 'text'"),
+    ({"messages": [{"role": None, "content": "a"}]}, "field 'role' is a NoneType"),
+    ({"messages": [["user", "a"]]}, "messages 1: has no field 'role'"),
+    ({"messages": [turn("user", "\ud800"), turn("assistant", "b")]}, "not valid Unicode"),
+    ({"instruction": "a", "instances": [{"input": "", "output": ""}]}, "instance 1: message 2: an empty response"),
+    ({"instruction": "a", "instances": [7]}, "instance 1: has no field 'output'"),
+]
+
+
+@pytest.mark.parametrize(("row", "said"), REFUSED, ids=[said[:40] for _, said in REFUSED])
+def test_bad_records_are_refused_with_their_line(row: Any, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps(FORMS["prompt"]) + "\n\n" + json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=rf"mine\.jsonl:3.*{said}"):
+        read_instructions(InstructionSource(path=str(file)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b"{\n", "a.jsonl:1: not JSON"),
+        ("a.jsonl", b"", "the file is empty"),
+        ("a.json", b"{}", "a list of records is wanted"),
+        ("a.json", b"[]", "with one at least"),
+        ("a.json", b'{"prompt": "a"}\n{"prompt": "b"}\n', "not JSON .* the ending is .jsonl"),
+        ("a.json", b'["\xff"]', "not JSON"),
+        ("a.json", b"[" * 100_000, "not JSON"),
+        ("a.json", b'[{"prompt": "a", "response": "b"}, {"prompt": "a"}]', "a.json, item 2: has no field 'response'"),
+        ("a.json.gz", b"no gzip", "not JSON"),
+    ],
+)
+def test_bad_files_are_refused(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_instructions(InstructionSource(path=str(tmp_path)), tmp_path / "out")
+
+
+def test_a_folder_with_splits_and_unseen_kinds(tmp_path: Path) -> None:
+    def row(number: int, kind: str) -> str:
+        return json.dumps({"prompt": f"p{number}", "response": "r", "task": kind}) + "\n"
+
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "train.jsonl").write_text(row(1, "add") + row(2, "sing") + row(3, "add"))
+    (folder / "test.jsonl.gz").write_bytes(gzip.compress(row(4, "add").encode()))
+    (folder / "notes.txt").write_text("what I thought\n")
+    source = InstructionSource(
+        path=str(folder), files={"train": "train*", "test": "test*"}, kind_field="task", unseen=["sing"]
+    )
+    facts = read_instructions(source, tmp_path / "out")
+    assert facts["splits"] == {"unseen": {"dialogues": 1}, "train": {"dialogues": 2}, "test": {"dialogues": 1}}
+    assert facts["files"] == 2
+    assert [one["file"] for one in facts["skipped"]] == ["notes.txt"]
+    assert [one.kind for one in read_dialogues(tmp_path / "out" / "train.parquet")] == ["add", "add"]
+    assert [one.prompt[0].text for one in read_dialogues(tmp_path / "out" / "unseen.parquet")] == ["p2"]
+    with pytest.raises(InputError, match="no dialogue that is not unseen"):
+        read_instructions(source.model_copy(update={"unseen": ["add"]}), tmp_path / "out")
+
+
+def test_preferences_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    equal = {"prompt": "b", "chosen": "same", "rejected": "same"}
+    file.write_text("".join(json.dumps(row) + "\n" for row in (FORMS["preference"], equal)))
+    assert read_preferences(file, skip_equal=True) == [Preference((ASKED,), "A pear.", "A dog.")]
+    with pytest.raises(InputError, match=r"pairs\.jsonl:2: chosen and rejected are equal"):
+        read_preferences(file)
+
+
+# ---- real sets
+
+
+def test_real_instructions_of_alpacas_form(tmp_path: Path) -> None:
+    folder = real("instructions-1100")
+    source = InstructionSource(path=str(folder), files="instruction-data.json.gz")
+    assert read_instructions(source, tmp_path / "out")["splits"]["all"] == {"dialogues": 1100}
+    first = read_dialogues(tmp_path / "out" / "all.parquet")[0]
+    assert first.prompt[0].text.endswith("spelling given.\nfreind --> friend")
+    assert first.response is not None and first.response.startswith("The spelling of the given phrase")
+
+
+def test_real_preferences() -> None:
+    """Six of the 1,100 pairs have two equal responses."""
+    file = real("instructions-1100") / "instruction-data-with-preference.json.gz"
+    with pytest.raises(InputError, match=r"item 123: chosen and rejected are equal"):
+        read_preferences(file)
+    assert len(read_preferences(file, skip_equal=True)) == 1094
+
+
+@pytest.mark.parametrize(("name", "count"), [("seed_tasks", 175), ("user_oriented_instructions", 252)])
+def test_real_instructions_of_self_instruct(name: str, count: int, tmp_path: Path) -> None:
+    source = InstructionSource(path=str(real("self-instruct") / f"{name}.jsonl.gz"))
+    assert read_instructions(source, tmp_path / "out")["splits"]["all"] == {"dialogues": count}
