@@ -1,0 +1,78 @@
+"""Which prompts a rollout answers, and which of its responses each minibatch learns from: functions of (seed, step).
+
+Steps count minibatches here. U of them (inner epochs × minibatches) belong to one rollout; the first of these draws it.
+
+Shape legend: P prompts of a rollout, N responses that are learnt from, M responses of a minibatch.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.batches import StepBatches, generator, shuffled
+from langladder.data.language_modelling import WindowBatches
+
+
+class RolloutPart(NamedTuple):
+    """A minibatch of a rollout.
+
+    Attributes:
+        rollout: its number; place: which of its U minibatches this is.
+        prompts: (P,) rows of the training prompts that it answers.
+        rows: (M,) responses of this minibatch, 0 … N − 1.
+        text: (W, L + 1) tokens of plain text to be learnt beside; None: none.
+    """
+
+    rollout: int
+    place: int
+    prompts: np.ndarray
+    rows: np.ndarray
+    text: torch.Tensor | None
+
+
+class RolloutBatches(StepBatches[RolloutPart | np.ndarray]):
+    """Minibatches of rollouts.
+
+    Args:
+        prompts: how many there are; validation: rows of the validation prompts.
+        per_rollout: P; kept: N; epochs, minibatches: passes over a rollout, and minibatches a pass.
+        text: windows of plain text by step, or None.
+    """
+
+    def __init__(
+        self,
+        prompts: int,
+        validation: int,
+        *,
+        per_rollout: int,
+        kept: int,
+        epochs: int,
+        minibatches: int,
+        seed: int,
+        text: WindowBatches | None = None,
+    ) -> None:
+        self.prompts, self.validated, self.per_rollout, self.kept = prompts, validation, per_rollout, kept
+        self.epochs, self.minibatches, self.seed, self.text = epochs, minibatches, seed, text
+
+    def train(self, step: int) -> RolloutPart:
+        """See `StepBatches.train`."""
+        rollout, place = divmod(step, self.epochs * self.minibatches)
+        epoch, part = divmod(place, self.minibatches)
+        order = generator(self.seed, rollout, epoch, 1).permutation(self.kept)
+        return RolloutPart(
+            rollout,
+            place,
+            shuffled(self.prompts, self.per_rollout, rollout, self.seed),
+            np.array_split(order, self.minibatches)[part],
+            None if self.text is None else self.text.train(step).tokens,
+        )
+
+    def validation(self) -> Sequence[np.ndarray]:
+        """The validation prompts' rows, all in one batch."""
+        return [np.arange(self.validated)] if self.validated else []
+
+    def size(self, batch: RolloutPart | np.ndarray) -> int:
+        """Responses of a minibatch."""
+        return len(batch.rows if isinstance(batch, RolloutPart) else batch)

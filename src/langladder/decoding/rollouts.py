@@ -1,0 +1,217 @@
+"""Rollouts: responses drawn from a policy, side by side, with the log-probability of every token that was drawn.
+
+The policy's distribution is the softmax over all tokens but BOS and PAD, at temperature τ:
+
+    π(v | s) = exp(z_v / τ) / Σ_u exp(z_u / τ)       u neither BOS nor PAD
+
+A token is drawn by its inverse distribution function, from a uniform number that depends on (seed, step, row, place in
+the response) alone: not on the other rows, nor on how rows are put together. A response ends with its EOS or after
+`max_new_tokens`.
+
+Rows are sorted by the length of their prompts and read in groups. A group reads the beginnings of its prompts up to the
+shortest one's end, equal ones once, and goes on a token at a time: a row takes its prompt's next token while there is
+one, and a drawn one afterwards. Keys and values of what was read are kept; rows that have ended leave the group.
+
+Shape legend: B rows, T positions, R positions of the longest response, V vocabulary, D width, N drawn tokens.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.data.batches import generator
+from langladder.errors import InputError
+from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.text.specials import BOS, EOS, PAD
+
+BARRED = (PAD, BOS)
+"""Never drawn."""
+GROUP = 64
+"""Rows read side by side; see `tests/decoding/test_rollouts.py`: how many changes nothing but the speed."""
+CROWDED = 0.75
+"""Rows that have ended leave when no more than this share is left; it costs a copy of the caches."""
+_STREAM = 0x726F6C6C  # keeps these random numbers apart from those of batches, which have (seed, …) as well
+
+
+class Response(NamedTuple):
+    """One response as a judge reads it.
+
+    Attributes:
+        row: which prompt of the data it answers.
+        prompt, tokens: ids; those of the response without the EOS.
+        finished: whether it ended with EOS, not by its length.
+    """
+
+    row: int
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+    finished: bool
+
+
+Score = Callable[[Sequence[Response]], Any]
+"""Rewards of N responses: N numbers, as a tensor, an array or a list."""
+
+
+class Prompts(NamedTuple):
+    """Prompts, and who judges the responses.
+
+    Attributes:
+        ids: each begins with BOS and ends where the response begins.
+        score: the reward that is learnt from.
+        judges: other measures by name (the gold reward beside the proxy), which are watched and never learnt from.
+    """
+
+    ids: Sequence[Sequence[int]]
+    score: Score
+    judges: Mapping[str, Score] = {}
+
+
+class Rollouts(NamedTuple):
+    """B responses to B prompts.
+
+    Attributes:
+        tokens: (B, T) int64, prompt and response, then PAD.
+        starts: (B,) int64, where the response begins.
+        mask: (B, R) bool, true at the response's tokens, its EOS included.
+        log_probs: (B, R) float32, log π of the tokens as they were drawn; 0 behind the response.
+    """
+
+    tokens: torch.Tensor
+    starts: torch.Tensor
+    mask: torch.Tensor
+    log_probs: torch.Tensor
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """Tokens of each response, (B,)."""
+        return self.mask.sum(dim=1)
+
+    @property
+    def finished(self) -> torch.Tensor:
+        """Which responses ended with EOS, (B,) bool."""
+        last = self.starts + self.lengths - 1
+        return self.tokens.gather(1, last[:, None])[:, 0] == EOS
+
+    def responses(self, rows: Sequence[int] | np.ndarray) -> list[Response]:
+        """The responses one by one; `rows` says which prompt each of them answers."""
+        ends = (self.starts + self.lengths - self.finished.long()).tolist()
+        found = zip(rows, self.tokens.tolist(), self.starts.tolist(), ends, self.finished.tolist(), strict=True)
+        return [
+            Response(int(row), tuple(ids[:start]), tuple(ids[start:end]), finished)
+            for row, ids, start, end, finished in found
+        ]
+
+
+def log_policy(policy: NeuralLanguageModel, hidden: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
+    """log π of every token: hidden states (…, D) → (…, V) float32, −∞ for what is never drawn."""
+    scores = policy.head(hidden).float()
+    barred = torch.tensor(BARRED, device=scores.device)
+    # log π(v | s) = z_v / τ − log Σ_u exp(z_u / τ)
+    return torch.log_softmax(scores.index_fill(-1, barred, -torch.inf) / temperature, dim=-1)
+
+
+def check_prompts(prompts: Sequence[Sequence[int]], context: int | None, max_new_tokens: int) -> None:
+    """Refuse prompts that cannot be answered.
+
+    Raises:
+        InputError: one does not begin with BOS, or leaves no room for the response in the policy's context.
+    """
+    for number, prompt in enumerate(prompts):
+        if not len(prompt) or prompt[0] != BOS:
+            raise InputError(f"prompt {number}: {list(prompt)[:5]} … must begin with BOS ({BOS})")
+        if context is not None and len(prompt) + max_new_tokens > context:
+            raise InputError(
+                f"prompt {number}: {len(prompt)} tokens, and with max_new_tokens={max_new_tokens} more it exceeds the "
+                f"policy's context of {context}; shorten the prompt, lower max_new_tokens, or choose a base with a "
+                "longer context"
+            )
+
+
+def roll_out(
+    policy: NeuralLanguageModel,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_new_tokens: int,
+    seed: int,
+    step: int = 0,
+    temperature: float = 1.0,
+    group: int = GROUP,
+) -> Rollouts:
+    """Draw one response to each prompt.
+
+    Args:
+        prompts: B rows of ids that begin with BOS.
+        seed, step: of the random numbers, with the row's place.
+
+    Raises:
+        InputError: see `check_prompts`; or the policy's probabilities are not numbers.
+    """
+    check_prompts(prompts, policy.context, max_new_tokens)
+    device = next(policy.parameters()).device
+    B, lengths = len(prompts), np.array([len(prompt) for prompt in prompts], dtype=np.int64)
+    tokens = torch.full((B, int(lengths.max(initial=0)) + max_new_tokens), PAD, device=device)  # (B, T)
+    for row, prompt in enumerate(prompts):
+        tokens[row, : len(prompt)] = torch.tensor(list(prompt), device=device)
+    uniform = torch.from_numpy(_uniform(B, max_new_tokens, seed, step)).to(device)  # (B, R)
+    starts = torch.from_numpy(lengths).to(device)  # (B,)
+    mask = torch.zeros((B, max_new_tokens), dtype=torch.bool, device=device)
+    drawn = Rollouts(tokens, starts, mask, torch.zeros((B, max_new_tokens), device=device))
+    order = torch.from_numpy(np.argsort(lengths, kind="stable"))
+    with torch.no_grad(), scoring(policy, device.type):
+        for rows in torch.split(order, group):
+            _read_group(policy, drawn, rows.to(device), uniform, temperature)
+    R = int(drawn.lengths.max()) if B else 0
+    T = int((starts + drawn.lengths).max()) if B else 0
+    return Rollouts(tokens[:, :T], starts, mask[:, :R], drawn.log_probs[:, :R])
+
+
+def _read_group(
+    policy: NeuralLanguageModel, drawn: Rollouts, rows: torch.Tensor, uniform: torch.Tensor, temperature: float
+) -> None:
+    """Draw the responses of some rows (b,), in place."""
+    tokens, starts, longest = drawn.tokens, drawn.starts, uniform.shape[1]
+    t = int(starts[rows].min())
+    beginnings, place = torch.unique(tokens[rows, :t], dim=0, return_inverse=True)
+    hidden, state = policy.read_on(beginnings, None)  # (≤ b, t, D)
+    hidden, state = hidden[:, -1].index_select(0, place), policy.state_of(state, place)  # (b, D)
+    running = torch.ones_like(rows, dtype=torch.bool)
+    while True:
+        own = ((starts[rows] <= t) & running).nonzero()[:, 0]  # whose prompt is read, not ended: (n,)
+        if len(own):
+            there, at = rows[own], t - starts[rows[own]]  # (n,)
+            log_probs = log_policy(policy, hidden.index_select(0, own), temperature)  # (n, V)
+            token = draw(log_probs, uniform[there, at])  # (n,)
+            tokens[there, t] = token
+            drawn.mask[there, at] = True
+            drawn.log_probs[there, at] = log_probs.gather(1, token[:, None])[:, 0]
+            running[own] = (token != EOS) & (at + 1 < longest)
+        left = int(running.sum())
+        if not left:
+            return
+        if left <= CROWDED * len(rows):
+            keep = running.nonzero()[:, 0]
+            rows, state, running = rows[keep], policy.state_of(state, keep), running[keep]
+        following, state = policy.read_on(tokens[rows, t : t + 1], state)  # (b, 1, D)
+        hidden, t = following[:, -1], t + 1
+
+
+def draw(log_probs: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """The tokens v with F(v − 1) ≤ u < F(v), F(v) = Σ_{w ≤ v} π(w): (N, V), u (N,) in [0, 1) → (N,) int64.
+
+    Raises:
+        InputError: the probabilities are not numbers.
+    """
+    if bool(log_probs.isnan().any()):
+        raise InputError("the policy's probabilities are not numbers: its weights are beyond use")
+    below = log_probs.double().exp().cumsum(dim=1)  # (N, V)
+    total = below[:, -1:].clone()  # 1, but for rounding
+    place = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)
+    return torch.minimum(place, (below < total).sum(dim=1, keepdim=True))[:, 0]
+
+
+def _uniform(rows: int, places: int, seed: int, step: int) -> np.ndarray:
+    """(rows, places) float64 in [0, 1); a row is a function of (seed, step, row)."""
+    numbers = [generator(_STREAM, seed, step, row).random(places) for row in range(rows)]
+    return np.array(numbers, dtype=np.float64).reshape(rows, places)

@@ -1,0 +1,1 @@
+"""Learning from rewards and preferences: one task a method, its equations apart from it."""

@@ -1,0 +1,51 @@
+"""What a state is worth: the reward that is still to come, read from the state before each token of a response.
+
+The values come from a network of the critic's own, which begins as a copy of the policy's (or as the reward model's,
+Ouyang et al. 2022, section C.4), or from the policy's own states, so that one body learns both.
+
+Shape legend: B responses, T positions, R tokens of the longest response, D width.
+"""
+
+import copy
+from typing import Any
+
+import torch
+from torch import nn
+
+from langladder.models.growing import start_linear
+from langladder.models.neural import NeuralLanguageModel
+from langladder.tasks.policy.reading import response_states
+
+
+class Critic(nn.Module):
+    """V(s) = w · h + b.
+
+    Args:
+        body: a network from tokens (B, T) to states (B, T, D) and something else; None: the policy's states are read.
+        head: from D to 1.
+    """
+
+    def __init__(self, body: nn.Module | None, head: nn.Linear) -> None:
+        super().__init__()
+        self.body, self.head = body, head
+
+    def forward(
+        self, tokens: torch.Tensor, starts: torch.Tensor, longest: int, states: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Values (B, R) before each token of the responses; states (B, R, D) are the policy's."""
+        if self.body is not None:
+            states = response_states(self.body, tokens, starts, longest)
+        assert states is not None
+        # V(s) = w · h + b
+        values: torch.Tensor = self.head(states)[..., 0]
+        return values
+
+
+def make_critic(policy: NeuralLanguageModel, *, shared: bool) -> Critic:
+    """A critic that begins from the policy; only its last layer is new, drawn from torch's random state."""
+    head = start_linear(nn.Linear(policy.head.width, 1))
+    if shared:
+        return Critic(None, head)
+    body: Any = copy.deepcopy(policy)
+    body._modules.pop("head", None)  # nothing reads it
+    return Critic(body, head)

@@ -1,0 +1,82 @@
+"""Direct preference optimisation (Rafailov et al. 2023): preferences without a reward model and without sampling.
+
+The policy that PPO would end with, π ∝ π_ref exp(R / β), is solved for R and put into the reward model's pairwise loss;
+what is left is a loss on pairs of responses, see `losses`. What the reference says of them is computed once.
+
+Shape legend: N pairs of a batch, R tokens of the longest response.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from langladder.data.preference_pairs import Answers, TokenPair, answers
+from langladder.decoding.rollouts import Prompts
+from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.tasks.policy.losses import dpo_loss
+from langladder.tasks.policy.reading import response_log_probs, response_states
+from langladder.tasks.policy.settings import DPOTraining
+from langladder.tasks.policy.watched import PolicyTask
+
+ACCURACY = "validation_accuracy"
+PART = 32
+"""Pairs that are read at a time."""
+
+
+class DPO(PolicyTask):
+    """The loss on pairs; its validation says how many unseen pairs are ordered rightly, too."""
+
+    unit = "pairs"
+    settings: DPOTraining
+
+    def __init__(self, policy: NeuralLanguageModel, config: DPOTraining, watched: Prompts | None = None) -> None:
+        super().__init__(policy, config, watched)
+        self._right = self._asked = 0
+
+    def loss(self, batch: Answers) -> torch.Tensor:
+        """Mean loss of the pairs."""
+        return self._compared(batch, self.settings.label_smoothing)[0].mean()
+
+    def evaluate(self, batch: Answers) -> tuple[float, int]:
+        """Summed loss without smoothing, and the pairs; the first batch has the policy answer the watched prompts."""
+        if not self._asked and self.watched is not None:
+            self.watch(np.arange(min(len(self.watched.ids), self.settings.validation_prompts)))
+        losses, margins = self._compared(batch, 0.0)
+        self._right += int((margins > 0).sum())
+        self._asked += len(margins)
+        return float(losses.sum(dtype=torch.float64)), len(losses)
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin a validation."""
+        super().on_validation_epoch_start()
+        self._right = self._asked = 0
+
+    def measures(self) -> dict[str, float]:
+        """See `PolicyTask.measures`, and the share of the pairs whose chosen response gains more on the reference."""
+        return super().measures() | {ACCURACY: self._right / max(1, self._asked)}
+
+    def _compared(self, batch: Answers, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Losses and margins, (N,) each."""
+        ours, theirs = summed_log_probs(self.model, batch).chunk(2), batch.reference.chunk(2)
+        return dpo_loss(*ours, *theirs, beta=self.settings.beta, smoothing=smoothing)
+
+
+def summed_log_probs(policy: NeuralLanguageModel, batch: Answers) -> torch.Tensor:
+    """log π of each response, Σ_t log π(a_t | s_t): (2N,)."""
+    states = response_states(policy, batch.tokens, batch.starts, batch.mask.shape[1])  # (2N, R, D)
+    return response_log_probs(policy, states, batch.tokens, batch.starts, batch.mask)[0].sum(dim=1)
+
+
+@torch.no_grad()
+def references(policy: NeuralLanguageModel, pairs: Sequence[TokenPair]) -> np.ndarray:
+    """What a network says of both responses of each pair, (P, 2) float32."""
+    found = [np.zeros((0, 2), dtype=np.float32)]
+    device = next(policy.parameters()).device
+    with scoring(policy, device.type):
+        for first in range(0, len(pairs), PART):
+            part = pairs[first : first + PART]
+            batch = answers(part, np.zeros((len(part), 2)))
+            batch = Answers(*(tensor.to(device) for tensor in batch))
+            found.append(summed_log_probs(policy, batch).view(2, -1).T.cpu().numpy())
+    return np.concatenate(found)

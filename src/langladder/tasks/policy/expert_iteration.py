@@ -1,0 +1,41 @@
+"""Expert iteration: sample, keep the best, learn them by heart, and again.
+
+(Anthony et al. 2017; for language models RAFT, Dong et al. 2023, and ReST, Gulcehre et al. 2023.) The expert is
+best-of-n of the policy as it is; the policy then imitates it. Unlike there, a response is drawn from the policy of the
+last round in every round, and the KL to the reference stands in the loss:
+
+    L = −mean log π(a_t | s_t) + β mean k3_t      over the tokens of the S' best of S responses to each prompt
+"""
+
+import torch
+
+from langladder.decoding.rollouts import Rollouts
+from langladder.tasks.policy.advantages import kl_estimate
+from langladder.tasks.policy.losses import token_mean
+from langladder.tasks.policy.on_policy import OnPolicy
+from langladder.tasks.policy.reading import Experience, response_log_probs, response_states
+from langladder.tasks.policy.settings import ExpertIterationTraining
+
+
+class ExpertIteration(OnPolicy):
+    """Cross-entropy on the best responses."""
+
+    settings: ExpertIterationTraining
+
+    def assess(self, rollouts: Rollouts, rewards: torch.Tensor, reference: torch.Tensor) -> Experience:
+        """See `OnPolicy.assess`: the best of each prompt alone; of equal rewards the earlier sample."""
+        config = self.settings
+        order = rewards.view(-1, config.samples).argsort(dim=1, descending=True, stable=True)  # (P, S)
+        first = torch.arange(0, len(rewards), config.samples, device=rewards.device)[:, None]  # (P, 1)
+        best = (first + order[:, : config.best]).flatten()  # (P · S',)
+        self.history[-1]["best_reward"] = float(rewards[best].double().mean())
+        return Experience.of(rollouts, reference, rewards).take(best)
+
+    def objective(self, part: Experience) -> torch.Tensor:
+        """See `OnPolicy.objective`."""
+        states = response_states(self.model, part.tokens, part.starts, part.mask.shape[1])  # (M, R, D)
+        log_probs, _ = response_log_probs(self.model, states, part.tokens, part.starts, part.mask)
+        kl = kl_estimate(log_probs, part.reference, "k3")  # (M, R)
+        self.note(k3=token_mean(kl, part.mask))
+        # L = −log π(a) + β k3
+        return token_mean(self.settings.beta * kl - log_probs, part.mask)
