@@ -28,7 +28,7 @@ from langladder.text.specials import BOS, EOS, PAD
 
 BARRED = (PAD, BOS)
 """Never drawn."""
-GROUP = 64
+GROUP = 128
 """Rows read side by side; see `tests/decoding/test_rollouts.py`: how many changes nothing but the speed."""
 CROWDED = 0.75
 """Rows that have ended leave when no more than this share is left; it costs a copy of the caches."""
@@ -160,7 +160,7 @@ def roll_out(
     drawn = Rollouts(tokens, starts, mask, torch.zeros((B, max_new_tokens), device=device))
     order = torch.from_numpy(np.argsort(lengths, kind="stable"))
     with torch.no_grad(), scoring(policy, device.type):
-        for rows in torch.split(order, group):
+        for rows in torch.split(order, group) if B else ():
             _read_group(policy, drawn, rows.to(device), uniform, temperature)
     R = int(drawn.lengths.max()) if B else 0
     T = int((starts + drawn.lengths).max()) if B else 0

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from langladder.decoding.rollouts import GROUP, Rollouts, log_policy
+from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.tasks.policy.losses import entropy
 
@@ -65,9 +66,13 @@ class Experience(NamedTuple):
 def response_states(network: Callable[..., Any], tokens: torch.Tensor, starts: torch.Tensor, longest: int) -> Any:
     """The state before each token of the responses, (B, R, D): tokens (B, T), starts (B,), R = longest.
 
-    Behind a response stand states of its padding.
+    A GPT reads the rows without their padding; what stands behind a response means nothing.
     """
-    hidden, _ = network(tokens[:, :-1])  # (B, T − 1, D)
+    if isinstance(network, GPT):
+        packed, layout = network.packed(tokens[:, :-1])
+        hidden = layout.spread(packed)  # (B, T − 1, D)
+    else:
+        hidden, _ = network(tokens[:, :-1])
     places = (starts[:, None] - 1 + torch.arange(longest, device=tokens.device)).clamp(max=hidden.shape[1] - 1)
     return hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[2]))
 

@@ -44,9 +44,10 @@ class PolicyTask(Task):
         return super().train(False)
 
     def on_fit_start(self) -> None:
-        """Bring the reference to where the policy is."""
+        """Bring the reference to where the policy is, and all networks into evaluation mode."""
         super().on_fit_start()
         self.reference.to(self.device)
+        self.eval()  # Lightning leaves the mode as it is
 
     def watch(self, rows: np.ndarray) -> dict[str, float]:
         """Measure the policy on the watched prompts `rows`; see `watching`."""
