@@ -129,14 +129,17 @@ class RewardModel(Grown, Network):
                 "reward model on a base with the same tokenizer"
             )
 
-    @torch.no_grad()
     def rewards(self, dialogues: Sequence[Sequence[Message]]) -> np.ndarray:
-        """The reward of the last response of each dialogue, (N,) float64; no dropout. Rows of like length go together.
+        """The reward of the last response of each dialogue, (N,) float64. Raises InputError as `rewards_of`."""
+        return self.rewards_of([row.ids for row in ChatTemplate(self.tokenizer).rows(dialogues)])
+
+    @torch.no_grad()
+    def rewards_of(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """The rewards (N,) float64 of rows of ids, without dropout; those of like length are read together.
 
         Raises:
-            InputError: a dialogue is longer than the context.
+            InputError: a row is longer than the context.
         """
-        rows = [row.ids for row in ChatTemplate(self.tokenizer).rows(dialogues)]
         device, found = self.head.weight.device, np.zeros(len(rows))
         with scoring(self, device.type):
             for batch in _by_length([len(row) for row in rows]):
@@ -174,8 +177,9 @@ class RewardModel(Grown, Network):
 
     def products(self, length: int) -> float:
         """See `Network.products`: those of the body without an output layer, and one for each state's number."""
-        settings: Any = self.config.body
-        return length * matrix_entries(self.gpt) + 2 * settings.layers * length**2 * settings.width + settings.width
+        layers, D = self.gpt.config.layers, self.gpt.config.width
+        # 2 N T² D, as of a GPT
+        return length * matrix_entries(self.gpt) + 2 * layers * length**2 * D + D
 
 
 def pairwise_loss(

@@ -17,6 +17,7 @@ import torch
 
 from langladder.data.instructions import DialogueBatch, DialogueBatches, dialogue_rows
 from langladder.decoding.answers import answers
+from langladder.decoding.judging import Judge
 from langladder.decoding.sampling import SamplingConfig
 from langladder.errors import InputError
 from langladder.models.instructed import InstructedGPT, begin
@@ -31,8 +32,6 @@ from langladder.text.specials import PAD
 from langladder.text.tokenizers import Tokenizer
 
 REWARD = "validation_reward"
-Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]
-"""The reward, 0 to 1, of an answer to each prompt."""
 
 
 class InstructionTuning(Task):

@@ -1,0 +1,42 @@
+"""Who scores the responses of a rollout: a reward model (the proxy), or whoever judges texts (the gold judge)."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from langladder.decoding.rollouts import Response, Score
+from langladder.models.reward import RewardModel
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+from langladder.text.specials import EOS
+
+Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]
+"""The reward, 0 to 1, of an answer to each prompt."""
+
+
+def by_reward_model(model: RewardModel) -> Score:
+    """The rewards of a model that speaks the policy's tokenizer (`RewardModel.check_policy`).
+
+    A response that was cut off has no EOS: its reward is read at its last token. So it is where a row fills the whole
+    context, which has no room for the EOS.
+    """
+
+    def score(responses: Sequence[Response]) -> np.ndarray:
+        rows = [[*one.prompt, *one.tokens, *([EOS] if one.finished else [])] for one in responses]
+        return model.rewards_of([np.array(row[: model.context]) for row in rows])
+
+    return score
+
+
+def by_judge(judge: Judge, prompts: Sequence[Dialogue], template: ChatTemplate) -> Score:
+    """The rewards of a judge of texts.
+
+    Args:
+        prompts: those that the responses answer, by `Response.row`.
+    """
+
+    def score(responses: Sequence[Response]) -> np.ndarray:
+        texts = [template.response(one.tokens) for one in responses]
+        return np.array(judge([prompts[one.row] for one in responses], texts), dtype=np.float64)
+
+    return score
