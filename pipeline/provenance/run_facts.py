@@ -27,8 +27,20 @@ WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_ev
 WATCHED += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
 # Corpora beside the text; one that nothing chooses is called by its name.
-OTHERS = ("parallel", "labels", "tags", "questions", "scenes", "speech")
-CHOSEN = ("size", "corpus", "parallel", "labels", "tags", "questions", "filter", "clean", "tokenizer", "debug")
+OTHERS = ("parallel", "labels", "tags", "questions", "instructions", "scenes", "speech")
+CHOSEN = (
+    "size",
+    "corpus",
+    "parallel",
+    "labels",
+    "tags",
+    "questions",
+    "instructions",
+    "filter",
+    "clean",
+    "tokenizer",
+    "debug",
+)
 PARTS = ("model", "training", "settings", "data")
 JUDGING = ("evaluate", "experiment", "probe", "prompt")  # stages that train no rung
 LENGTH = 250  # MLflow's longest parameter

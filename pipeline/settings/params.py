@@ -24,6 +24,7 @@ GROUPS = (
     "labels",
     "tags",
     "questions",
+    "instructions",
     "filter",
     "clean",
     "tokenizer",
@@ -50,6 +51,7 @@ class Paths(EvaluationSets):
     labels: str
     tags: str
     questions: str = "input/questions"
+    instructions: str = "input/instructions"
     vectors: str
     lexicon: str
     filter: str
@@ -75,6 +77,7 @@ class Choices(Config):
     labels: str
     tags: str
     questions: str = "microworld"
+    instructions: str = "microworld"
     filter: str
     clean: str
     tokenizer: str

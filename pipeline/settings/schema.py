@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
+from langladder.corpora.instructions.drawing import InstructionsConfig
 from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.corpora.paragraphs import ParagraphConfig
@@ -17,11 +18,13 @@ from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
 from langladder.schema import Config
+from langladder.text.clean_instructions import CleanInstructionsConfig
 from langladder.text.clean_labelled import CleanLabelledConfig
 from langladder.text.clean_pairs import CleanPairsConfig
 from langladder.text.cleaning import CleanConfig
 from langladder.text.filtering.settings import FilterConfig
 from langladder.text.hub import HubParallelSource, HubSource
+from langladder.text.instruction_files import InstructionSource
 from langladder.text.label_sources import LabelledSource, TaggedSource
 from langladder.text.question_files import QuestionSource
 from langladder.text.sources import ParallelSource, TextSource
@@ -44,6 +47,8 @@ SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
     ("tags", "files"): (TaggedSource, "langladder.text.tag_files.read_tags"),
     ("questions", "microworld"): (ParagraphConfig, "langladder.corpora.paragraphs.write_paragraphs"),
     ("questions", "files"): (QuestionSource, "langladder.text.question_files.read_question_files"),
+    ("instructions", "microworld"): (InstructionsConfig, "langladder.corpora.instructions.drawing.write_instructions"),
+    ("instructions", "files"): (InstructionSource, "langladder.text.instruction_files.read_instructions"),
     ("scenes", "microworld"): (SceneConfig, "langladder.corpora.scene_files.write_scenes"),
     ("speech", "microworld"): (SpeechConfig, "langladder.corpora.speech_files.write_speech"),
 }
@@ -54,6 +59,7 @@ CLEANING = {
     "parallel": CleanPairsConfig,
     "labels": CleanLabelledConfig,
     "tags": CleanLabelledConfig,
+    "instructions": CleanInstructionsConfig,
 }
 """Side → how it is cleaned."""
 
@@ -103,7 +109,7 @@ class Given(Config):
 
 
 FIELDS: dict[str, Any] = {
-    "side": Literal["text", "parallel", "labels", "tags", "questions", "scenes", "speech"],
+    "side": Literal["text", "parallel", "labels", "tags", "questions", "instructions", "scenes", "speech"],
     "seed": int,
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,

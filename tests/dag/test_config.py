@@ -68,7 +68,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
             values = compositions.job(plan.Job(stage, name, f"{group}={name}"))
             assert rough(stage.name, values) > 0  # how long it takes can be told
-    elif group in ("labels", "tags"):
+    elif group in ("labels", "tags", "instructions"):
         those, side = chosen(**{group: name}), f"side={group}"
         prepare()
         config = compose("config", [*params.overrides(those, [side]), side])
