@@ -72,6 +72,11 @@ def test_plain_text_that_is_not_there(tmp_path: Path) -> None:
         train(make_text(), length=25)
 
 
+def test_a_critic_of_a_reward_model_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"training.critic=reward: .* set it to own or shared"):
+        train_ppo(make_policy(), PROMPTS, PPOTraining(**on_policy(critic="reward")), run(tmp_path))
+
+
 def test_pairs_that_teach_nothing(tmp_path: Path) -> None:
     good = make_pairs(2, 1)
     for bad, message in (

@@ -1,18 +1,20 @@
 """Policies climb on a reward that is easy to earn, and stay where they are on a short leash."""
 
+import copy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from policy_run import ASK, PROMPTS, WATCHED, make_pairs, make_policy, make_text, on_policy, run, settings, share
+from policy_run import ASK, PROMPTS, WATCHED, V, make_pairs, make_policy, make_text, on_policy, run, settings, share
 
 from langladder.data.preference_pairs import answers
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, roll_out
 from langladder.models.gpt import GPT
-from langladder.tasks.policy.critic import make_critic
+from langladder.models.reward import RewardModel
+from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
@@ -22,6 +24,7 @@ from langladder.tasks.policy.reading import response_log_probs, response_states,
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
 from langladder.tasks.policy.watching import sequence_kl
+from langladder.text.specials import EOS, PAD
 
 METHODS: dict[str, tuple[Any, Any]] = {
     "ppo": (train_ppo, PPOTraining),
@@ -129,6 +132,21 @@ def test_what_was_drawn_is_read_again_as_it_was_drawn(kind: str) -> None:
     )
     torch.testing.assert_close(told[0], drawn.log_probs[1, : told.shape[1]], atol=1e-5, rtol=1e-5)
     assert bool((entropies > 0).all())
+
+
+def test_a_critic_begins_as_the_reward_model(tmp_path: Path) -> None:
+    """Behind the last token it says the reward; the reward model itself is not trained."""
+    config = RewardModel.Config(body=make_policy().config)  # type: ignore[call-arg]
+    reward = RewardModel(config, V + 3).eval()
+    reward.bias += 0.25
+    tokens = torch.tensor([[*ASK[3], 9, 8, EOS], [*ASK[0], 9, EOS, PAD, PAD, PAD, PAD]])
+    lengths = (tokens != PAD).sum(dim=1)
+    values = critic_from(reward).eval()(torch.nn.functional.pad(tokens, (0, 1)), lengths, 1, None)[:, 0]
+    torch.testing.assert_close(values, reward(tokens))
+    before = copy.deepcopy(reward.state_dict())
+    settings_ = PPOTraining(**on_policy(max_steps=2, critic="reward"))
+    train_ppo(make_policy(), PROMPTS, settings_, run(tmp_path), reward_model=reward)
+    assert all(torch.equal(ours, before[name]) for name, ours in reward.state_dict().items())
 
 
 def test_expert_iteration_learns_the_best_responses_only() -> None:

@@ -1,6 +1,6 @@
 """What a state is worth: the reward that is still to come, read from the state before each token of a response.
 
-The values come from a network of the critic's own, which begins as a copy of the policy's (or as the reward model's,
+The values come from a network of the critic's own, which begins as a copy of the policy's or of the reward model (so in
 Ouyang et al. 2022, section C.4), or from the policy's own states, so that one body learns both.
 
 Shape legend: B responses, T positions, R tokens of the longest response, D width.
@@ -14,6 +14,7 @@ from torch import nn
 
 from langladder.models.growing import start_linear
 from langladder.models.neural import NeuralLanguageModel
+from langladder.models.reward import RewardModel
 from langladder.tasks.policy.reading import response_states
 
 
@@ -49,3 +50,12 @@ def make_critic(policy: NeuralLanguageModel, *, shared: bool) -> Critic:
     body: Any = copy.deepcopy(policy)
     body._modules.pop("head", None)  # nothing reads it
     return Critic(body, head)
+
+
+def critic_from(reward: RewardModel) -> Critic:
+    """A critic that begins as the reward model, its last layer included; nothing is shared with it."""
+    head = nn.Linear(reward.head.in_features, 1)
+    with torch.no_grad():
+        head.weight.copy_(reward.head.weight)
+        head.bias.copy_(reward.bias)
+    return Critic(copy.deepcopy(reward.gpt), head)

@@ -99,8 +99,8 @@ class PPOTraining(OnPolicyTraining):
     value_clip: float | None = Field(default=0.2, gt=0)
     """c of the values; null: not clipped."""
     value_weight: float = Field(default=0.1, ge=0, le=100)
-    critic: Literal["own", "shared"] = "own"
-    """Whether values are read by a network of their own, or from the policy's states."""
+    critic: Literal["own", "reward", "shared"] = "own"
+    """Values are read by a copy of the policy, by a copy of the reward model, or from the policy's own states."""
     gamma: float = Field(default=1.0, ge=0, le=1)
     lam: float = Field(default=0.95, ge=0, le=1)
     """λ of the advantages: 1 compares whole returns, 0 one step."""

@@ -18,7 +18,8 @@ from langladder.decoding.rollouts import Prompts, check_prompts
 from langladder.errors import InputError
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
-from langladder.tasks.policy.critic import Critic, make_critic
+from langladder.models.reward import RewardModel
+from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
@@ -54,11 +55,15 @@ def train_ppo(
     *,
     watched: Prompts | None = None,
     text: TokenStream | None = None,
-    critic: Critic | None = None,
+    reward_model: RewardModel | None = None,
 ) -> tuple[Made, History]:
-    """PPO; `critic` to begin the values from another network, e.g. the reward model's. See `_train`."""
-    if critic is None:
-        torch.manual_seed(run.seed)
+    """PPO; `reward_model` is what the critic begins as where `critic` says so. See `_train`."""
+    torch.manual_seed(run.seed)
+    if config.critic == "reward":
+        if reward_model is None:
+            raise InputError("training.critic=reward: the rewards are of no reward model; set it to own or shared")
+        critic = critic_from(reward_model)
+    else:
         critic = make_critic(policy, shared=config.critic == "shared")
     return _train(PPO(policy, critic, config, prompts, watched), config, run, text)
 
