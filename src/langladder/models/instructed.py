@@ -110,18 +110,17 @@ def read_instructed(folder: Path) -> tuple[InstructedGPT, Tokenizer]:
     return model, _tokenizer_of(model, folder)
 
 
-def check_tokenizer(tokenizer: Tokenizer, vocab_size: int) -> None:
-    """Raise InputError unless a network of `vocab_size` ids, markers among them, can speak with this tokenizer."""
+def check_tokenizer(tokenizer: Tokenizer, number_of_words: int) -> None:
+    """Raise InputError unless a network of so many tokens, markers not among them, can speak with this tokenizer."""
     Markers.of(tokenizer)
-    if tokenizer.full_vocab_size != vocab_size:
-        raise InputError(f"the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.full_vocab_size:,}")
+    if tokenizer.vocab_size != number_of_words:
+        raise InputError(f"the network has {number_of_words:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}")
 
 
 def _tokenizer_of(model: GPT, folder: Path) -> Tokenizer:
     tokenizer = Tokenizer.load(Path(folder) / TOKENIZER)
-    more = 0 if isinstance(model, InstructedGPT) else len(RESERVED)
     try:
-        check_tokenizer(tokenizer, model.vocab_size + more)
+        check_tokenizer(tokenizer, model.number_of_words if isinstance(model, InstructedGPT) else model.vocab_size)
     except InputError as error:
         raise InputError(f"{folder}: {error}") from error
     return tokenizer

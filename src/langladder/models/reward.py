@@ -110,7 +110,7 @@ class RewardModel(Grown, Network):
         Raises:
             InputError: the tokenizer is of another size.
         """
-        check_tokenizer(tokenizer, self.vocab_size)
+        check_tokenizer(tokenizer, self.gpt.number_of_words)
         self.tokenizer = tokenizer
         return self
 
