@@ -149,6 +149,7 @@ def test_preferences_of_a_file(tmp_path: Path) -> None:
 # ---- real sets
 
 
+@pytest.mark.real
 def test_real_instructions_of_alpacas_form(tmp_path: Path) -> None:
     folder = real("instructions-1100")
     source = InstructionSource(path=str(folder), files="instruction-data.json.gz")
@@ -158,6 +159,7 @@ def test_real_instructions_of_alpacas_form(tmp_path: Path) -> None:
     assert first.response is not None and first.response.startswith("The spelling of the given phrase")
 
 
+@pytest.mark.real
 def test_real_preferences() -> None:
     """Six of the 1,100 pairs have two equal responses."""
     file = real("instructions-1100") / "instruction-data-with-preference.json.gz"
@@ -166,6 +168,7 @@ def test_real_preferences() -> None:
     assert len(read_preferences(file, skip_equal=True)) == 1094
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("name", "count"), [("seed_tasks", 175), ("user_oriented_instructions", 252)])
 def test_real_instructions_of_self_instruct(name: str, count: int, tmp_path: Path) -> None:
     source = InstructionSource(path=str(real("self-instruct") / f"{name}.jsonl.gz"))

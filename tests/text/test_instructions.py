@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from langladder.errors import InputError
 from langladder.text.instructions import (
+    INSTRUCTIONS,
     Dialogue,
     Message,
     Preference,
@@ -18,6 +20,7 @@ from langladder.text.instructions import (
     write_dialogues,
     write_rankings,
 )
+from langladder.text.tables import write_table
 
 ASKED = (Message("user", "what is the capital of japan ?"),)
 TWO_TURNS = (
@@ -92,3 +95,18 @@ def test_rankings_that_are_refused(
     write_rankings(tmp_path / "pairs.parquet", [Ranking(ASKED, ("a", "b"), (1, 2)), Ranking(ASKED, responses, ranks)])
     with pytest.raises(InputError, match=f"row 2: .*{said}"):
         read_rankings(tmp_path / "pairs.parquet")
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (None, "no user turn"),
+        ([{"role": None, "text": "a"}], "unknown role 'None'"),
+        ([{"role": "user", "text": None}], "empty"),
+    ],
+)
+def test_a_table_with_nulls_is_refused(tmp_path: Path, messages: object, said: str) -> None:
+    table = pa.Table.from_pylist([{"messages": messages, "kind": "", "asked": None}], schema=INSTRUCTIONS)
+    write_table(tmp_path / "train.parquet", table)
+    with pytest.raises(InputError, match=f"row 1: .*{said}"):
+        read_dialogues(tmp_path / "train.parquet")

@@ -123,8 +123,8 @@ def check_messages(messages: Sequence[Message], where: str) -> None:
     """
     for number, (role, text) in enumerate(messages, start=1):
         if role not in ROLES:
-            raise InputError(f"{where}: message {number}: unknown role {role[:60]!r}; allowed: {', '.join(ROLES)}")
-        if not text.strip():
+            raise InputError(f"{where}: message {number}: unknown role {str(role)[:60]!r}; allowed: {', '.join(ROLES)}")
+        if not (text or "").strip():  # null in a table that others wrote
             name = "response" if role == ASSISTANT else f"{role} message"
             raise InputError(f"{where}: message {number}: an empty {name}; fill it in, or take the line out")
     turns = [message.role for message in messages]
@@ -183,7 +183,13 @@ def read_rankings(path: Path) -> list[Ranking]:
     rankings = []
     for number, row in enumerate(read_table(path, RANKINGS).to_pylist(), start=1):
         where = f"{path}, row {number}"
-        one = Ranking(_messages(row["prompt"]), tuple(row["responses"]), tuple(row["ranks"]), row["kind"], row["asked"])
+        one = Ranking(
+            _messages(row["prompt"]),
+            tuple(row["responses"] or ()),
+            tuple(row["ranks"] or ()),
+            row["kind"],
+            row["asked"],
+        )
         check_messages(one.prompt, where)
         if len(one.ranks) != len(one.responses):
             raise InputError(f"{where}: {len(one.responses)} responses, but {len(one.ranks)} ranks; one a response")
@@ -197,5 +203,5 @@ def _rows(messages: Prompt) -> list[dict[str, str]]:
     return [message._asdict() for message in messages]
 
 
-def _messages(rows: list[dict[str, str]]) -> Prompt:
-    return tuple(Message(row["role"], row["text"]) for row in rows)
+def _messages(rows: list[dict[str, str]] | None) -> Prompt:
+    return tuple(Message(row["role"], row["text"]) for row in rows or ())
