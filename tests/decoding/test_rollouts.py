@@ -107,6 +107,8 @@ def test_golden_draws() -> None:
     probs = torch.tensor([[0.2, 0.3, 0.0, 0.5, 0.0]]).log().expand(6, -1)
     uniform = torch.tensor([0.0, 0.1999, 0.2, 0.4999, 0.5, 1 - 2**-53], dtype=torch.float64)
     assert draw(probs, uniform).tolist() == [0, 0, 1, 1, 3, 3]
+    first = torch.tensor([[0.0, 0.5, 0.5]]).log()
+    assert draw(first, torch.zeros(1, dtype=torch.float64)).tolist() == [1]  # F(v − 1) ≤ u < F(v), with u = 0
     many = torch.rand(20_000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     shares = torch.bincount(draw(probs[:1].expand(len(many), -1), many), minlength=5) / len(many)
     torch.testing.assert_close(shares, probs[0].exp(), atol=0.012, rtol=0)
