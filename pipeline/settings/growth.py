@@ -25,9 +25,11 @@ def bases(chosen: Choices) -> dict[str, str]:
 
 
 def problems(chosen: Choices) -> list[str]:
-    """Bases that are not listed or of a family that cannot be grown from, and rungs that grow in a circle."""
+    """Bases that are not listed or of a family that cannot be grown from, circles, and what is not there to be read."""
     found = [f"given.{name}: {path!r} is no folder: params.yaml" for name, path in _missing(chosen)]
     found += [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
+    for family in families():
+        found += [line for name, reads in chosen.reads(family).items() for line in _unread(chosen, family, name, reads)]
     try:
         TopologicalSorter({rung: {base} for rung, base in bases(chosen).items()}).prepare()
     except CycleError as error:
@@ -54,6 +56,20 @@ def _unfit(chosen: Choices, rung: str, base: str) -> Iterator[str]:
         listed = GIVEN if family == GIVEN else families()[family].listed
         there = f": {', '.join(those)}" if those else ""
         yield f"{key} is not listed in {listed}{there}; list it there, or name another: params.yaml"
+
+
+def _unread(chosen: Choices, family: str, name: str, reads: str) -> Iterator[str]:
+    """What a rung cannot read beside its base: no such folder, or nobody makes it."""
+    beside = families()[family].beside
+    key = f"{families()[family].listed}.{name}.reads: {reads!r}"
+    folder = next((one for one in beside if reads == one or reads.startswith(f"{one}/")), None)
+    wanted = reads.removeprefix(f"{folder}/") if folder else ""
+    if folder is None or (reads == folder) == bool(beside[folder]):
+        allowed = ", ".join(f"{one}/…" if of else one for one, of in beside.items())
+        yield f"{key}: a rung of {family} reads one of {allowed}; change it in params.yaml"
+    elif beside[folder] and wanted not in chosen.rungs(beside[folder]):
+        listed = families()[beside[folder]].listed
+        yield f"{key}: {wanted!r} is not listed in {listed}; list it there, or name another: params.yaml"
 
 
 def misfits(chosen: Choices, rung: RungValues) -> list[str]:

@@ -55,8 +55,8 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
         task: overrides on the command line; they win over params.yaml's changes to single rungs.
     """
     name = config[family].name
-    base = chosen.bases(family).get(name)
-    change = chosen.changes(family).get(name, {}) | ({"base": base} if base else {})
+    listed = {"base": chosen.bases(family).get(name), "reads": chosen.reads(family).get(name)}
+    change = chosen.changes(family).get(name, {}) | {key: said for key, said in listed.items() if said}
     if change:
         config = config.copy()
         OmegaConf.set_struct(config, False)

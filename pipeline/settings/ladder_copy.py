@@ -29,7 +29,7 @@ def every_rung(chosen: params.Choices) -> params.Choices:
     told = rungs.in_order({family: params.conf_names(family) for family in families()})
     listed: dict[str, Any] = {"prompted": "tune"}
     for name, family in families().items():
-        bases = {rung: params.Growth(base=rungs.own_base(name, rung)) for rung in told[name]} if family.bases else None
+        bases = {rung: rungs.own_growth(name, rung) for rung in told[name]} if family.bases else None
         listed[family.listed] = list(told[name]) if bases is None else bases
     return chosen.model_copy(update=listed)
 

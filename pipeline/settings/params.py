@@ -65,6 +65,12 @@ class Growth(Config):
     base: str = Field(pattern=r"^\w+/\w+$")  # family/rung
 
 
+class GrowthBeside(Growth):
+    """The same of a rung that reads something else beside its base."""
+
+    reads: str = Field(pattern=r"^\w+(/\w+)+$")  # a folder of the DAG
+
+
 class Choices(Config):
     """What params.yaml says for all families alike; `schema` adds two keys a family."""
 
@@ -112,6 +118,11 @@ class Choices(Config):
         listed = getattr(self, families()[family].listed)
         return {name: growth.base for name, growth in listed.items()} if isinstance(listed, dict) else {}
 
+    def reads(self, family: str) -> dict[str, str]:
+        """Rung → the folder that it reads beside its base, where the family's do."""
+        listed = getattr(self, families()[family].listed)
+        return {name: growth.reads for name, growth in listed.items()} if families()[family].beside else {}
+
     def with_rungs(self, kept: dict[str, list[str]]) -> Self:
         """The same with these rungs of each family only; those that grow keep their bases."""
         values: dict[str, Any] = {}
@@ -126,7 +137,8 @@ def schema() -> type[Choices]:
     """Schema of params.yaml, with every family's list of rungs and changes to them; a family need not be named."""
     fields: dict[str, Any] = {}
     for family in families().values():
-        kind: Any = dict[str, Growth] if family.bases else list[str]
+        growth = GrowthBeside if family.beside else Growth
+        kind: Any = dict[str, growth] if family.bases else list[str]  # type: ignore[valid-type]
         fields[family.listed] = (kind, Field(default_factory=dict if family.bases else list))
         fields[family.name] = (Changes, Field(default_factory=dict))
     return create_model("Params", __base__=Choices, **fields)

@@ -35,15 +35,16 @@ def told(family: str, name: str) -> Told:
         return Told.model_validate({key: value for key, value in said.items() if key in Told.model_fields})
 
 
-def own_base(family: str, name: str) -> str:
-    """The rung that conf/<family>/<name>.yaml is meant to grow from.
+def own_growth(family: str, name: str) -> params.Growth:
+    """The rung that conf/<family>/<name>.yaml is meant to grow from, and what it is to read beside it.
 
     Raises:
         InputError: it names none.
     """
     said = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
-        return params.Growth.model_validate({key: value for key, value in said.items() if key == "base"}).base
+        kind = params.GrowthBeside if families()[family].beside else params.Growth
+        return kind.model_validate({key: value for key, value in said.items() if key in kind.model_fields})
 
 
 def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Told]]:

@@ -7,6 +7,7 @@ from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
 from langladder.corpora.instructions.drawing import InstructionsConfig
+from langladder.corpora.instructions.preferring import PreferencesConfig
 from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig
 from langladder.corpora.microworld import MicroworldConfig
 from langladder.corpora.paragraphs import ParagraphConfig
@@ -120,6 +121,7 @@ FIELDS: dict[str, Any] = {
     "countings": list[AnyCounting],
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
+    "preferences": PreferencesConfig,
     "lms": list[str],
     "tunes": list[str],
     "agreement": str,

@@ -5,6 +5,7 @@ imports nothing heavy: what needs PyTorch or the report is imported inside the m
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
@@ -60,6 +61,8 @@ class Family:
         bases: families that its rungs may grow from. A family with any is listed in params.yaml as a dictionary,
             `name: {base: family/rung}`, so that DVC sees what each waits for. `given` among them stands for networks
             that were trained elsewhere.
+        beside: folders of what its rungs read beside their base, each with the family whose rungs it holds one entry
+            of ("": it is read as a whole). A family with any says `reads: folder/entry` too, in that dictionary.
         looks_into: families whose trained models its rungs measure.
         trained: whether its rungs leave a model in models/<name>/.
         judged_in: seconds that judging a rung takes, roughly: what is said before any has been judged.
@@ -78,6 +81,7 @@ class Family:
     side: ClassVar[str] = "corpus"
     tokens: ClassVar[str | None] = None
     bases: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[Mapping[str, str]] = MappingProxyType({})
     looks_into: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[bool] = True
     judged_in: ClassVar[float] = 5.0

@@ -44,6 +44,11 @@ def gold_rewards(dialogues: Sequence[Dialogue]) -> list[float]:
     return [found.reward for found in judgements(dialogues)]
 
 
+def rewards_of_answers(prompts: Sequence[Dialogue], answers: Sequence[str]) -> list[float]:
+    """The reward of an answer to each prompt (`decoding.judging.Judge`). Raises as `judge`."""
+    return gold_rewards([prompt.answered(answer) for prompt, answer in zip(prompts, answers, strict=True)])
+
+
 def written(asked: Asked) -> str:
     """A request as JSON."""
     return json.dumps({"kind": asked.kind, "size": asked.size, **asked.fields}, sort_keys=True)

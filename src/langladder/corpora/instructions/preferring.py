@@ -29,6 +29,23 @@ class NoiseConfig(Config):
     amount: float = Field(default=0.1, ge=0, le=100)
 
 
+class PreferencesConfig(Config):
+    """What is sampled and how it is ranked.
+
+    Attributes:
+        samples: K. prompts: of each split, the first ones; null: all.
+        demonstrations: whether the demonstration stands among the K.
+        noise: of the labeller of training and validation rankings; test and unseen are ranked by the gold reward.
+    """
+
+    samples: int = Field(default=4, ge=2, le=64)
+    prompts: int | None = Field(default=None, ge=1)
+    max_new_tokens: int = Field(default=32, ge=1, le=4096)
+    temperature: float = Field(default=1.0, gt=0, le=100)
+    demonstrations: bool = False
+    noise: NoiseConfig = NoiseConfig()
+
+
 def preferences(
     samples: Iterable[tuple[Dialogue, Sequence[str]]], judge: Judge, noise: NoiseConfig, seed: int
 ) -> list[Ranking]:

@@ -1,0 +1,32 @@
+"""What a labeller is shown: K answers of a model to each prompt (Ouyang et al. 2022, section 3.2), as drawn."""
+
+from collections.abc import Sequence
+
+from langladder.corpora.instructions.preferring import PreferencesConfig
+from langladder.decoding.rollouts import roll_out
+from langladder.models.instructed import InstructedGPT
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+
+
+def sampled(
+    policy: InstructedGPT, template: ChatTemplate, dialogues: Sequence[Dialogue], config: PreferencesConfig, seed: int
+) -> list[tuple[Dialogue, list[str]]]:
+    """Each prompt with K answers; those that leave no room for an answer are left out."""
+    rows = template.prompts([one.prompt for one in dialogues])
+    room = policy.context - config.max_new_tokens
+    kept = [(one, row.tolist()) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room][: config.prompts]
+    K = config.samples - config.demonstrations
+    rollouts = roll_out(
+        policy,
+        [row for _, row in kept for _ in range(K)],
+        max_new_tokens=config.max_new_tokens,
+        seed=seed,
+        temperature=config.temperature,
+    )
+    texts = [template.response(one.tokens) for one in rollouts.responses(range(len(kept) * K))]
+    found = []
+    for number, (dialogue, _) in enumerate(kept):
+        shown = [dialogue.response] if config.demonstrations and dialogue.response else []
+        found.append((dialogue, shown + texts[number * K : (number + 1) * K]))
+    return found

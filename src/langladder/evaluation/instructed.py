@@ -1,0 +1,175 @@
+"""Judging a model that follows instructions: it answers held-out prompts, and gold judge and reward model say how well.
+
+    test      prompts of the kinds that were shown
+    unseen    kinds that were not
+    reworded  kinds that were shown, in words that were not
+
+Every answer is drawn at temperature 1, as policies are trained, with random numbers that depend on the prompt's place
+alone: two models can be compared prompt by prompt.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from langladder.decoding.answers import answers
+from langladder.decoding.best_of_n import best_of_n_kl, sample_many
+from langladder.decoding.judging import by_reward_model
+from langladder.decoding.rollouts import Response, Score, roll_out
+from langladder.decoding.sampling import SamplingConfig
+from langladder.evaluation.bootstrap import ratio_interval
+from langladder.evaluation.instructed_page import AnswerScores, GoldScores, KindAnswers, SampleDialogue
+from langladder.models.instructed import InstructedGPT
+from langladder.models.reward import RewardModel
+from langladder.tasks.policy.watching import judged, sequence_kl
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+from langladder.text.tokenizers import Tokenizer
+
+GoldJudge = Callable[[Sequence[Dialogue]], Sequence[Any]]
+"""Dialogues with a response → a judgement of each: grammatical, true, form, length, `reward` and `followed`."""
+PARTS = ("reward", "grammatical", "true", "form", "length", "followed")
+SAMPLES = 10
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How a model answers, and who judges.
+
+    Attributes:
+        base: what the KL is measured to; None: it is not.
+        reward_model: the proxy. gold: None where nobody knows what was asked.
+        n: so many answers are drawn, and the one with the highest proxy is given; 1: the drawn one.
+    """
+
+    model: InstructedGPT
+    tokenizer: Tokenizer
+    max_new_tokens: int
+    gold: GoldJudge | None = None
+    reward_model: RewardModel | None = None
+    base: InstructedGPT | None = None
+    n: int = 1
+
+    def scores(self, dialogues: Sequence[Dialogue]) -> tuple[AnswerScores, list[SampleDialogue]]:
+        """Answer the prompts and judge the answers; → the figures, and some answers to be shown."""
+        template = ChatTemplate(self.tokenizer)
+        ids = [row.tolist() for row in template.prompts([one.prompt for one in dialogues])]
+        responses, kl = self._drawn(ids, dialogues)
+        texts = [template.response(one.tokens) for one in responses]
+        gold = self._judgements(dialogues, texts)
+        proxy = None if self.reward_model is None else judged(by_reward_model(self.reward_model), responses).numpy()
+        words = [text.split() for text in texts]
+        found = AnswerScores(
+            prompts=len(dialogues),
+            gold=gold_scores(gold),
+            greedy=None if self.n > 1 else gold_scores(self._judgements(dialogues, self._greedy(dialogues, template))),
+            proxy=None if proxy is None else rounded(proxy.mean()),
+            kl=kl,
+            tokens=rounded(np.mean([len(one.tokens) + one.finished for one in responses])),
+            finished=rounded(np.mean([one.finished for one in responses])),
+            distinct_1=distinct(words, 1),
+            distinct_2=distinct(words, 2),
+            per_kind=list(_per_kind(dialogues, gold, proxy)),
+            rewards=None if gold is None else gold[:, 0].round(6).tolist(),
+        )
+        shown = np.linspace(0, len(dialogues) - 1, min(SAMPLES, len(dialogues))).round().astype(int).tolist()
+        samples = [
+            SampleDialogue(
+                kind=dialogues[row].kind,
+                prompt=dialogues[row].prompt[-1].text,
+                answer=texts[row],
+                gold=None if gold is None else rounded(gold[row, 0]),
+            )
+            for row in shown
+        ]
+        return found, samples
+
+    def _drawn(self, ids: list[list[int]], dialogues: Sequence[Dialogue]) -> tuple[list[Response], float | None]:
+        """An answer to each prompt, and KL(π ‖ π_base)."""
+        most = self.max_new_tokens
+        if self.n > 1:
+            score = by_reward_model(self.reward_model) if self.reward_model else self._gold_score(dialogues)
+            chosen = sample_many(self.model, ids, score, n=self.n, max_new_tokens=most, seed=SEED).best()
+            return chosen, rounded(best_of_n_kl(self.n))
+        rollouts = roll_out(self.model, ids, max_new_tokens=most, seed=SEED)
+        kl = None if self.base is None else rounded(sequence_kl(self.model, self.base, rollouts).mean())
+        return rollouts.responses(range(len(ids))), kl
+
+    def _gold_score(self, dialogues: Sequence[Dialogue]) -> Score:
+        template = ChatTemplate(self.tokenizer)
+
+        def score(responses: Sequence[Response]) -> np.ndarray:
+            texts = [template.response(one.tokens) for one in responses]
+            found = self._judgements([dialogues[one.row] for one in responses], texts)
+            assert found is not None
+            return found[:, 0]
+
+        return score
+
+    def _greedy(self, dialogues: Sequence[Dialogue], template: ChatTemplate) -> list[str]:
+        config = SamplingConfig(strategy="greedy", max_tokens=self.max_new_tokens)
+        return answers(self.model, template, [one.prompt for one in dialogues], config)
+
+    def _judgements(self, dialogues: Sequence[Dialogue], texts: Sequence[str]) -> np.ndarray | None:
+        """What the gold judge says of the answers, (N, P) as `PARTS`."""
+        if self.gold is None:
+            return None
+        found = self.gold([one.answered(text) for one, text in zip(dialogues, texts, strict=True)])
+        return np.array([[float(getattr(one, part)) for part in PARTS] for one in found]).reshape(-1, len(PARTS))
+
+
+def gold_scores(judgements: np.ndarray | None) -> GoldScores | None:
+    """The means of judgements (N, P); None where there are none."""
+    if judgements is None or not len(judgements):
+        return None
+    means = dict(zip(PARTS, map(rounded, judgements.mean(axis=0)), strict=True))
+    return GoldScores(reward_interval=ratio_interval(judgements[:, 0], np.ones(len(judgements))), **means)
+
+
+def distinct(answers: Iterable[Sequence[str]], n: int) -> float | None:
+    """Different n-grams of all answers ÷ all (Li et al. 2016, section 5.3), n 1 or 2; None: there are none."""
+    grams = [gram for words in answers for gram in (words if n == 1 else pairwise(words))]
+    return rounded(len(set(grams)) / len(grams)) if grams else None
+
+
+def rounded(value: Any) -> float:
+    """To six places."""
+    return round(float(value), 6)
+
+
+def splits_of(test: Sequence[Dialogue], unseen: Sequence[Dialogue], reworded: str) -> dict[str, list[Dialogue]]:
+    """The three sets of the module; without those that have no prompts.
+
+    Args:
+        reworded: what such dialogues have as their kind.
+    """
+    sets = {
+        "test": list(test),
+        "unseen": [one for one in unseen if one.kind != reworded],
+        "reworded": [one for one in unseen if one.kind == reworded],
+    }
+    return {name: some for name, some in sets.items() if some}
+
+
+def with_room(dialogues: Sequence[Dialogue], template: ChatTemplate, room: int) -> list[Dialogue]:
+    """Those whose prompt has at most `room` tokens."""
+    rows = template.prompts([one.prompt for one in dialogues])
+    return [one for one, row in zip(dialogues, rows, strict=True) if len(row) <= room]
+
+
+def _per_kind(
+    dialogues: Sequence[Dialogue], gold: np.ndarray | None, proxy: np.ndarray | None
+) -> Iterable[KindAnswers]:
+    kinds = np.array([one.kind for one in dialogues])
+    for kind in sorted(set(kinds.tolist())):
+        those = kinds == kind
+        yield KindAnswers(
+            kind=kind,
+            prompts=int(those.sum()),
+            gold=None if gold is None else gold_scores(gold[those]),
+            proxy=None if proxy is None else rounded(proxy[those].mean()),
+        )
