@@ -6,7 +6,6 @@ from typing import Any
 
 from langladder.artefacts import read_json, write_json
 from langladder.atomic import STAGE, atomic_folder
-from langladder.text.clean_instructions import clean_instructions
 from langladder.text.clean_labelled import clean_labels, clean_tags
 from langladder.text.clean_pairs import clean_parallel
 from langladder.text.cleaning import clean_text
@@ -18,7 +17,6 @@ CLEAN: dict[str, tuple[Callable[[Path, Path, Any, int], dict[str, Any]], str]] =
     "parallel": (clean_parallel, "pairs"),
     "labels": (clean_labels, "examples"),
     "tags": (clean_tags, "sentences"),
-    "instructions": (clean_instructions, "dialogues"),
 }
 
 

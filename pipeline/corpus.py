@@ -11,7 +11,7 @@ from langladder.atomic import STAGE, atomic_folder
 from langladder.schema import locate_function
 from pipeline.settings.stage import stage
 
-UNITS = ("lines", "pairs", "examples", "sentences", "questions", "dialogues", "scenes", "utterances")
+UNITS = ("lines", "pairs", "examples", "sentences", "questions", "scenes", "utterances")
 
 
 @stage

@@ -27,7 +27,7 @@ HEADER = "# Written by `make repro LADDER=full` from the params.yaml of the chec
 def every_rung(chosen: params.Choices) -> params.Choices:
     """The choices with every rung of conf/ listed, in order of history."""
     told = rungs.in_order({family: params.conf_names(family) for family in families()})
-    listed: dict[str, Any] = {"prompted": "tune"}
+    listed: dict[str, Any] = {"prompted": "tune", "corpora": list(params.ON_REQUEST)}
     for name, family in families().items():
         bases = {rung: rungs.own_growth(name, rung) for rung in told[name]} if family.bases else None
         listed[family.listed] = list(told[name]) if bases is None else bases

@@ -32,6 +32,9 @@ GROUPS = (
     "debug",
 )  # keys that name a file in conf/<key>/
 
+ON_REQUEST = ("instructions",)
+"""Corpora that are made only where params.yaml lists them in `corpora`."""
+
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
 
@@ -89,6 +92,7 @@ class Choices(Config):
     tokenizer: str
     words: str
     debug: str
+    corpora: list[Literal["instructions"]] = Field(default_factory=list, max_length=1)
     prompted: Literal["lm", "tune"] = "lm"
     paths: Paths
     given: dict[Annotated[str, Field(pattern=r"^\w+$")], str] = Field(default_factory=dict)  # name → folder
@@ -102,6 +106,14 @@ class Choices(Config):
                 if self.rungs(family.name) and not self.rungs(other):
                     named, listed = f"{family.listed}={self.rungs(family.name)}", families()[other].listed
                     raise ValueError(f"{named} look into the trained models of {listed}, which is empty")
+        return self
+
+    @model_validator(mode="after")
+    def _corpora_to_read(self) -> Self:
+        for family in families().values():
+            if family.side in ON_REQUEST and family.side not in self.corpora and self.rungs(family.name):
+                named, made = f"{family.listed}={self.rungs(family.name)}", f"corpora: [{family.side}]"
+                raise ValueError(f"{named} read data/clean/{family.side}, which is not made; set {made}")
         return self
 
     def rungs(self, family: str) -> list[str]:

@@ -20,6 +20,8 @@ from pipeline.settings.yaml_files import read_yaml
 RESOLVED = "resolved/"
 GIVEN = "${given}"
 """What the stage goes through that takes in networks from elsewhere: no family, as none of them is trained here."""
+CORPORA = "${corpora}"
+"""What the stages go through that draw a corpus which not every run reads."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Stage:
 
     Attributes:
         keys: the settings that it reads.
-        family: the family whose rungs are its jobs; None: the jobs are `jobs`, or what params.yaml says is given.
+        family: the family whose rungs are its jobs; None: the jobs are `jobs` or, where there are none, what
+            params.yaml lists as given or as corpora.
         makes: whether it leaves models.
     """
 
@@ -75,7 +78,7 @@ def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
     outs = [out if isinstance(out, str) else next(iter(out)) for out in inner.get("outs", [])]
     makes = any(out.startswith("models/") for out in outs)
     through = body.get("foreach", *inner.get("matrix", {"": None}).values())
-    if through == GIVEN:
+    if through in (GIVEN, CORPORA):
         return Stage(name, tuple(keys), None, (), makes)
     if isinstance(through, str):
         return Stage(name, tuple(keys), _family(name, through), (), makes)
@@ -102,7 +105,7 @@ def jobs(chosen: Choices) -> list[Job]:
         elif "given" in stage.keys:
             found += [Job(stage, name, "") for name in chosen.given]
         elif "side" in stage.keys:
-            found += [Job(stage, side, f"side={side}") for side in stage.jobs]
+            found += [Job(stage, side, f"side={side}") for side in stage.jobs or chosen.corpora]
         else:
             found += [Job(stage, name, "") for name in stage.jobs]
     return found

@@ -48,7 +48,6 @@ def test_repro_makes_everything(project: Path) -> None:
         "clean@labels",
         "evaluate_classifier@majority",
         "clean@tags",
-        "clean@instructions",
         "experiment@gradient_flow",
         "probe@agreement",
         "report",

@@ -106,7 +106,7 @@ def test_every_rung_that_grows_names_its_base() -> None:
     """The full ladder takes what the files say, and so does a reader."""
     for name, family in families().items():
         for rung in params.conf_names(name) if family.bases else ():
-            base, _, wanted = rungs.own_base(name, rung).partition("/")
+            base, _, wanted = rungs.own_growth(name, rung).base.partition("/")
             assert base in family.bases and wanted in params.conf_names(base)
     assert growth.bases(params.load()) == {"classifier_transfer/bert_fine_tuned": "encoder/bert_mini_lines"}
 

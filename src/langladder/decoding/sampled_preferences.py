@@ -12,7 +12,11 @@ from langladder.text.instructions import Dialogue
 def sampled(
     policy: InstructedGPT, template: ChatTemplate, dialogues: Sequence[Dialogue], config: PreferencesConfig, seed: int
 ) -> list[tuple[Dialogue, list[str]]]:
-    """Each prompt with K answers; those that leave no room for an answer are left out."""
+    """Each prompt with K answers, or fewer.
+
+    Prompts that leave no room for an answer are left out; so are answers that the context has no room for when they
+    are read as text: their tokens may be others, and more, than were drawn.
+    """
     rows = template.prompts([one.prompt for one in dialogues])
     room = policy.context - config.max_new_tokens
     kept = [(one, row.tolist()) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room][: config.prompts]
@@ -29,4 +33,9 @@ def sampled(
     for number, (dialogue, _) in enumerate(kept):
         shown = [dialogue.response] if config.demonstrations and dialogue.response else []
         found.append((dialogue, shown + texts[number * K : (number + 1) * K]))
-    return found
+    return [(one, _readable(template, one, said, policy.context)) for one, said in found]
+
+
+def _readable(template: ChatTemplate, dialogue: Dialogue, texts: Sequence[str], context: int) -> list[str]:
+    rows = template.rows([dialogue.answered(text).messages for text in texts])
+    return [text for text, row in zip(texts, rows, strict=True) if len(row.ids) <= context]
