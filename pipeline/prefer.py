@@ -12,7 +12,8 @@ from langladder.errors import InputError
 from langladder.models.instructed import read_instructed
 from langladder.text.chat_template import ChatTemplate
 from langladder.text.instructions import INSTRUCTION_SPLITS, write_rankings
-from pipeline.provenance.made_instructed import dialogues, known
+from pipeline.provenance.job import tracked_job
+from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues, known
 from pipeline.settings.stage import stage
 
 NOISY = ("train", "validation")
@@ -21,12 +22,14 @@ NOISY = ("train", "validation")
 @stage
 def main(job: Any, out: Path) -> None:
     name, config = job.instruct.name, job.preferences
-    sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
-    if not known(*sides.values()):
-        raise InputError("instructions: no gold judge knows them; preferences are made of microworld's (params.yaml)")
-    model, tokenizer = read_instructed(Path("models/instruct") / name)
     place, figures = out / "data" / "preferences" / name, {}
-    with atomic_folder(place, STAGE) as folder:
+    inputs = {"model": Path("models/instruct") / name, "instructions": INSTRUCTIONS}
+    with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(place, STAGE) as folder:
+        sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
+        if not known(*sides.values()):
+            raise InputError("instructions: no gold judge knows them; preferences need microworld's (params.yaml)")
+        model, tokenizer = read_instructed(inputs["model"])
+        write_json(folder / "provenance.json", work.provenance)
         for number, (split, asked) in enumerate(sides.items()):
             seed = job.seed + 1000 * number
             drawn = sampled(model, ChatTemplate(tokenizer), asked, config, seed)

@@ -98,6 +98,8 @@ def artefact(run_id: str) -> None:
 def lineage_of(artefact: Path) -> None:
     """Print what ARTEFACT, e.g. models/tune/gpt_longer, grew from, rung by rung, down to the corpus."""
     chain = lineage.chain(artefact)
+    for rung in lineage.provenance(artefact).beside[:1]:
+        click.echo(f"learnt from {rung['rung']}  {rung['title']}  {rung['fingerprint']}")
     for depth, rung in enumerate(chain):
         grew = "grew from " if depth else ""
         click.echo(f"{'  ' * depth}{grew}{rung['rung']}  {rung['title']}  {rung['fingerprint']}")

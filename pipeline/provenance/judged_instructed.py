@@ -26,7 +26,8 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
     rung = getattr(job, family)
     folder, reads = Path("models") / family / rung.name, Path(getattr(rung, "reads", ""))
     inputs = {"model": folder, "instructions": INSTRUCTIONS, "tokens": TOKENS}
-    inputs |= {"reads": reads} if reads.parts else {}
+    base = Path("models") / rung.base
+    inputs |= {"reads": reads, "base": base} if family == "align" else {}
     with tracked_job(family, stage, job, inputs) as work:
         model, tokenizer = read_instructed(folder)
         test, unseen = dialogues("test", "unseen")
@@ -36,7 +37,7 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
             MOST,
             gold=gold_judgements(test, unseen),
             reward_model=RewardModel.load(reads) if reads.parts[:1] == ("models",) else None,
-            base=read_instructed(Path("models") / rung.base)[0] if family == "align" else None,
+            base=read_instructed(base)[0] if family == "align" else None,
             n=getattr(rung, "n", 1),
         )
         scores: dict[str, AnswerScores] = {}

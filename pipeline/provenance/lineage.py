@@ -23,6 +23,7 @@ class Provenance(BaseModel):
     inputs: dict[str, str]
     settings: dict[str, Any]
     lineage: list[dict[str, Any]] = []
+    beside: list[dict[str, Any]] = []
 
 
 def provenance(artefact: Path) -> Provenance:
@@ -48,11 +49,19 @@ def own_inputs(family: str, rung: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def of_base(rung: Mapping[str, Any]) -> dict[str, Any]:
-    """`lineage`, for the provenance of what grows from a base: the base first, then what that one grew from."""
-    if not (base := rung.get("base")):
-        return {}
-    about = provenance(MODELS / base)
-    return {"lineage": [_told(base, about), *about.lineage]}
+    """`lineage`, for the provenance of what grows from a base: the base first, then what that one grew from.
+
+    `beside`: the same of a model that it read beside its base, which a reward model is.
+    """
+    beside = Path(rung.get("reads") or "")
+    found = {"lineage": _behind(rung["base"])} if rung.get("base") else {}
+    read = _behind(beside.relative_to(MODELS).as_posix()) if MODELS in beside.parents else []
+    return found | ({"beside": read} if read else {})
+
+
+def _behind(rung: str) -> list[dict[str, Any]]:
+    about = provenance(MODELS / rung)
+    return [_told(rung, about), *about.lineage]
 
 
 def _told(rung: str, about: Provenance) -> dict[str, Any]:

@@ -26,6 +26,7 @@ CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob(
 BASE = params.load()
 # conf group that neither params.yaml nor a ladder chooses → a job that reads it, and where in its settings
 READ_BY = {
+    "preferences": ("prefer/sft", "preferences"),
     "evaluation": ("evaluate_lm/gpt", "evaluation"),
     "scenes": ("corpus/scenes", "corpus"),
     "speech": ("corpus/speech", "corpus"),
@@ -73,7 +74,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         prepare()
         config = compose("config", [*params.overrides(those, [side]), side])
         everything = jobs.plain(config, without=list(families()))
-        for reads in ("corpus", "clean"):
+        for reads in ("demonstrate",) if group == "instructions" else ("corpus", "clean"):
             values = jobs.job_values(plan.stages()[reads], group, everything, {}, those, Compositions(those).rung)
             schema.checked(reads, values, schema.file_of(config))
     elif group in params.GROUPS:
@@ -83,7 +84,8 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         job, *place = READ_BY[group]
         override = f"{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
         monkeypatch.setattr(params, "overrides", _with(params.overrides, override))
-        values = resolve(chosen(embeddings=["svd"], lms=["gpt"], translators=["attention"]))[job]
+        more = {"instructs": {"sft": {"base": "lm/gpt"}}, "corpora": ["instructions"]}
+        values = resolve(chosen(embeddings=["svd"], lms=["gpt"], translators=["attention"], **more))[job]
         for key in place:
             values = values[key]
         stated = yaml.safe_load((ROOT / "conf" / file).read_text())

@@ -59,7 +59,8 @@ def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) ->
     """What dvc.yaml says that the stage reads, settings aside; for the file of `watch`, what is noted in it."""
     family = STAGES[stage]
     said = DAG[stage].get("do", DAG[stage]).get("deps", [])
-    names = {"item.base": str(settings[family].get("base")), "item.rung": RUNGS[family], "item.claim": RUNGS[family]}
+    names = {f"item.{key}": str(settings[family].get(key)) for key in ("base", "reads")}
+    names |= {"item.rung": RUNGS[family], "item.claim": RUNGS[family]}
     names |= {"key": RUNGS[family], "prompted": params.load().prompted} | {
         f"paths.{key}": value for key, value in paths.items()
     }

@@ -17,9 +17,10 @@ import numpy as np
 
 from langladder.decoding.answers import answers
 from langladder.decoding.best_of_n import best_of_n_kl, sample_many
-from langladder.decoding.judging import by_reward_model
+from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.decoding.sampling import SamplingConfig
+from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.instructed_page import AnswerScores, GoldScores, KindAnswers, SampleDialogue
 from langladder.models.instructed import InstructedGPT
@@ -100,15 +101,15 @@ class Answering:
         return rollouts.responses(range(len(ids))), kl
 
     def _gold_score(self, dialogues: Sequence[Dialogue]) -> Score:
-        template = ChatTemplate(self.tokenizer)
+        """The gold reward as what chooses. Raises InputError where there is no gold judge either."""
+        if self.gold is None:
+            raise InputError(f"n={self.n}: neither a reward model nor a gold judge chooses; let the rung read a model")
 
-        def score(responses: Sequence[Response]) -> np.ndarray:
-            texts = [template.response(one.tokens) for one in responses]
-            found = self._judgements([dialogues[one.row] for one in responses], texts)
-            assert found is not None
-            return found[:, 0]
+        def rewards(prompts: Sequence[Dialogue], texts: Sequence[str]) -> list[float]:
+            found = self._judgements(prompts, texts)
+            return [] if found is None else found[:, 0].tolist()
 
-        return score
+        return by_judge(rewards, dialogues, ChatTemplate(self.tokenizer))
 
     def _greedy(self, dialogues: Sequence[Dialogue], template: ChatTemplate) -> list[str]:
         config = SamplingConfig(strategy="greedy", max_tokens=self.max_new_tokens)

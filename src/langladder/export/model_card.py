@@ -212,7 +212,8 @@ def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
     how = _object(Path("provenance.json"), job, "training")
     table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
     chain = [f"It grew from {', which grew from '.join(grown)}."] if grown else []
-    return [*chain, table, _table("training setting", how)]
+    read = [f"It learnt from {base['rung']} ({base['title']})." for base in about.get("beside", [])[:1]]
+    return [*chain, *read, table, _table("training setting", how)]
 
 
 def _base(base: Any) -> str:

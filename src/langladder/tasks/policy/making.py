@@ -73,9 +73,9 @@ def make(
         return policy, train_dpo(policy, train, held_out, config, run, watched=watched)
     prompts, watched = (prompts_of(teaching, side, template, room) for side in (teaching.train, teaching.validation))
     if settings.method == "ppo":
-        more = {"reward_model": teaching.reward_model, "text": teaching.text}
+        more: Any = {"reward_model": teaching.reward_model, "text": teaching.text}
         return policy, train_ppo(policy, prompts, config, run, watched=watched, **more)[0]
-    trained = {"grpo": train_grpo, "expert_iteration": train_by_expert_iteration}[settings.method]
+    trained: Any = {"grpo": train_grpo, "expert_iteration": train_by_expert_iteration}[settings.method]
     return policy, trained(policy, prompts, config, run, watched=watched, text=teaching.text)[0]
 
 

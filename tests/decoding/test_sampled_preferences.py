@@ -1,0 +1,44 @@
+"""Answers that are to be ranked: K to a prompt, the same for the same seed, the demonstration among them if wanted."""
+
+import pytest
+
+from langladder.corpora.instructions.preferring import PreferencesConfig
+from langladder.decoding.sampled_preferences import sampled
+from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.text.chat_template import ChatTemplate
+from tests.models.spoken import DIALOGUES, TOKENIZER, saved_instructed
+
+TEMPLATE = ChatTemplate(TOKENIZER)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> InstructedGPT:
+    return read_instructed(saved_instructed(tmp_path_factory.mktemp("ranked") / "sft"))[0]
+
+
+def config(**changes: object) -> PreferencesConfig:
+    return PreferencesConfig.model_validate({"samples": 3, "max_new_tokens": 3} | changes)
+
+
+def test_k_answers_to_each_prompt(model: InstructedGPT) -> None:
+    found = sampled(model, TEMPLATE, DIALOGUES, config(), 1)
+    assert [one for one, _ in found] == DIALOGUES and all(len(texts) == 3 for _, texts in found)
+    assert sampled(model, TEMPLATE, DIALOGUES, config(), 1) == found != sampled(model, TEMPLATE, DIALOGUES, config(), 2)
+
+
+def test_the_demonstration_is_one_of_them(model: InstructedGPT) -> None:
+    found = sampled(model, TEMPLATE, DIALOGUES, config(demonstrations=True), 1)
+    assert all(texts[0] == one.response and len(texts) == 3 for one, texts in found)
+
+
+def test_the_first_prompts_and_those_with_room(model: InstructedGPT) -> None:
+    assert [one for one, _ in sampled(model, TEMPLATE, DIALOGUES, config(prompts=2), 1)] == DIALOGUES[:2]
+    shortest = min(len(TEMPLATE.prompt(one.prompt)) for one in DIALOGUES)
+    found = sampled(model, TEMPLATE, DIALOGUES, config(max_new_tokens=model.context - shortest), 1)
+    assert [one for one, _ in found] == DIALOGUES[:4]
+
+
+def test_an_answer_that_is_too_long_as_text_is_left_out(model: InstructedGPT) -> None:
+    found = sampled(model, TEMPLATE, DIALOGUES, config(max_new_tokens=5, temperature=100.0), 1)
+    for one, texts in found:
+        assert all(len(TEMPLATE.row(one.answered(text).messages).ids) <= model.context for text in texts)

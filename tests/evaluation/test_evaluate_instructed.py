@@ -1,0 +1,107 @@
+"""Judging answers: figures by hand, three sets of prompts, the distance to the base, best-of-n, what is left out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from langladder.decoding.best_of_n import best_of_n_kl
+from langladder.errors import InputError
+from langladder.evaluation.instructed import Answering, distinct, gold_scores, splits_of, with_room
+from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
+from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, TWICE, dialogue, saved_instructed
+
+
+class Verdict(NamedTuple):
+    """What a judge of words says: longer answers are better."""
+
+    reward: float
+    grammatical: float = 1.0
+    true: float = 0.5
+    form: float = 0.0
+    length: float = 1.0
+    followed: bool = False
+
+
+def gold(dialogues: Sequence[Dialogue]) -> list[Verdict]:
+    return [Verdict(len((one.response or "").split()) / 10) for one in dialogues]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> InstructedGPT:
+    return read_instructed(saved_instructed(tmp_path_factory.mktemp("judged") / "sft"))[0]
+
+
+def answering(model: InstructedGPT, **more: object) -> Answering:
+    return Answering(model, TOKENIZER, 4, **({"gold": gold} | more))  # type: ignore[arg-type]
+
+
+def test_golden_figures_of_answers_by_hand() -> None:
+    assert distinct([["a", "b", "a"], ["b"]], 1) == 0.5
+    assert distinct([["a", "b", "a"], ["a", "b"]], 2) == round(2 / 3, 6)
+    assert distinct([[], ["a"]], 2) is None
+    found = gold_scores(np.array([[0.2, 1, 0, 1, 1, 0], [0.6, 0, 1, 1, 0, 1]]))
+    assert found is not None and (found.reward, found.grammatical, found.followed) == (0.4, 0.5, 0.5)
+    assert found.reward_interval is not None and found.reward_interval[0] <= 0.4 <= found.reward_interval[1]
+    assert gold_scores(None) is None
+
+
+def test_answers_are_judged_prompt_by_prompt(model: InstructedGPT) -> None:
+    scores, samples = answering(model, base=model).scores(DIALOGUES)
+    assert scores.kl == 0.0  # to itself
+    assert scores.prompts == len(DIALOGUES) and scores.rewards is not None and len(scores.rewards) == len(DIALOGUES)
+    assert scores.gold is not None and scores.gold.reward == pytest.approx(np.mean(scores.rewards), abs=1e-6)
+    assert scores.greedy is not None and scores.proxy is None
+    assert [kind.kind for kind in scores.per_kind] == ["say", "twice"]
+    assert sum(kind.prompts for kind in scores.per_kind) == len(DIALOGUES)
+    shown = {one.prompt: one.answer for one in samples}
+    assert len(samples) == len(DIALOGUES) and all(one.gold == len(shown[one.prompt].split()) / 10 for one in samples)
+    assert answering(model, base=model).scores(DIALOGUES)[0] == scores  # the same numbers every time
+
+
+def test_without_a_gold_judge_what_is_measured_is_said(model: InstructedGPT) -> None:
+    scores, samples = answering(model, gold=None).scores(SAY)
+    assert scores.gold is None and scores.rewards is None and scores.kl is None and samples[0].gold is None
+    assert set(page(scores).figures()) == {"tokens", "finished", "distinct_1", "distinct_2"}
+
+
+def test_best_of_n_chooses_and_its_kl_is_known(model: InstructedGPT) -> None:
+    one, many = answering(model).scores(DIALOGUES)[0], answering(model, n=8).scores(DIALOGUES)[0]
+    assert many.kl == round(best_of_n_kl(8), 6) and many.greedy is None
+    assert one.gold is not None and many.gold is not None and many.gold.reward > one.gold.reward
+    with pytest.raises(InputError, match="neither a reward model nor a gold judge"):
+        answering(model, n=8, gold=None).scores(SAY)
+
+
+def test_three_sets_of_prompts() -> None:
+    new = [dialogue("say cat please", "cat", "please"), dialogue("cat say", "cat", "reworded")]
+    found = splits_of(SAY, new, "reworded")
+    assert {name: len(some) for name, some in found.items()} == {"test": 4, "unseen": 1, "reworded": 1}
+    assert list(splits_of(SAY, [], "reworded")) == ["test"]
+
+
+def test_prompts_without_room_are_left_out() -> None:
+    template = ChatTemplate(TOKENIZER)
+    lengths = [len(row) for row in template.prompts([one.prompt for one in DIALOGUES])]
+    assert with_room(DIALOGUES, template, min(lengths)) == SAY
+    assert with_room(DIALOGUES, template, max(lengths)) == [*SAY, *TWICE]
+
+
+def page(scores: AnswerScores) -> InstructedPage:
+    return InstructedPage(name="x", parameters=1, scores={"test": scores})
+
+
+def test_a_page_is_read_back_and_its_figures_are_named_by_split(model: InstructedGPT, tmp_path: Path) -> None:
+    scores, samples = answering(model, base=model).scores(DIALOGUES)
+    whole = InstructedPage(name="x", parameters=1, scores={"test": scores, "unseen": scores}, samples=samples)
+    file = tmp_path / "x.json"
+    file.write_text(whole.model_dump_json())
+    assert InstructedPage.model_validate_json(file.read_text()) == whole
+    figures = whole.figures()
+    assert figures["unseen_reward"] == figures["reward"] and {"greedy_followed", "unseen_kl"} <= figures.keys()
+    assert "rewards" not in whole.summary()["scores"]["test"] and "samples" not in whole.summary()
