@@ -84,7 +84,7 @@ def rough(stage: str, settings: Mapping[str, Any]) -> float:
         return COUNTED
     if not families()[name].trained:
         return COUNTED + EXPERIMENT * (_steps(settings) or 0) * float(part["settings"].get("effort", 1.0))
-    if stage.startswith("evaluate"):
+    if stage.startswith(("evaluate", "prefer")):
         return families()[name].judged_in
     steps = _steps(settings)
     if steps is None or "epochs" in part.get("model", {}):

@@ -1,10 +1,12 @@
 """Which rung grows from which: what cannot be is refused before anything runs, all at once."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hydra import initialize_config_dir
 
+from langladder.artefacts import write_json
 from langladder.errors import InputError
 from langladder.families import families
 from pipeline import ROOT
@@ -109,6 +111,60 @@ def test_every_rung_that_grows_names_its_base() -> None:
             base, _, wanted = rungs.own_growth(name, rung).base.partition("/")
             assert base in family.bases and wanted in params.conf_names(base)
     assert growth.bases(params.load()) == {"classifier_transfer/bert_fine_tuned": "encoder/bert_mini_lines"}
+
+
+# -- what is read beside the base ----------------------------------------------------------------------------------
+
+SFT = {"instructs": {"sft": {"base": "lm/gpt"}}, "corpora": ["instructions"]}
+REWARD = {"reward": {"base": "instruct/sft", "reads": "data/preferences/sft"}}
+PPO = {"base": "instruct/sft", "reads": "models/reward/reward"}
+
+
+def test_a_rung_may_read_something_beside_its_base() -> None:
+    aligns = {"ppo": PPO, "dpo": PPO | {"reads": "data/preferences/sft"}}
+    aligns["grpo"] = PPO | {"reads": "data/clean/instructions"}
+    found: dict[str, Any] = resolved(**SFT, rewards=REWARD, aligns=aligns)
+    assert found["train_align/ppo"]["align"]["reads"] == "models/reward/reward"
+    assert found["train_align/grpo"]["align"]["reads"] == "data/clean/instructions"  # params.yaml decides
+    assert found["train_align/dpo"]["align"]["_maker_"] == "langladder.tasks.policy.making.make"
+    assert found["train_reward/reward"]["reward"]["_maker_"] == "langladder.tasks.reward.make"
+    assert {"demonstrate/instructions", "prefer/sft", "evaluate_align/ppo"} <= found.keys()
+    assert not any(job.startswith(("demonstrate", "prefer")) for job in resolved())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"aligns": {"ppo": PPO}}, ["aligns.ppo.reads", "'reward' is not listed in rewards"]),
+        ({"aligns": {"ppo": PPO | {"reads": "models/lm/gpt"}}}, ["reads one of models/reward/…, data/preferences/…"]),
+        ({"aligns": {"ppo": PPO | {"reads": "models/reward"}}}, ["'models/reward': a rung of align reads one of"]),
+        ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo reads such as data/preferences/sft"]),
+        ({"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}}, ["ppo reads such as models/reward/reward"]),
+        ({"rewards": {"reward": {"base": "lm/gpt", "reads": "data/preferences/sft"}}}, ["grows from one of instruct"]),
+        ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a LSTM", "grows from a GPT"]),
+    ],
+)
+def test_what_cannot_be_read_is_refused(changes: dict[str, object], said: list[str]) -> None:
+    message = refused(**(SFT | changes))
+    for part in said:
+        assert part in message
+
+
+def test_instructions_that_nobody_makes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"read data/clean/instructions, which is not made; set corpora: \[instr"):
+        resolved(**(SFT | {"corpora": []}))
+
+
+def test_what_was_read_beside_the_base_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lineage, "MODELS", tmp_path)
+    for family, name, more in (("instruct", "sft", []), ("reward", "reward", [{"rung": "instruct/sft"}])):
+        about = {"fingerprint": name, "inputs": {}, "settings": {family: {"title": name}}, "lineage": more}
+        write_json(tmp_path / family / name / "provenance.json", about)
+    rung = {"base": "instruct/sft", "reads": str(tmp_path / "reward" / "reward")}
+    found = lineage.of_base(rung)
+    assert [one["rung"] for one in found["lineage"]] == ["instruct/sft"]
+    assert [one["rung"] for one in found["beside"]] == ["reward/reward", "instruct/sft"]
+    assert lineage.of_base(rung | {"reads": "data/preferences/sft"}).keys() == {"lineage"}
 
 
 @pytest.mark.parametrize(

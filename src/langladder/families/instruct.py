@@ -33,6 +33,7 @@ class InstructFamily(Family):
     listed = "instructs"
     title = "Models that follow instructions"
     experiment = "instructions"
+    shown_by = "langladder.reporting.instructed"
     place = 40
     default = "sft"
     reads = ("data/clean/instructions",)

@@ -18,6 +18,7 @@ class RewardFamily(Family):
     listed = "rewards"
     title = "Reward models"
     experiment = "reward models"
+    shown_by = "langladder.reporting.rewards"
     place = 41
     default = "reward"
     reads = ("data/clean/instructions",)
