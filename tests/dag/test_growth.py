@@ -141,7 +141,7 @@ def test_a_rung_may_read_something_beside_its_base() -> None:
         ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo reads such as data/preferences/sft"]),
         ({"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}}, ["ppo reads such as models/reward/reward"]),
         ({"rewards": {"reward": {"base": "lm/gpt", "reads": "data/preferences/sft"}}}, ["grows from one of instruct"]),
-        ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a LSTM", "grows from a GPT"]),
+        ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a RecurrentLM", "grows from a GPT"]),
     ],
 )
 def test_what_cannot_be_read_is_refused(changes: dict[str, object], said: list[str]) -> None:
