@@ -1,7 +1,7 @@
 """Instructed models: a GPT learns from demonstrations to answer; judged by the reward of its answers."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, create_model
 
@@ -36,10 +36,10 @@ class InstructFamily(Family):
     shown_by = "langladder.reporting.instructed"
     place = 40
     default = "sft"
-    reads = ("data/clean/instructions",)
+    reads: ClassVar[tuple[str, ...]] = ("data/clean/instructions",)
     side = "instructions"
     tokens = "data/tokens/text"
-    bases = ("lm", "tune", "instruct")
+    bases: ClassVar[tuple[str, ...]] = ("lm", "tune", "instruct")
     loading = LOADING
     limits = "The model answers instructions such as it was shown, by what its training text says, right or wrong."
 
