@@ -9,11 +9,11 @@ import pytest
 
 from langladder.decoding.best_of_n import best_of_n_kl
 from langladder.errors import InputError
-from langladder.evaluation.instructed import Answering, distinct, gold_scores, splits_of, with_room
+from langladder.evaluation.instructed import Answering, distinct, gold_scores, hash_of, splits_of, told, with_room
 from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
 from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Dialogue
+from langladder.text.instructions import Dialogue, Message
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, TWICE, dialogue, saved_instructed
 
 
@@ -105,3 +105,26 @@ def test_a_page_is_read_back_and_its_figures_are_named_by_split(model: Instructe
     figures = whole.figures()
     assert figures["unseen_reward"] == figures["reward"] and {"greedy_followed", "unseen_kl"} <= figures.keys()
     assert "rewards" not in whole.summary()["scores"]["test"] and "samples" not in whole.summary()
+
+
+def test_what_the_best_of_fewer_answers_is_worth(model: InstructedGPT) -> None:
+    """n in powers of two and n itself; the last is what was chosen, the first what any answer is worth."""
+    scores = answering(model, n=6).scores(DIALOGUES)[0]
+    assert [one.n for one in scores.by_n] == [1, 2, 4, 6]
+    assert [one.kl for one in scores.by_n] == [round(best_of_n_kl(n), 6) for n in (1, 2, 4, 6)]
+    assert scores.gold is not None and scores.by_n[-1].gold == pytest.approx(scores.gold.reward, abs=1e-5)
+    gold = [one.gold for one in scores.by_n]
+    assert gold == [one.proxy for one in scores.by_n] == sorted(gold)  # the gold judge chooses
+    assert answering(model).scores(DIALOGUES)[0].by_n == []
+
+
+def test_prompts_are_known_by_their_hash_and_shown_whole(model: InstructedGPT) -> None:
+    one, other = answering(model).scores(SAY)[0], answering(model, n=2).scores(SAY)[0]
+    assert one.asked == other.asked and len(one.asked) == 64
+    assert len({hash_of(some) for some in (SAY, SAY[::-1], TWICE, SAY[:1])}) == 4
+    assert told(SAY[0]) == SAY[0].prompt[0].text
+    more = Dialogue((Message("system", "please"), *SAY[0].messages))
+    assert told(more) == f"system: please\nuser: {SAY[0].prompt[0].text}"
+    samples = answering(model).scores(SAY)[1]
+    assert samples[0].parts == {"grammatical": 1, "true": 0.5, "form": 0, "length": 1, "followed": 0}
+    assert samples[0].proxy is None

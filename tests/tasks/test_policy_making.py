@@ -59,6 +59,9 @@ def test_each_method_makes_a_model_of_its_base(method: str, base: Path, tmp_path
     assert moved == (method != "best_of_n") and not model.training
     measured = [row for row in how.curve if row.get("validation_reward") is not None]
     assert bool(measured) == (method != "best_of_n")
+    if measured:  # what the base earns stands first
+        assert (measured[0]["step"], measured[0]["validation_kl"], measured[0]["train_loss"]) == (0, 0.0, None)
+        assert how.curve[1]["step"] == 1
     if method not in ("dpo", "best_of_n"):
         assert "validation_gold" in measured[-1]  # beside the proxy
 

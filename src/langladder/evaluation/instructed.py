@@ -8,6 +8,8 @@ Every answer is drawn at temperature 1, as policies are trained, with random num
 alone: two models can be compared prompt by prompt.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from langladder.decoding.answers import answers
-from langladder.decoding.best_of_n import best_of_n_kl, sample_many
+from langladder.decoding.best_of_n import Sampled, best_of_n_kl, best_of_n_values, sample_many
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.decoding.sampling import SamplingConfig
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval
-from langladder.evaluation.instructed_page import AnswerScores, GoldScores, KindAnswers, SampleDialogue
+from langladder.evaluation.instructed_page import AnswerScores, BestOf, GoldScores, KindAnswers, SampleDialogue
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.watching import judged, sequence_kl
@@ -59,7 +61,7 @@ class Answering:
         """Answer the prompts and judge the answers; → the figures, and some answers to be shown."""
         template = ChatTemplate(self.tokenizer)
         ids = [row.tolist() for row in template.prompts([one.prompt for one in dialogues])]
-        responses, kl = self._drawn(ids, dialogues)
+        responses, kl, by_n = self._drawn(ids, dialogues)
         texts = [template.response(one.tokens) for one in responses]
         gold = self._judgements(dialogues, texts)
         proxy = None if self.reward_model is None else judged(by_reward_model(self.reward_model), responses).numpy()
@@ -76,29 +78,37 @@ class Answering:
             distinct_2=distinct(words, 2),
             per_kind=list(_per_kind(dialogues, gold, proxy)),
             rewards=None if gold is None else gold[:, 0].round(6).tolist(),
+            asked=hash_of(dialogues),
+            by_n=by_n,
         )
-        shown = np.linspace(0, len(dialogues) - 1, min(SAMPLES, len(dialogues))).round().astype(int).tolist()
-        samples = [
-            SampleDialogue(
-                kind=dialogues[row].kind,
-                prompt=dialogues[row].prompt[-1].text,
-                answer=texts[row],
-                gold=None if gold is None else rounded(gold[row, 0]),
-            )
-            for row in shown
-        ]
-        return found, samples
+        return found, samples_of(dialogues, texts, gold, proxy)
 
-    def _drawn(self, ids: list[list[int]], dialogues: Sequence[Dialogue]) -> tuple[list[Response], float | None]:
-        """An answer to each prompt, and KL(π ‖ π_base)."""
+    def _drawn(
+        self, ids: list[list[int]], dialogues: Sequence[Dialogue]
+    ) -> tuple[list[Response], float | None, list[BestOf]]:
+        """An answer to each prompt, KL(π ‖ π_base), and what the best of fewer answers is worth."""
         most = self.max_new_tokens
         if self.n > 1:
             score = by_reward_model(self.reward_model) if self.reward_model else self._gold_score(dialogues)
-            chosen = sample_many(self.model, ids, score, n=self.n, max_new_tokens=most, seed=SEED).best()
-            return chosen, rounded(best_of_n_kl(self.n))
+            sampled = sample_many(self.model, ids, score, n=self.n, max_new_tokens=most, seed=SEED)
+            return sampled.best(), rounded(best_of_n_kl(self.n)), list(self._by_n(sampled, dialogues))
         rollouts = roll_out(self.model, ids, max_new_tokens=most, seed=SEED)
         kl = None if self.base is None else rounded(sequence_kl(self.model, self.base, rollouts).mean())
-        return rollouts.responses(range(len(ids))), kl
+        return rollouts.responses(range(len(ids))), kl, []
+
+    def _by_n(self, sampled: Sampled, dialogues: Sequence[Dialogue]) -> Iterable[BestOf]:
+        """From all the answers, see `decoding.best_of_n`."""
+        template, by = ChatTemplate(self.tokenizer), sampled.rewards  # (P, N)
+        asked = [dialogues[one.row] for one in sampled.responses]
+        judgements = self._judgements(asked, [template.response(one.tokens) for one in sampled.responses])
+        gold = None if judgements is None else judgements[:, 0].reshape(by.shape)
+        for n in sorted({2**power for power in range(self.n.bit_length())} | {self.n}):
+            yield BestOf(
+                n=n,
+                kl=rounded(best_of_n_kl(n)),
+                proxy=rounded(best_of_n_values(by, by, n).mean()),
+                gold=None if gold is None else rounded(best_of_n_values(by, gold, n).mean()),
+            )
 
     def _gold_score(self, dialogues: Sequence[Dialogue]) -> Score:
         """The gold reward as what chooses. Raises InputError where there is no gold judge either."""
@@ -129,6 +139,36 @@ def gold_scores(judgements: np.ndarray | None) -> GoldScores | None:
         return None
     means = dict(zip(PARTS, map(rounded, judgements.mean(axis=0)), strict=True))
     return GoldScores(reward_interval=ratio_interval(judgements[:, 0], np.ones(len(judgements))), **means)
+
+
+def samples_of(
+    dialogues: Sequence[Dialogue], texts: Sequence[str], gold: np.ndarray | None, proxy: np.ndarray | None
+) -> list[SampleDialogue]:
+    """`SAMPLES` of the answers, evenly spread, so that all models show the same prompts."""
+    rows = np.linspace(0, len(dialogues) - 1, min(SAMPLES, len(dialogues))).round().astype(int).tolist()
+    return [
+        SampleDialogue(
+            kind=dialogues[row].kind,
+            prompt=told(dialogues[row]),
+            answer=texts[row],
+            gold=None if gold is None else rounded(gold[row, 0]),
+            proxy=None if proxy is None else rounded(proxy[row]),
+            parts={} if gold is None else dict(zip(PARTS[1:], map(rounded, gold[row, 1:]), strict=True)),
+        )
+        for row in rows
+    ]
+
+
+def told(dialogue: Dialogue) -> str:
+    """The prompt for people, see `SampleDialogue`."""
+    turns = dialogue.prompt
+    return turns[0].text if len(turns) == 1 else "\n".join(f"{role}: {text}" for role, text in turns)
+
+
+def hash_of(dialogues: Sequence[Dialogue]) -> str:
+    """SHA-256 of what is asked, turn by turn, in order."""
+    whole = json.dumps([[one.prompt, one.kind, one.asked] for one in dialogues], ensure_ascii=False)
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def distinct(answers: Iterable[Sequence[str]], n: int) -> float | None:

@@ -29,6 +29,15 @@ class KindAnswers(Measured):
     proxy: float | None
 
 
+class BestOf(Measured):
+    """What the best of n answers is worth, by what chooses it (the proxy) and by the gold judge."""
+
+    n: int
+    kl: float
+    proxy: float
+    gold: float | None
+
+
 class AnswerScores(Measured):
     """Of the answers to a set of prompts, one drawn for each at temperature 1; of best-of-n the chosen ones.
 
@@ -39,6 +48,8 @@ class AnswerScores(Measured):
         tokens: mean length of an answer, its EOS included. finished: share that ends with EOS.
         distinct_1, distinct_2: different words, and pairs of them, of all answers ÷ how many they are (Li et al. 2016).
         rewards: gold reward of each prompt's answer, in their order.
+        asked: a hash of the prompts; rungs are compared where it is the same.
+        by_n: of best-of-n, for n in powers of two.
     """
 
     prompts: int
@@ -52,15 +63,24 @@ class AnswerScores(Measured):
     distinct_2: float | None
     per_kind: list[KindAnswers] = Field(default_factory=list)
     rewards: list[float] | None = None
+    asked: str = ""
+    by_n: list[BestOf] = Field(default_factory=list)
 
 
 class SampleDialogue(Measured):
-    """A prompt and the answer that was drawn."""
+    """A prompt and the answer that was drawn.
+
+    Attributes:
+        prompt: what the user said; where there is more than that, each turn on a line behind its role.
+        gold: its reward, and `parts` what that is made of, each in [0, 1]; proxy: by the reward model.
+    """
 
     kind: str
     prompt: str
     answer: str
     gold: float | None
+    proxy: float | None = None
+    parts: dict[str, float] = Field(default_factory=dict)
 
 
 class InstructedPage(Page):
@@ -72,7 +92,7 @@ class InstructedPage(Page):
     """
 
     detail: ClassVar[dict[str, Any]] = {
-        "scores": {"__all__": {"rewards": True, "per_kind": True}},
+        "scores": {"__all__": {"rewards": True, "per_kind": True, "by_n": True}},
         "samples": True,
     }
 

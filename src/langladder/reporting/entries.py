@@ -42,13 +42,19 @@ class Timing(Part):
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One row of a learning curve; losses in nats, BLEU from 0 to 100; None where nothing was measured."""
+    """One row of a learning curve; None where nothing was measured.
+
+    Losses and KL in nats, BLEU from 0 to 100; reward by what is learnt from, gold by the gold judge beside it.
+    """
 
     step: int
     train_loss: float | None = None
     validation_loss: float | None = None
     lr: float | None = None
     validation_bleu: float | None = None
+    validation_reward: float | None = None
+    validation_gold: float | None = None
+    validation_kl: float | None = None
 
 
 MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step"]

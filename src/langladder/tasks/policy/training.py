@@ -149,9 +149,10 @@ def _train(task: OnPolicy, config: OnPolicyTraining, run: Run, text: TokenStream
 
 def _run(task: PolicyTask, policy: NeuralLanguageModel, batches: Any, run: Run) -> Made:
     config = task.config
+    begun = task.measured_at_start(run.seed)
     result = train_task(task, batches, config, seed=run.seed, checkpoints=run.checkpoints, logger=run.logger)
     policy.cpu().eval()
-    return Made(shown(result.curve), result.cost, result.best_validation_loss)
+    return Made([*begun, *shown(result.curve)], result.cost, result.best_validation_loss)
 
 
 def _check_watched(task: PolicyTask, policy: NeuralLanguageModel, validates: bool) -> None:

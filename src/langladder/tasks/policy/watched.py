@@ -55,6 +55,17 @@ class PolicyTask(Task):
         self._measured = watch(self.model, self.reference, self.watched, rows, self.settings, self.seed)
         return self._measured
 
+    def measured_at_start(self, seed: int) -> list[dict[str, Any]]:
+        """The curve's row at step 0, where the policy is the reference; none where nothing is watched.
+
+        A run that goes on from a checkpoint measures it again: its weights are still those that it began with.
+        """
+        if self.watched is None or not len(self.watched.ids):
+            return []
+        self.seed = seed
+        rows = np.arange(min(len(self.watched.ids), self.settings.validation_prompts))
+        return [{"step": 0, "train_loss": None, "validation_loss": None, "lr": None} | self.watch(rows)]
+
     def measures(self) -> dict[str, float]:
         """What the last validation measured."""
         return self._measured | {LAST: float(self.steps_done)}

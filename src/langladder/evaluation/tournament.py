@@ -1,0 +1,119 @@
+"""Every rung against every other on the same prompts: win rates, and one rating for all of them.
+
+Of a prompt the rung whose answer has the higher gold reward wins; equal rewards are half a win for each. The strengths
+p of K rungs are those of Bradley & Terry (1952), P(i beats j) = p_i / (p_i + p_j), of highest likelihood, found by the
+MM algorithm (Hunter 2004, equation 3). They are shown as Elo does: 400 points are ten times the odds.
+
+A rung that always wins would have an infinite strength. So every pair plays `PRIOR` more games that end as draws (a
+prior, as Laplace's): against a rung that it beats on all N prompts, its odds are 2N/PRIOR + 1.
+
+Shape legend: K rungs, N prompts, R samples of the bootstrap.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from langladder.errors import InputError
+from langladder.evaluation.bootstrap import SEED, TAILS
+from langladder.evaluation.page import Interval
+
+PRIOR = 1.0
+RESAMPLES = 1000
+MEAN = 1000.0
+"""Elo points of the mean rung."""
+SCALE = 400.0
+STEPS, CLOSE = 10_000, 1e-9
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A rung's place.
+
+    Attributes:
+        rating: Elo points; interval: the middle 95 % of it where prompts are drawn anew.
+        wins: of each rung, the share of the prompts on which this one wins, draws half; None of itself.
+        intervals: of each of them.
+    """
+
+    rating: float
+    interval: Interval
+    wins: list[float | None]
+    intervals: list[Interval | None]
+
+
+def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> list[Standing]:
+    """Set K rungs against each other.
+
+    Args:
+        rewards: (K, N) gold reward of each rung's answer to each prompt, the same prompts for all.
+
+    Raises:
+        InputError: fewer than two rungs, or not the same number of prompts, one at least, for each.
+    """
+    K, lengths = len(rewards), {len(one) for one in rewards}
+    if K < 2 or len(lengths) != 1 or not max(lengths):
+        raise InputError(
+            f"{K} rungs with {sorted(lengths)} rewards: two or more with one for each prompt can be compared"
+        )
+    given = np.array(rewards, dtype=np.float64)  # (K, N)
+    (N,) = lengths
+    drawn = np.random.default_rng(SEED).multinomial(N, np.full(N, 1 / N), resamples)  # (R, N) how often each prompt
+    counts = np.concatenate([np.ones((1, N), dtype=drawn.dtype), drawn])  # (1 + R, N), the first as it is
+    wins = np.zeros((len(counts), K, K))  # of the row's rung over the column's
+    for i in range(K):
+        for j in range(i + 1, K):
+            won = (given[i] > given[j]) + 0.5 * (given[i] == given[j])  # (N,)
+            wins[:, i, j] = counts @ won
+            wins[:, j, i] = N - wins[:, i, j]
+    ratings = elo(bradley_terry(wins))  # (1 + R, K)
+    shares = wins / N
+    low, high = np.quantile(ratings[1:], TAILS, axis=0)
+    least, most = np.quantile(shares[1:], TAILS, axis=0)  # (K, K)
+    return [
+        Standing(
+            round(float(ratings[0, i]), 3),
+            (round(float(low[i]), 3), round(float(high[i]), 3)),
+            [None if i == j else round(float(shares[0, i, j]), 6) for j in range(K)],
+            [None if i == j else (round(float(least[i, j]), 6), round(float(most[i, j]), 6)) for j in range(K)],
+        )
+        for i in range(K)
+    ]
+
+
+def bradley_terry(wins: np.ndarray, prior: float = PRIOR) -> np.ndarray:
+    """The strengths of highest likelihood, (…, K), their geometric mean 1.
+
+    Args:
+        wins: (…, K, K) how often the row's rung beats the column's, draws half to each; the diagonal is not looked at.
+        prior: games more between every two rungs that end as draws.
+    """
+    K = wins.shape[-1]
+    others = ~np.eye(K, dtype=bool)
+    won = np.where(others, wins + prior / 2, 0.0)  # (…, K, K)
+    games = won + np.swapaxes(won, -1, -2)
+    total = won.sum(axis=-1)  # W_i
+    p = np.ones(wins.shape[:-1])
+    for _ in range(STEPS):
+        new = mm_step(p, total, games)
+        moved = float(np.abs(np.log(new) - np.log(p)).max(initial=0.0))
+        p = new
+        if moved < CLOSE:
+            break
+    return p
+
+
+def mm_step(p: np.ndarray, total: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """One step of MM: strengths (…, K), wins of each (…, K), games of each two (…, K, K) → strengths (…, K)."""
+    # p_i ← W_i / Σ_{j≠i} n_ij / (p_i + p_j)
+    new = total / (games / (p[..., :, None] + p[..., None, :])).sum(axis=-1)
+    normalised: np.ndarray = new / np.exp(np.log(new).mean(axis=-1, keepdims=True))
+    return normalised
+
+
+def elo(strengths: np.ndarray) -> np.ndarray:
+    """Elo points: 400 log₁₀ p_i, shifted so that their mean is `MEAN`."""
+    points = SCALE * np.log10(strengths)
+    shifted: np.ndarray = points - points.mean(axis=-1, keepdims=True) + MEAN
+    return shifted
