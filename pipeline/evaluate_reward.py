@@ -18,7 +18,8 @@ def main(job: Any, out: Path) -> None:
     with tracked_job("reward", "evaluate_reward", job, {"model": folder, "preferences": read}) as work:
         sides = {split: read_rankings(read / f"{split}.parquet") for split in ("test", "unseen")}
         kept = {split: side for split, side in sides.items() if side}
-        page = evaluate_reward(RewardModel.load(folder), kept, name=rung.name)
+        how = {"optimizer": rung.training.optimizer, "batch_size": rung.training.batch_size}
+        page = evaluate_reward(RewardModel.load(folder), kept, name=rung.name, **how)
         judged(work, out, page, folder)
     said = ", ".join(f"{one.accuracy:.1%} of {one.pairs:,} {split} pairs" for split, one in page.scores.items())
     print(f"evaluate_reward {rung.name}: {said} right")

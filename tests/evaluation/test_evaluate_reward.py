@@ -60,3 +60,17 @@ def test_a_model_is_judged_on_each_split_as_one_by_one(tmp_path: Path) -> None:
     assert "reliability" not in page.summary()["scores"]["test"] and page.scores["test"].reliability
     with pytest.raises(InputError, match="unseen: no two responses of different rank"):
         evaluate_reward(model, {"unseen": [tied]}, name="reward")
+
+
+def test_what_training_takes_is_said_of_the_mean_row(tmp_path: Path) -> None:
+    """Twice the prompts of a batch, about twice what the backward pass keeps; the operations are a position's."""
+    rung = SimpleNamespace(name="reward", model=RewardModel.Config())
+    model = begin_reward(rung, saved_instructed(tmp_path / "sft"), seed=1)
+    works = [
+        evaluate_reward(model, {"test": RANKINGS}, name="reward", optimizer="adamw", batch_size=size).work
+        for size in (1, 2, 3)
+    ]
+    assert all(works) and len({one.flops for one in works if one}) == 1
+    one, two, three = (work.training_bytes for work in works if work)
+    assert three - two == two - one > 0
+    assert evaluate_reward(model, {"test": RANKINGS}, name="reward").work is None

@@ -11,31 +11,61 @@ import numpy as np
 from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.calibration import calibration_error, reliability
+from langladder.evaluation.page import Work
 from langladder.evaluation.reward_page import KindScores, RewardPage, RewardScores
+from langladder.evaluation.work import work_of
 from langladder.models.reward import RewardModel
+from langladder.text.chat_template import ChatTemplate
 from langladder.text.instructions import ASSISTANT, Message, Ranking
 
 
-def evaluate_reward(model: RewardModel, splits: Mapping[str, Sequence[Ranking]], *, name: str) -> RewardPage:
+def evaluate_reward(
+    model: RewardModel,
+    splits: Mapping[str, Sequence[Ranking]],
+    *,
+    name: str,
+    optimizer: str | None = None,
+    batch_size: int = 1,
+) -> RewardPage:
     """Judge a reward model on the rankings of each split.
+
+    Args:
+        optimizer, batch_size: how it was trained, the size in prompts, for what that takes; None: it is not said.
 
     Raises:
         InputError: a split has no two responses of different rank, or a response exceeds the model's context.
     """
-    scores = {}
+    scores, asked = {}, [one for side in splits.values() for one in side]
     for split, rankings in splits.items():
         kept = [one for one in rankings if one.pairs()]
         if not kept:
             raise InputError(f"{split}: no two responses of different rank to judge by; make more rankings")
         scores[split] = judge_rewards(rewards_of(model, kept), kept)
-    return RewardPage(name=name, approach=model.approach, parameters=model.number_of_parameters(), scores=scores)
+    return RewardPage(
+        name=name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        work=None if optimizer is None else _work(model, asked, optimizer, batch_size),
+        scores=scores,
+    )
+
+
+def _work(model: RewardModel, rankings: Sequence[Ranking], optimizer: str, prompts: int) -> Work:
+    """At the mean length of a dialogue and the mean number of a prompt's responses."""
+    lengths = [len(row.ids) for row in ChatTemplate(model.tokenizer).rows(dialogues_of(rankings))]
+    rows = max(1, round(prompts * len(lengths) / len(rankings)))
+    return work_of(model, optimizer, rows=rows, length=round(float(np.mean(lengths))))
+
+
+def dialogues_of(rankings: Sequence[Ranking]) -> list[tuple[Message, ...]]:
+    """Each prompt with each of its responses, those of a prompt side by side."""
+    return [(*one.prompt, Message(ASSISTANT, said)) for one in rankings for said in one.responses]
 
 
 def rewards_of(model: RewardModel, rankings: Sequence[Ranking]) -> list[np.ndarray]:
     """The rewards (K,) of the responses of each ranking."""
-    dialogues = [(*one.prompt, Message(ASSISTANT, said)) for one in rankings for said in one.responses]
     ends = np.cumsum([len(one.responses) for one in rankings])[:-1]
-    return np.split(model.rewards(dialogues), ends)
+    return np.split(model.rewards(dialogues_of(rankings)), ends)
 
 
 def judge_rewards(rewards: Sequence[np.ndarray], rankings: Sequence[Ranking]) -> RewardScores:
