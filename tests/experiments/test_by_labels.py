@@ -9,11 +9,12 @@ from pydantic import ValidationError
 from toy_rungs import MEAN
 
 from langladder.experiments import reading_training
-from langladder.experiments.by_labels import Measured, corpus, difference, fitting, stratified, subset
+from langladder.experiments.by_labels import Measured, corpus, fitting, stratified, subset
 from langladder.experiments.experiment import Data
 from langladder.experiments.label_curve import LabelCurve, LabelCurveConfig, findings
 from langladder.experiments.reading_training import Texts, fitted, right_labels, scored
 from langladder.experiments.small_vectors import small_vectors
+from langladder.experiments.statistics import difference
 from langladder.experiments.vectors_by_labels import findings as gains_found
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.text.labelled import Example

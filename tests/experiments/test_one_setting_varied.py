@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from langladder.experiments.comparison import TRAINING, Comparison, Expectation, Measured
+from langladder.experiments.comparison import TRAINING, Comparison, Expectation, Measured, gathered
 from langladder.experiments.findings import Findings
 from langladder.experiments.text_comparison import TextComparison, TextComparisonConfig
 from langladder.experiments.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
@@ -104,6 +105,45 @@ def test_of_bleu_more_is_better(outcome: str, value: float, came: bool, factor: 
     config = TranslatorComparisonConfig.model_validate(values | {"expect": [expected.model_dump(by_alias=True)]})
     measured = {"a": Measured(1, {"bleu": [19.5, 20.5]}), "b": Measured(1, {"bleu": [value]})}
     assert TranslatorComparison(config).judged(expected, measured)[0] is came
+
+
+def of_texts(*shares: float) -> Measured:
+    """Networks that each get such a share of 500 test texts right."""
+    values = [{"bleu": np.arange(500) < 500 * share} for share in shares]
+    return gathered(values, ["bleu"], 1)
+
+
+def judged(outcome: str, first: Measured, second: Measured) -> tuple[bool, str]:
+    """Whether b is so beside a."""
+    expected = Expectation.model_validate({"each": ["b"], "is": outcome, "than": "a"})
+    values = {"bases": ["attention"], "variants": {"a": {}, "b": {"width": 8}}, "metric": "bleu"}
+    config = TranslatorComparisonConfig.model_validate(values | {"expect": [expected.model_dump(by_alias=True)]})
+    return TranslatorComparison(config).judged(expected, {"a": first, "b": second})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "share", "came"),
+    [
+        ("better", 0.9, True),
+        ("better", 0.8, False),
+        ("worse", 0.7, True),
+        ("as good", 0.8, True),
+        ("as good", 0.7, False),
+    ],
+)
+def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: float, came: bool) -> None:
+    whole = of_texts(0.8, 0.8)
+    assert whole.values == {"bleu": [0.8, 0.8]} and whole.right["bleu"].shape == (2, 500)
+    found, said = judged(outcome, whole, of_texts(share, share))
+    assert found is came
+    assert said.startswith(f"b against a {100 * (share - 0.8):+.1f} points (")
+
+
+def test_a_network_that_failed_makes_no_other_as_good() -> None:
+    """Twice the spread would call 20 points less as good, since one network of two learnt nothing."""
+    whole, failed = of_texts(0.89, 0.88), of_texts(0.58, 0.80)
+    assert judged("as good", whole, failed)[0] is False
+    assert judged("as good", whole._replace(right={}), failed._replace(right={}))[0] is True
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from langladder.experiments.sliding_window import Lost, SlidingWindowConfig, lon
 from langladder.experiments.small_bodies import Kind
 from langladder.experiments.sparse_attention import SparseAttention, SparseAttentionConfig, attention_products
 from langladder.experiments.training import loss_a_token
+from langladder.experiments.transfer import TransferConfig
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.nn.products import matrix_entries
@@ -33,7 +34,7 @@ WORDS, BOTH = "words alone", "words and next sentences"
 
 
 def steps(*values: list[float]) -> Findings:
-    return found("pretraining_steps", **dict(zip(("100", "500", "2500"), values, strict=True)))
+    return found("pretraining_steps", **dict(zip(("100", "600", "3600"), values, strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,9 @@ def test_wrong_settings_of_bodies_are_refused(wrong: dict[str, Any], said: str) 
 def test_the_tasks_labels_are_entailments() -> None:
     config = BodyComparisonConfig.model_validate(SMALL)
     assert config.texts("entailment").labels == sorted(LABELS)
-    assert config.texts("sentiment").labels == ["negative", "positive"]
+    asked = TransferConfig(world="small", effort=1.0).texts("questions")
+    assert {"number", "person", "place", "time"} < set(asked.labels)
+    assert (len(asked.train), len(asked.validation), len(asked.test)) == (256, 32, 500)
 
 
 # ---- masked or next words -------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ SMALL = TransferConfig(
     body_steps=6,
     tuning_steps=4,
     train_texts=32,
+    single_texts=32,
     test_texts=32,
     world="tiny",
 )
@@ -110,7 +111,7 @@ def test_fine_tuning_leaves_the_body_as_it_is(kind: Kind, bodies: Bodies) -> Non
 
 
 def test_more_layers_than_there_are_cannot_be_taken(bodies: Bodies) -> None:
-    body, texts = bodies.fresh("bert", seed=1), SMALL.texts("sentiment")
+    body, texts = bodies.fresh("bert", seed=1), SMALL.texts("questions")
     config = CLASSIFIERS["bert"].Config.model_validate({"layers_transferred": 2})
     with pytest.raises(InputError, match="layers_transferred=2"):
         fine_tuned(body, bodies.tokenizer, texts, SMALL.tuning(), seed=1, config=config)
@@ -125,7 +126,7 @@ def test_what_is_right_is_a_mark_for_every_test_text(kind: Kind, bodies: Bodies)
     assert transfer.accuracy(body, seed=1) == {name: float(one.mean()) for name, one in right.items()}
 
 
-@pytest.mark.parametrize("task", ["sentiment", "entailment"])
+@pytest.mark.parametrize("task", ["questions", "entailment"])
 def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
     texts = SMALL.texts(task)
     parts = [{(one.text, one.second) for one in part} for part in texts[1:]]
@@ -138,7 +139,7 @@ def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
 def test_more_texts_than_a_world_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langladder.experiments.transfer.TRIES", 1)
     with pytest.raises(InputError, match="world='tiny'"):
-        drawn_texts("sentiment", 5000, size="tiny")
+        drawn_texts("questions", 5000, size="tiny")
 
 
 def test_steps_follow_the_effort() -> None:

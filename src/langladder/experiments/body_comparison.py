@@ -15,7 +15,7 @@ from pydantic import Field
 from langladder import schema
 from langladder.evaluation.gaps import fill_rows
 from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
-from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric, Values
 from langladder.experiments.experiment import Data
 from langladder.experiments.related_lines import related
 from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kind
@@ -83,7 +83,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
             name: Kind = "bert" if kind is BERT else "gpt"
             body = bodies.train(name, settings, training, seed=seed)
-            values = transfer.accuracy(body, seed=seed) | self._told(body, bodies, gaps)
+            values: Values = {**transfer.right(body, seed=seed), **self._told(body, bodies, gaps)}
             return body.number_of_parameters(), {key: values[key] for key in self.metrics}
 
         return one

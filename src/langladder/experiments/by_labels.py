@@ -5,7 +5,7 @@ fifth of it is what a classifier chooses by (strength of regularisation, best we
 others to choose by. All there are is the training and the validation texts as they are. What is measured are the same
 test texts throughout.
 
-Shape legend: S seeds, N test texts, R resamples.
+Shape legend: S seeds, N test texts.
 """
 
 import math
@@ -27,7 +27,6 @@ from langladder.tasks.settings import ReadingTraining
 
 HELD = 5
 """One label in so many is there to choose by."""
-RESAMPLES = 1000
 WITH_VECTORS = "{}, pre-trained"
 Line = Callable[[Texts, int], np.ndarray]
 """Texts, seed → whether each test text gets its label, (N,) bool, after training on the others."""
@@ -200,27 +199,3 @@ def stratified(examples: Sequence[Any], *key: int) -> list[int]:
         of.setdefault(str(examples[row].label), []).append(row)
     placed = [((k + 0.5) / len(rows), row) for rows in of.values() for k, row in enumerate(rows)]
     return [row for _, row in sorted(placed)]
-
-
-class Difference(NamedTuple):
-    """Accuracy of one less that of another, with a 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.mean:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
-
-
-def difference(first: np.ndarray, second: np.ndarray) -> Difference:
-    """Of (S, N) bool each; the interval by a bootstrap over seeds and test texts at once, both kept in pairs."""
-    each = first.astype(np.float64) - second  # (S, N)
-    S, N = each.shape
-    random = generator(0)
-    seeds = random.multinomial(S, np.full(S, 1 / S), RESAMPLES) / S  # (R, S) shares
-    texts = random.multinomial(N, np.full(N, 1 / N), RESAMPLES) / N  # (R, N)
-    # d_r = Σ_s Σ_n u_rs (a_sn − b_sn) v_rn
-    drawn = np.einsum("rn,rn->r", seeds @ each, texts)  # (R,)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Difference(float(each.mean()), float(low), float(high))

@@ -8,21 +8,24 @@ A file of conf/experiment says it, and what would refute it:
     expect: [{each: [no positions], is: worse, than: whole}]   the claim is refuted where one of these does not come out
 
 A setting is one of the network (`Config` of its class) or else one of its training. Means m over networks that only the
-seed tells apart differ where they do so by more than twice their spread s, or by more than a factor where one is given:
+seed tells apart differ where they do so by more than twice their spread s, or by more than a factor where one is given.
+Where it is kept which test texts each network gets right, they differ where an interval does not hold 0:
 
     |m₁ − m₂| > 2 max s      each: s of the two; some, which picks the best of several: s of them all
     m₁ > factor · m₂
+    0 ∉ 95 % interval        of m₁ − m₂, over seeds and test texts (`statistics.difference`); each alone
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.statistics import mean, spread
+from langladder.experiments.statistics import difference, mean, spread
 from langladder.schema import Config, checked
 
 BEST = "best"
@@ -135,17 +138,24 @@ class ComparisonConfig(ExperimentConfig):
 
 
 class Measured(NamedTuple):
-    """Networks that only the seed tells apart: parameters of each, and metric → a value a seed."""
+    """Networks that only the seed tells apart: parameters of each, and metric → a value a seed.
+
+    Attributes:
+        right: metric → (S, N) bool, of the S networks and N test texts, where it is kept.
+    """
 
     parameters: int
     values: Mapping[str, list[float]]
+    right: Mapping[str, np.ndarray] = {}
 
 
 C = TypeVar("C", bound=ComparisonConfig)
 Found = Mapping[str, Mapping[str, Measured]]
 """Title of a base → variant → what was measured."""
-Measure = Callable[[Any, dict[str, Any], dict[str, Any], int], tuple[int, dict[str, float]]]
-"""Class, settings, changes to the training, seed → parameters of the trained network, metric → value."""
+Values = dict[str, float | np.ndarray]
+"""Metric → value; or (N,) bool, whether each test text is right, whose mean is the value."""
+Measure = Callable[[Any, dict[str, Any], dict[str, Any], int], tuple[int, Mapping[str, float | np.ndarray]]]
+"""Class, settings, changes to the training, seed → parameters of the trained network, `Values`."""
 
 
 class Comparison(Experiment[C]):
@@ -166,9 +176,9 @@ class Comparison(Experiment[C]):
             for name, change in config.changes().items():
                 seeds = range(seed, seed + config.fewer(config.seeds))
                 outcomes = [measure(*config.variant(base, change), number) for number in seeds]
-                values = {metric: [values[metric] for _, values in outcomes] for metric in self.metrics}
-                by[name] = Measured(outcomes[0][0], values)
-                said = ", ".join(f"{self.metrics[key].label} {mean(some):.3f}" for key, some in values.items())
+                by[name] = gathered([values for _, values in outcomes], self.metrics, outcomes[0][0])
+                values = by[name].values.items()
+                said = ", ".join(f"{self.metrics[key].label} {mean(some):.3f}" for key, some in values)
                 progress(f"{self.titles[base]}, {self.shown(name)}: {said}")
         return self.findings(found)
 
@@ -223,7 +233,11 @@ class Comparison(Experiment[C]):
         other = min(cost, key=lambda name: cost[name]) if expected.than == BEST else expected.than
         came, told = {}, {}
         for name in expected.names:
-            if expected.factor is None:
+            sides = [found[one].right.get(key) for one in (name, other)]
+            if expected.factor is None and expected.each and sides[0] is not None and sides[1] is not None:
+                apart = difference(sides[0], sides[1])
+                worse, better, told[name] = apart.high < 0, apart.low > 0, str(apart)
+            elif expected.factor is None:
                 noise = 2 * max(spread(values[one]) or 0.0 for one in [other, *(expected.some or [name])])
                 worse, better = cost[name] - cost[other] > noise, cost[other] - cost[name] > noise
                 told[name] = f"{means[name] - means[other]:+.3f}, where {noise:.3f} is what seeds may make"
@@ -257,3 +271,14 @@ class Comparison(Experiment[C]):
                 for base, line in lines.items()
             ],
         )
+
+
+def gathered(values: Sequence[Mapping[str, float | np.ndarray]], metrics: Iterable[str], parameters: int) -> Measured:
+    """What was measured of the networks of a variant, of each its `Values`."""
+    right, found = dict[str, np.ndarray](), dict[str, list[float]]()
+    for metric in metrics:
+        kept = [one[metric] for one in values if isinstance(one[metric], np.ndarray)]
+        if kept:
+            right[metric] = np.stack(kept)  # (S, N)
+        found[metric] = [float(np.mean(one[metric])) for one in values]
+    return Measured(parameters, found, right)

@@ -18,11 +18,11 @@ from pydantic import Field, model_validator
 from langladder import schema
 from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import Item, Prompter, chance
-from langladder.experiments.by_labels import difference
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Series, figure, opened, rounded, series
 from langladder.experiments.prompting import Prompting, PromptTask
 from langladder.experiments.small_models import TextConfig, trained
+from langladder.experiments.statistics import difference
 from langladder.models.gpt import GPT
 
 READ = ("microworld", "text")

@@ -5,8 +5,9 @@ gain_n = accuracy of the line − accuracy of its baseline, both with n labels
 
 from collections.abc import Mapping, Sequence
 
-from langladder.experiments.by_labels import Difference, Measured, difference
+from langladder.experiments.by_labels import Measured
 from langladder.experiments.findings import Plot, figure, rounded, series
+from langladder.experiments.statistics import Difference, difference
 
 Pairs = Mapping[str, tuple[str, str]]
 """Name → title of the line, title of its baseline."""

@@ -16,10 +16,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder import schema
-from langladder.experiments.by_labels import Difference, difference
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_bodies import TITLES, Bodies, Body, Kind
+from langladder.experiments.statistics import Difference, difference
 from langladder.experiments.transfer import TASKS, Transfer, TransferConfig
 
 KINDS: tuple[Kind, Kind] = ("bert", "gpt")

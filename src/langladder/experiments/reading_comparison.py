@@ -15,7 +15,7 @@ from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.by_labels import corpus, stratified
-from langladder.experiments.comparison import Measure, Metric
+from langladder.experiments.comparison import Measure, Metric, Values
 from langladder.experiments.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.experiment import Data, Source
 from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels, scored
@@ -76,7 +76,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         rows = self.config.few(stratified(whole.train, seed), most)
         return whole._replace(train=[whole.train[row] for row in sorted(rows)])
 
-    def measures(self, found: Any, test: Sequence[Example]) -> dict[str, float]:
+    def measures(self, found: Any, test: Sequence[Example]) -> Values:
         """Metric → value."""
         accuracy, log_prob = scored(found, test)
         return {"accuracy": accuracy, "loss": -log_prob}
@@ -152,7 +152,7 @@ class ReviewComparison(LabelComparison):
         del seed
         return whole
 
-    def measures(self, found: Any, test: Sequence[Example]) -> dict[str, float]:
+    def measures(self, found: Any, test: Sequence[Example]) -> Values:
         """See `LabelComparison.measures`."""
         composed = [example for example in test if operators(example)]
         return super().measures(found, test) | {"composed": float(right_labels(found, composed).mean())}

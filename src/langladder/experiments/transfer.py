@@ -1,10 +1,10 @@
 """What a pre-trained body is worth to two tasks that experiments draw from microworld, whatever the labels are.
 
-    single   reviews, negative or positive
+    single   questions, by what they ask for: a person, a place, a number, …
     pairs    two sentences: entailment, contradiction or neutral
 
 None of the texts is ambiguous, and no test text is among the others. The body is fine-tuned on each task with the same
-few labels (`small_bodies.fine_tuned`).
+few labels (`small_bodies.fine_tuned`); of questions with fewer, since a thousand teach nearly any network all of it.
 
 Shape legend: N test texts of both tasks.
 """
@@ -23,8 +23,8 @@ from langladder.experiments.small_bodies import CLASSIFIERS, Bodies, Body, BodyC
 from langladder.models.bert import BERT
 from langladder.text.labelled import Example
 
-Drawing = Literal["sentiment", "entailment"]
-TASKS: dict[str, Drawing] = {"single": "sentiment", "pairs": "entailment"}
+Drawing = Literal["questions", "entailment"]
+TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}
 TRIES = 40  # draws for each text that is asked for
 
 
@@ -32,13 +32,15 @@ class TransferConfig(BodyConfig):
     """Settings of an experiment that judges bodies by what grows from them."""
 
     world: Size = "small"
-    train_texts: int = Field(default=1000, ge=LEAST)  # of each task, at effort 1 and above; an eighth to choose by
+    train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth to choose by
+    single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
     test_texts: int = Field(default=500, ge=LEAST)
     pooling: Literal["pooler", "first", "mean"] = "mean"  # what a BERT's output reads
 
     def texts(self, drawn: Drawing) -> Texts:
         """The texts of a task; the same for all bodies and seeds."""
-        test, train = (max(LEAST, self.fewer(count)) for count in (self.test_texts, self.train_texts))
+        wanted = self.single_texts if drawn == "questions" else self.train_texts
+        test, train = (max(LEAST, self.fewer(count)) for count in (self.test_texts, wanted))
         held = max(LEAST, train // 8)
         found = drawn_texts(drawn, test + held + train, size=self.world)
         labels = sorted({example.label or "" for example in found})
@@ -61,7 +63,7 @@ def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list
             return list(found.values())
     raise InputError(
         f"experiment.settings: {count} different texts of {task!r} are not to be had of world={size!r}; set "
-        "train_texts or test_texts lower, or world larger"
+        "train_texts, single_texts or test_texts lower, or world larger"
     )
 
 

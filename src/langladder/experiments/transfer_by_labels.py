@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from langladder import schema
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
-from langladder.experiments.by_labels import CountsConfig, Difference, Line, Measured, corpus, measured
+from langladder.experiments.by_labels import CountsConfig, Line, Measured, corpus, measured
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, opened
 from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of
@@ -24,6 +24,7 @@ from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
 from langladder.experiments.small_vectors import small_vectors
+from langladder.experiments.statistics import Difference
 from langladder.text.tokenizers import Tokenizer
 
 FROM_SCRATCH = "{}, from scratch"

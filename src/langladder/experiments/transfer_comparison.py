@@ -4,18 +4,20 @@ The body is pre-trained once; networks that only the seed tells apart differ in 
 taken over, and in the texts that they see (`body_rungs`, `reading_comparison`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from langladder import schema
 from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
+from langladder.experiments.comparison import Values
 from langladder.experiments.experiment import Data, Progress, Source
 from langladder.experiments.findings import Findings
 from langladder.experiments.reading_comparison import LabelComparison, ReadingComparisonConfig
-from langladder.experiments.reading_training import Texts
+from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
+from langladder.text.labelled import Example
 
 
 class TransferComparisonConfig(GrowingConfig, ReadingComparisonConfig):
@@ -51,3 +53,7 @@ class TransferComparison(LabelComparison):
         del given
         base = self.made[self.config.body_of(rung)]
         return grown(rung, base, data.tokenizer(), texts, training, seed=seed, model=model)
+
+    def measures(self, found: Any, test: Sequence[Example]) -> Values:
+        """See `LabelComparison.measures`; which texts are right is kept."""
+        return super().measures(found, test) | {"accuracy": right_labels(found, test)}
