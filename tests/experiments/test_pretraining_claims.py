@@ -331,7 +331,9 @@ def test_the_sliding_verdict_follows_the_numbers(nats: tuple[float, ...], holds:
     assert told.holds is holds
     assert f"{np.exp(nats[0] / 10):.2f} (stride 8)" in told.verdict
     assert told.rows[1][3] == pytest.approx((nats[0] - nats[1]) / 10)
-    assert ("no gain beyond chance" in told.verdict) is not holds
+    assert ("no gain beyond chance at stride 1" in told.verdict) is (nats[1] == nats[2])
+    assert ("worse than the stride before, by more than chance, at stride 4" in told.verdict) is (nats[1] > nats[0])
+    assert ("% of them by stride 4" in told.verdict) is (nats[0] > nats[1] >= nats[2])
 
 
 @pytest.mark.parametrize("strides", [[4, 8], [128, 4], [8, 0], [8, 8]])

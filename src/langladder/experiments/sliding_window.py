@@ -120,17 +120,21 @@ def findings(measured: Lost, context: int) -> Findings:
     half = min(strides, key=lambda stride: abs(stride - context / 2))
     share = measured.gain(half, strides[0])[0] / whole if whole > 0 else None
     said = ", ".join(f"{value:.2f} (stride {stride})" for stride, value in perplexity.items())
-    not_so = [str(stride) for stride, (_, (least, _)) in steps.items() if least <= 0]
+    worse = [str(stride) for stride, (_, (_, most)) in steps.items() if most < 0]
+    alike = [str(stride) for stride, (_, (least, most)) in steps.items() if least <= 0 <= most]
     verdict = (
         f"perplexity per token by a window of {context}: {said}; from stride {strides[0]} to {strides[-1]}, "
         f"which reads {strides[0] / strides[-1]:.0f} times as much, {whole:+.3f} nats a token are gained "
         f"({low:+.3f} to {high:+.3f})"
     )
-    verdict += f", {share:.0%} of them by stride {half}" if share is not None and half not in strides[:1] else ""
-    verdict += f"; no gain beyond chance at stride {', '.join(not_so)}." if not_so else "."
+    if share is not None and half not in strides[:1]:
+        verdict += f", {share:.0%} of them" if 0 <= share <= 1 else f", and {measured.gain(half, strides[0])[0]:+.3f}"
+        verdict += f" by stride {half}"
+    verdict += f"; no gain beyond chance at stride {', '.join(alike)}" if alike else ""
+    verdict += f"; worse than the stride before, by more than chance, at stride {', '.join(worse)}" if worse else ""
     return Findings(
         holds=holds,
-        verdict=opened(holds, verdict),
+        verdict=opened(holds, f"{verdict}."),
         columns=["stride", "tokens read for each", "perplexity per token", "nats gained by this step", "from", "to"],
         rows=[
             [float(stride), rounded(context / stride), rounded(perplexity[stride]), *_cells(steps.get(stride))]
