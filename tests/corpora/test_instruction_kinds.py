@@ -44,6 +44,12 @@ def test_every_split_has_every_kind_that_it_should(drawn: dict[str, list[Dialogu
     assert {dialogue.kind for dialogue in drawn["unseen"]} == UNSEEN | {REWORDED}
 
 
+def test_held_out_splits_stay_small_where_many_are_drawn() -> None:
+    assert counts(InstructionsConfig(examples=1_000)) == {"train": 700, "validation": 100, "test": 100, "unseen": 100}
+    many = counts(InstructionsConfig(size="small"))
+    assert many == {"train": 37_000, "validation": 1_000, "test": 1_000, "unseen": 1_000}
+
+
 def key(dialogue: Dialogue) -> str:
     """What is asked, without its phrasing."""
     return str(dialogue.asked)

@@ -22,8 +22,8 @@ from langladder.progress import tracked
 from langladder.schema import Config
 from langladder.text.instructions import ASSISTANT, INSTRUCTION_SPLITS, USER, Dialogue, Message, write_dialogues
 
-COUNTS = {"tiny": 700, "small": 10_000, "base": 50_000}
-HELD_OUT = 0.1  # each, of validation, test and unseen
+COUNTS = {"tiny": 700, "small": 40_000, "base": 100_000}
+HELD_OUT, MOST_HELD_OUT = 0.1, 1_000  # each, of validation, test and unseen: that share, at most so many
 TENTHS = 10
 TRIES = 400  # draws in a row that bring nothing new: there is no more
 
@@ -54,7 +54,7 @@ def write_instructions(config: InstructionsConfig, folder: Path) -> dict[str, An
 def counts(config: InstructionsConfig) -> dict[str, int]:
     """Split → how many dialogues are wanted."""
     total = COUNTS[config.size] if config.examples is None else config.examples
-    held = round(total * HELD_OUT)
+    held = min(round(total * HELD_OUT), MOST_HELD_OUT)
     return {split: total - 3 * held if split == "train" else held for split in INSTRUCTION_SPLITS}
 
 
