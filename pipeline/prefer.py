@@ -1,17 +1,16 @@
-"""Stage `prefer`: draw answers of an instructed model and rank them by the gold judge; data/preferences/<rung>/."""
+"""Stage `prefer`: which answers are better, for whoever learns from it; data/preferences/<rung>/.
+
+Answers of an instructed model, ranked by the gold judge; of your own instructions the pairs that the files have. Where
+no rung of params.yaml reads them, nothing is drawn.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
-from langladder.corpora.instructions.judge import gold_rewards
-from langladder.corpora.instructions.preferring import NoiseConfig, preferences
-from langladder.decoding.sampled_preferences import sampled
 from langladder.errors import InputError
-from langladder.models.instructed import read_instructed
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import INSTRUCTION_SPLITS, write_rankings
+from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues, known
 from pipeline.settings.stage import stage
@@ -21,24 +20,52 @@ NOISY = ("train", "validation")
 
 @stage
 def main(job: Any, out: Path) -> None:
-    name, config = job.instruct.name, job.preferences
+    name = job.instruct.name
     place, figures = out / "data" / "preferences" / name, {}
     inputs = {"model": Path("models/instruct") / name, "instructions": INSTRUCTIONS}
-    with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(place, STAGE) as folder:
-        sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
-        if not known(*sides.values()):
-            raise InputError("instructions: no gold judge knows them; preferences need microworld's (params.yaml)")
-        model, tokenizer = read_instructed(inputs["model"])
-        write_json(folder / "provenance.json", work.provenance)
-        for number, (split, asked) in enumerate(sides.items()):
-            seed = job.seed + 1000 * number
-            drawn = sampled(model, ChatTemplate(tokenizer), asked, config, seed)
-            noise = config.noise if split in NOISY else NoiseConfig()
-            rankings = preferences(drawn, gold_rewards, noise, seed)
-            write_rankings(folder / f"{split}.parquet", rankings)
-            figures[split] = {"rankings": len(rankings), "pairs": sum(len(one.pairs()) for one in rankings)}
+    if job.wanted:
+        with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(place, STAGE) as folder:
+            write_json(folder / "provenance.json", work.provenance)
+            sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
+            for split, rankings in (_drawn if known(*sides.values()) else _given)(job, sides, inputs["model"]).items():
+                write_rankings(folder / f"{split}.parquet", rankings)
+                figures[split] = {"rankings": len(rankings), "pairs": sum(len(one.pairs()) for one in rankings)}
+        said = f"{figures['train']['pairs']:,} training pairs"
+    else:
+        with atomic_folder(place, STAGE) as folder:
+            write_json(folder / "provenance.json", {"wanted": False})
+        said = "no rung reads them, nothing was drawn"
     write_json(out / "metrics" / "prefer" / f"{name}.json", figures)
-    print(f"prefer {name}: {figures['train']['pairs']:,} training pairs → {place}")
+    print(f"prefer {name}: {said} → {place}")
+
+
+def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str, list[Ranking]]:
+    """Rankings of the model's answers by the gold judge, of every split."""
+    from langladder.corpora.instructions.judge import gold_rewards
+    from langladder.corpora.instructions.preferring import NoiseConfig, preferences
+    from langladder.decoding.sampled_preferences import sampled
+    from langladder.models.instructed import read_instructed
+    from langladder.text.chat_template import ChatTemplate
+
+    model, tokenizer = read_instructed(folder)
+    found = {}
+    for number, (split, asked) in enumerate(sides.items()):
+        seed = job.seed + 1000 * number
+        drawn = sampled(model, ChatTemplate(tokenizer), asked, job.preferences, seed)
+        noise = job.preferences.noise if split in NOISY else NoiseConfig()
+        found[split] = preferences(drawn, gold_rewards, noise, seed)
+    return found
+
+
+def _given(job: Any, sides: dict[str, list[Dialogue]], _: Path) -> dict[str, list[Ranking]]:
+    """The pairs of chosen and rejected responses that the dialogues have, of every split."""
+    found = {split: rankings_of(asked) for split, asked in sides.items()}
+    if not found["train"]:
+        raise InputError(
+            f"data/preferences/{job.instruct.name}: your instructions have no field `rejected`, and no gold judge "
+            "knows them; give files with chosen and rejected (params.yaml: paths.instructions), or read no preferences"
+        )
+    return found
 
 
 if __name__ == "__main__":

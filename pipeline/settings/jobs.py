@@ -91,6 +91,8 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return chosen.rungs("lm")
         case "tunes":
             return chosen.rungs("tune") if chosen.prompted == "tune" else []
+        case "wanted":  # whether anybody reads the preferences made of this rung's answers
+            return any(f"data/preferences/{name}" in chosen.reads(family).values() for family in families())
         case "given":
             if name not in chosen.given:
                 raise InputError(

@@ -122,6 +122,7 @@ FIELDS: dict[str, Any] = {
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
     "preferences": PreferencesConfig,
+    "wanted": bool,
     "lms": list[str],
     "tunes": list[str],
     "agreement": str,

@@ -132,6 +132,12 @@ def test_a_rung_may_read_something_beside_its_base() -> None:
     assert not any(job.startswith(("demonstrate", "prefer")) for job in resolved())
 
 
+def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
+    with_dpo: dict[str, Any] = resolved(**SFT, aligns={"dpo": PPO | {"reads": "data/preferences/sft"}})
+    assert with_dpo["prefer/sft"]["wanted"] is True
+    assert resolved(**SFT)["prefer/sft"]["wanted"] is False
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -83,6 +83,20 @@ def test_steps_and_limits(tmp_path: Path) -> None:
     }
 
 
+def test_a_worse_response_is_cleaned_and_stays_beside_the_better_one(tmp_path: Path) -> None:
+    good = dialogue("a", "Yes")._replace(rejected=" No  way")
+    tables = {
+        "train": [good, good, good._replace(rejected="no"), good._replace(rejected="yes"), good._replace(rejected="?")],
+        "validation": [dialogue("v", "1")],
+        "test": [dialogue("t", "1")],
+    }
+    steps = StepsConfig(lowercase=True, punctuation="remove", whitespace=True)
+    report, splits = cleaned(tmp_path, tables, steps=steps)
+    assert [(one.response, one.rejected) for one in splits["train"]] == [("yes", "no way"), ("yes", "no")]
+    dropped = {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
+    assert dropped == {"duplicate": 1, "equal_answers": 1, "empty": 1}
+
+
 def test_what_a_judge_reads_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     write_instructions(InstructionsConfig(size="tiny", examples=150), tmp_path / "raw")

@@ -35,7 +35,8 @@ FORMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_the_same_dialogue(form: str) -> None:
-    assert dialogues_of(FORMS[form], "f:1") == [Dialogue((ASKED, SAID))]
+    rejected = FORMS[form].get("rejected")
+    assert dialogues_of(FORMS[form], "f:1") == [Dialogue((ASKED, SAID), rejected=rejected)]
 
 
 def test_an_input_stands_below_its_instruction() -> None:
@@ -144,6 +145,18 @@ def test_preferences_of_a_file(tmp_path: Path) -> None:
     assert read_preferences(file, skip_equal=True) == [Preference((ASKED,), "A pear.", "A dog.")]
     with pytest.raises(InputError, match=r"pairs\.jsonl:2: chosen and rejected are equal"):
         read_preferences(file)
+
+
+def test_a_pair_of_equal_answers_may_be_kept_as_a_demonstration(tmp_path: Path) -> None:
+    equal = {"prompt": "b", "chosen": "same", "rejected": "same "}
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (FORMS["preference"], equal)))
+    source = InstructionSource(path=str(tmp_path))
+    with pytest.raises(InputError, match=r"mine\.jsonl:2: chosen and rejected are equal \('same'\)"):
+        read_instructions(source, tmp_path / "out")
+    read_instructions(source.model_copy(update={"equal_answers": "keep_one"}), tmp_path / "out")
+    pair, alone = read_dialogues(tmp_path / "out" / "all.parquet")
+    assert (pair.response, pair.rejected) == ("A pear.", "A dog.")
+    assert (alone.response, alone.rejected) == ("same", None)
 
 
 # ---- real sets

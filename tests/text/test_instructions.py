@@ -15,6 +15,7 @@ from langladder.text.instructions import (
     check_messages,
     check_preference,
     ranking_of,
+    rankings_of,
     read_dialogues,
     read_rankings,
     write_dialogues,
@@ -110,3 +111,14 @@ def test_a_table_with_nulls_is_refused(tmp_path: Path, messages: object, said: s
     write_table(tmp_path / "train.parquet", table)
     with pytest.raises(InputError, match=f"row 1: .*{said}"):
         read_dialogues(tmp_path / "train.parquet")
+
+
+def test_a_worse_response_makes_a_pair(tmp_path: Path) -> None:
+    pair = Dialogue((*ASKED, Message("assistant", "tokyo")), "capital", None, "paris")
+    write_dialogues(tmp_path / "a.parquet", [pair, pair._replace(rejected=None)])
+    dialogues = read_dialogues(tmp_path / "a.parquet")
+    assert rankings_of(dialogues) == [Ranking(ASKED, ("tokyo", "paris"), (1, 2), "capital")]
+    assert pair.answered("lima").rejected is None
+    write_dialogues(tmp_path / "b.parquet", [pair._replace(rejected="tokyo ")])
+    with pytest.raises(InputError, match="row 1: chosen and rejected are equal"):
+        read_dialogues(tmp_path / "b.parquet")

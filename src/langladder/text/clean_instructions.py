@@ -91,20 +91,23 @@ def clean_instructions(
 def _kept(path: Path, config: CleanInstructionsConfig, book: Book) -> list[Dialogue]:
     """The cleaned dialogues of a table, in order."""
     steps = build_steps(config.steps)
-    seen: set[tuple[Message, ...]] = set()
+    seen: set[Any] = set()
     kept = []
     for raw in read_dialogues(path):
         book.read += 1
         one = raw
         if raw.asked is None:
-            one = raw._replace(messages=tuple(Message(role, book.apply(steps, text)) for role, text in raw.messages))
-        texts = [message.text for message in one.messages]
+            messages = tuple(Message(role, book.apply(steps, text)) for role, text in raw.messages)
+            one = raw._replace(messages=messages, rejected=raw.rejected and book.apply(steps, raw.rejected))
+        texts = [message.text for message in one.messages] + ([] if one.rejected is None else [one.rejected])
         reason = outside(" ".join(texts), config.limits) if all(texts) else "empty"
         if reason is None and one.response is None:
             reason = "no_response"
+        if reason is None and one.rejected == one.response:
+            reason = "equal_answers"
         if reason is None and config.drop_duplicates and not config.iid:
-            reason = "duplicate" if one.messages in seen else None
-            seen.add(one.messages)
+            reason = "duplicate" if (one.messages, one.rejected) in seen else None
+            seen.add((one.messages, one.rejected))
         if reason is None:
             kept.append(one)
         else:

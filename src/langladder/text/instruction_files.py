@@ -4,7 +4,7 @@ messages                          [{"role": "user", "content": …}, {"role": "a
 prompt, response                  prompt: text, or messages that end with a user's
 instruction, input, output        Alpaca (Taori et al. 2023): the input stands below the instruction
 instruction, instances            self-instruct (Wang et al. 2022): a dialogue for each {"input", "output"}
-… with chosen and rejected        a preference; as a demonstration, its chosen response
+… with chosen and rejected        a preference; its chosen response is a demonstration, too
 
 Beside them a field may name the kind of each instruction, and some kinds may be kept from training as unseen.
 """
@@ -12,7 +12,7 @@ Beside them a field may name the kind of each instruction, and some kinds may be
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,6 +50,7 @@ class InstructionSource(FileSource):
 
     kind_field: str | None = None  # the field that names the kind of each instruction; null: all are of one
     unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are judged apart
+    equal_answers: Literal["refuse", "keep_one"] = "refuse"  # chosen and rejected the same: keep_one, which is no pair
 
 
 def _are_instructions(folder: Path) -> bool:
@@ -93,7 +94,8 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
 def _dialogues(file: Path, source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
     for where, row in records(file, facts, source.max_line_bytes):
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
-        yield from (one._replace(kind=kind) for one in dialogues_of(row, where))
+        found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
+        yield from (one._replace(kind=kind) for one in found)
 
 
 def read_preferences(path: Path, *, skip_equal: bool = False) -> list[Preference]:
@@ -142,16 +144,22 @@ def records(file: Path, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Re
                 yield f"{file}:{number}", json_row(file, number, line)
 
 
-def dialogues_of(row: Any, where: str) -> list[Dialogue]:
+def dialogues_of(row: Any, where: str, *, keep_one: bool = False) -> list[Dialogue]:
     """The dialogues of a record, each with a response: one, or one for each instance.
+
+    Args:
+        keep_one: a preference of two equal responses is a demonstration, instead of being refused.
 
     Raises:
         InputError: the record is of no known form, or a dialogue that cannot be learnt from (`check_messages`).
     """
-    if isinstance(row, dict) and "chosen" in row:
+    if keep_one and _equal(row):
+        messages = (*_prompt(row, where), Message(ASSISTANT, row["chosen"]))
+    elif isinstance(row, dict) and "chosen" in row:
         preference = preference_of(row, where)
-        return [Dialogue((*preference.prompt, Message(ASSISTANT, preference.chosen)))]
-    if isinstance(row, dict) and "messages" in row:
+        told = (*preference.prompt, Message(ASSISTANT, preference.chosen))
+        return [Dialogue(told, rejected=preference.rejected)]
+    elif isinstance(row, dict) and "messages" in row:
         messages = _messages(row["messages"], f"{where}: messages")
     elif isinstance(row, dict) and isinstance(row.get("instances"), list):
         found = []

@@ -4,6 +4,7 @@
     messages   role (system, user, assistant) and text of each turn
     kind       what sort of instruction it is, by which the figures are parted
     asked      the request as JSON, which a gold judge reads; null where no judge knows it
+    rejected   a worse response than the last one, where a file of one's own has one; else null
 
     rankings (`RANKINGS`)
     prompt     the messages up to the last user turn
@@ -25,7 +26,9 @@ from langladder.text.tables import read_table, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())]))
-INSTRUCTIONS = pa.schema([("messages", _MESSAGES), ("kind", pa.string()), ("asked", pa.string())])
+INSTRUCTIONS = pa.schema(
+    [("messages", _MESSAGES), ("kind", pa.string()), ("asked", pa.string()), ("rejected", pa.string())]
+)
 RANKINGS = pa.schema(
     [
         *(("prompt", _MESSAGES), ("responses", pa.list_(pa.string())), ("ranks", pa.list_(pa.int32()))),
@@ -46,11 +49,16 @@ Prompt = tuple[Message, ...]
 
 
 class Dialogue(NamedTuple):
-    """Turns of a user and an assistant. asked: JSON of the request that a gold judge reads, None of one's own files."""
+    """Turns of a user and an assistant.
+
+    asked: JSON of the request that a gold judge reads, None of one's own files. rejected: a response that is worse than
+    the last one, None where there is none.
+    """
 
     messages: Prompt
     kind: str = ""
     asked: str | None = None
+    rejected: str | None = None
 
     @property
     def prompt(self) -> Prompt:
@@ -66,7 +74,7 @@ class Dialogue(NamedTuple):
 
     def answered(self, response: str) -> "Dialogue":
         """The prompt with this response."""
-        return self._replace(messages=(*self.prompt, Message(ASSISTANT, response)))
+        return self._replace(messages=(*self.prompt, Message(ASSISTANT, response)), rejected=None)
 
 
 class Preference(NamedTuple):
@@ -107,6 +115,15 @@ def ranking_of(preference: Preference) -> Ranking:
     """A pair as a ranking of two."""
     prompt, chosen, rejected, kind, asked = preference
     return Ranking(prompt, (chosen, rejected), (1, 2), kind, asked)
+
+
+def rankings_of(dialogues: Iterable[Dialogue]) -> list[Ranking]:
+    """The pairs of dialogues that have a worse response, too."""
+    return [
+        ranking_of(Preference(one.prompt, one.response, one.rejected, one.kind, one.asked))
+        for one in dialogues
+        if one.response is not None and one.rejected is not None
+    ]
 
 
 # -- what a dialogue must be -------------------------------------------------------------------------------------
@@ -159,11 +176,13 @@ def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> None:
 
 
 def read_dialogues(path: Path) -> list[Dialogue]:
-    """The dialogues of a split. Raises InputError as `read_table`, and as `check_messages`."""
+    """The dialogues of a split. Raises InputError as `read_table`, `check_messages` and `check_preference`."""
     rows = read_table(path, INSTRUCTIONS).to_pylist()
-    dialogues = [Dialogue(_messages(row["messages"]), row["kind"], row["asked"]) for row in rows]
+    dialogues = [Dialogue(_messages(row["messages"]), row["kind"], row["asked"], row["rejected"]) for row in rows]
     for number, one in enumerate(dialogues, start=1):
         check_messages(one.messages, f"{path}, row {number}")
+        if one.rejected is not None:
+            check_preference(one.response or "", one.rejected, f"{path}, row {number}")
     return dialogues
 
 
