@@ -5,8 +5,8 @@
 
 ppo: a step is a rollout (answers drawn, their log-probabilities, values, those of the reference), rewards that cost
 nothing, and two passes in two minibatches with AdamW. One body with a value head on it, as `trl` has it; GPT-2's form,
-fresh weights, so that answers end by their length. The plain loop generates with `transformers`, padded on the left,
-and computes the same equations on padded rows.
+fresh weights but for EOS, which ends an answer after 8 tokens in the mean, 24 at most. The plain loop generates with
+`transformers`, padded on the left, and computes the same equations on padded rows.
 
 reward: updates on rankings of four answers. Theirs goes through the six pairs of each, two rows a pass.
 
@@ -43,6 +43,7 @@ from langladder.tasks.training import train_task
 from langladder.text.specials import BOS, EOS, PAD, RESERVED
 
 WORDS, CONTEXT, ANSWER, EPOCHS, MINIBATCHES, BETA, TARGET = 4000, 64, 24, 2, 2, 0.05, 3.0
+MEAN = 8  # tokens of an answer, if none were cut off
 UPDATES = EPOCHS * MINIBATCHES  # of a rollout
 Step = Callable[[], None]
 Body = dict[str, int]  # width, layers, heads
@@ -86,10 +87,20 @@ def share(responses: list[Response]) -> list[float]:
     return [float(np.mean([token % 2 == 0 for token in one.tokens] or [0])) for one in responses]
 
 
+@torch.no_grad()
+def ending(embedding: torch.Tensor, bias: torch.Tensor) -> None:
+    """Let a network say EOS with probability 1 / MEAN: its row of the embedding along a bias of the last norm."""
+    direction = torch.ones_like(bias) / len(bias) ** 0.5
+    bias += direction
+    # log (V / (MEAN − 1)): the other words have scores of about 0
+    embedding[EOS] = direction * float(np.log(WORDS / (MEAN - 1)))
+
+
 def our_ppo(body: Body, batch: int, steps: int) -> float:
     """Seconds of a PPO step, the first one not counted."""
     torch.manual_seed(0)
     policy = InstructedGPT(GPTConfig(context=CONTEXT, **body), WORDS + len(RESERVED))
+    ending(policy.embedding.weight, policy.norm.bias)
     config = PPOTraining(
         prompts=batch,
         inner_epochs=EPOCHS,
@@ -120,7 +131,9 @@ def their_gpt(body: Body) -> Any:
     sizes = {"n_embd": body["width"], "n_layer": body["layers"], "n_head": body["heads"]}
     none = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
     tokens = {"vocab_size": WORDS + len(RESERVED), "bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
-    return GPT2LMHeadModel(GPT2Config(**sizes, **none, **tokens, n_positions=CONTEXT))
+    network = GPT2LMHeadModel(GPT2Config(**sizes, **none, **tokens, n_positions=CONTEXT))
+    ending(network.transformer.wte.weight, network.transformer.ln_f.bias)
+    return network
 
 
 def trl_ppo(body: Body, batch: int) -> Step:
@@ -139,7 +152,7 @@ def trl_ppo(body: Body, batch: int) -> Step:
         init_kl_coef=BETA,
         adap_kl_ctrl=False,
     )
-    model = AutoModelForCausalLMWithValueHead(their_gpt(body))
+    model = AutoModelForCausalLMWithValueHead.from_pretrained(their_gpt(body))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, **names)
     trainer = PPOTrainer(config, model, create_reference_model(model), tokenizer)
     asked = [torch.tensor(prompt) for prompt in prompts(batch)]
@@ -162,7 +175,7 @@ def plain_ppo(body: Body, batch: int) -> Step:
     longest = max(map(len, asked))
     left = torch.tensor([[PAD] * (longest - len(one)) + one for one in asked])  # (B, P)
     there = left != PAD
-    how = {"max_new_tokens": ANSWER, "min_new_tokens": ANSWER, "do_sample": True, "top_k": 0}
+    how = {"max_new_tokens": ANSWER, "do_sample": True, "top_k": 0, "pad_token_id": PAD}
 
     def read(network: Any, rows: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """log π of the answers' tokens, and the states before them."""
@@ -175,8 +188,9 @@ def plain_ppo(body: Body, batch: int) -> Step:
     def step() -> None:
         with torch.no_grad():
             rows = policy.generate(left, attention_mask=there.long(), **how)
-            seen = torch.cat([there, torch.ones(batch, ANSWER, dtype=torch.bool)], dim=1)
-            mask = seen[:, longest:]
+            ended = (rows[:, longest:] == EOS).long().cumsum(dim=1)
+            mask = (ended == 0) | ((ended == 1) & (rows[:, longest:] == EOS))  # (B, R)
+            seen = torch.cat([there, mask], dim=1)
             old, states = read(policy, rows, seen)
             before, (told, _) = head(states)[..., 0], read(reference, rows, seen)
             rewards = (rows[:, longest:] % 2 == 0).float().mean(dim=1)
@@ -212,7 +226,7 @@ def rankings(count: int, answers: int = 4) -> list[RankedRows]:
 def make_reward(body: Body) -> RewardModel:
     """A reward model with fresh weights."""
     torch.manual_seed(0)
-    settings = RewardConfig(body=GPTConfig(context=CONTEXT, **body))
+    settings = RewardConfig(dropout=0.0, body=GPTConfig(context=CONTEXT, **body))
     return RewardModel(settings, WORDS + len(RESERVED))
 
 
