@@ -163,7 +163,10 @@ def check_preference(chosen: str, rejected: str, where: str) -> None:
         if not text.strip():
             raise InputError(f"{where}: {name}: an empty response; fill it in, or take the line out")
     if chosen.strip() == rejected.strip():
-        raise InputError(f"{where}: chosen and rejected are equal ({chosen.strip()[:60]!r}); one must be better")
+        raise InputError(
+            f"{where}: chosen and rejected are equal ({chosen.strip()[:60]!r}); one must be better, or "
+            "set equal_answers: keep_one in conf/instructions/text.yaml"
+        )
 
 
 # -- tables ------------------------------------------------------------------------------------------------------
