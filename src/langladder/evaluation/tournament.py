@@ -20,11 +20,12 @@ from langladder.evaluation.bootstrap import SEED, TAILS
 from langladder.evaluation.page import Interval
 
 PRIOR = 1.0
-RESAMPLES = 1000
+RESAMPLES = 500
 MEAN = 1000.0
 """Elo points of the mean rung."""
 SCALE = 400.0
-STEPS, CLOSE = 10_000, 1e-9
+STEPS, CLOSE = 10_000, 1e-8
+"""At most so many steps, until log p moves by less."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,10 @@ def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -
             won = (given[i] > given[j]) + 0.5 * (given[i] == given[j])  # (N,)
             wins[:, i, j] = counts @ won
             wins[:, j, i] = N - wins[:, i, j]
-    ratings = elo(bradley_terry(wins))  # (1 + R, K)
+    strengths = bradley_terry(wins[0])  # (K,)
+    different, back = np.unique(wins[1:].reshape(resamples, -1), axis=0, return_inverse=True)
+    drawn_strengths = bradley_terry(different.reshape(-1, K, K), begin=strengths)[back.reshape(-1)]  # (R, K)
+    ratings = elo(np.concatenate([strengths[None], drawn_strengths]))  # (1 + R, K)
     shares = wins / N
     low, high = np.quantile(ratings[1:], TAILS, axis=0)
     least, most = np.quantile(shares[1:], TAILS, axis=0)  # (K, K)
@@ -82,26 +86,28 @@ def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -
     ]
 
 
-def bradley_terry(wins: np.ndarray, prior: float = PRIOR) -> np.ndarray:
+def bradley_terry(wins: np.ndarray, prior: float = PRIOR, begin: np.ndarray | None = None) -> np.ndarray:
     """The strengths of highest likelihood, (…, K), their geometric mean 1.
 
     Args:
         wins: (…, K, K) how often the row's rung beats the column's, draws half to each; the diagonal is not looked at.
         prior: games more between every two rungs that end as draws.
+        begin: strengths (K,) to begin with; None: all alike.
     """
     K = wins.shape[-1]
-    others = ~np.eye(K, dtype=bool)
-    won = np.where(others, wins + prior / 2, 0.0)  # (…, K, K)
+    won = np.where(~np.eye(K, dtype=bool), wins + prior / 2, 0.0).reshape(-1, K, K)  # (S, K, K)
     games = won + np.swapaxes(won, -1, -2)
     total = won.sum(axis=-1)  # W_i
-    p = np.ones(wins.shape[:-1])
+    p = np.broadcast_to(np.ones(K) if begin is None else begin, total.shape).copy()  # (S, K)
+    moving = np.arange(len(p))
     for _ in range(STEPS):
-        new = mm_step(p, total, games)
-        moved = float(np.abs(np.log(new) - np.log(p)).max(initial=0.0))
-        p = new
-        if moved < CLOSE:
+        new = mm_step(p[moving], total[moving], games[moving])
+        moved = np.abs(np.log(new) - np.log(p[moving])).max(axis=-1)
+        p[moving] = new
+        moving = moving[moved >= CLOSE]
+        if not len(moving):
             break
-    return p
+    return p.reshape(wins.shape[:-1])
 
 
 def mm_step(p: np.ndarray, total: np.ndarray, games: np.ndarray) -> np.ndarray:

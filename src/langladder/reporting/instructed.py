@@ -1,11 +1,25 @@
-"""What the report tells of models that follow instructions: their table, of the families `instruct` and `align`."""
+"""What the report tells of models that follow instructions: their table, of the families `instruct` and `align`.
 
-from collections.abc import Callable, Sequence
+Their sections show both families together: a tournament, rewards over how far a policy has gone, sampled dialogues.
+"""
 
-from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from langladder.evaluation.instructed_page import AnswerScores, GoldScores, InstructedPage
 from langladder.reporting import numbers
+from langladder.reporting.alignment_tax import taxes
+from langladder.reporting.choosing import choice
 from langladder.reporting.columns import Column, cost_columns, work_columns
-from langladder.reporting.entries import Timing
+from langladder.reporting.dialogues import beside, dialogues
+from langladder.reporting.entries import Entry, Timing
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.over_optimisation import courses, fitted, picture_of
+from langladder.reporting.section import Section, drawn_lines
+from langladder.reporting.tournament import tournaments
+from langladder.reporting.views import Aligned, aligned
+
+KINDS_BESIDE = 4
 
 
 def loss(page: InstructedPage) -> float | None:
@@ -23,6 +37,16 @@ def _gold(one: AnswerScores) -> float | None:
     return None if one.gold is None else one.gold.reward
 
 
+def _part(name: str) -> Callable[[AnswerScores], float | None]:
+    """A part of the gold reward."""
+    return lambda one: None if one.gold is None else getattr(one.gold, name)
+
+
+def _half_width(one: AnswerScores) -> float | None:
+    interval = None if one.gold is None else one.gold.reward_interval
+    return None if interval is None else (interval[1] - interval[0]) / 2
+
+
 def _followed(one: AnswerScores) -> float | None:
     return None if one.greedy is None else one.greedy.followed
 
@@ -36,6 +60,13 @@ SCORES: tuple[Column[InstructedPage], ...] = (
         "higher",
         brief=True,
         compared=True,
+    ),
+    Column(
+        "±",
+        "half the width of its 95 % interval, by drawing test prompts anew (bootstrap); not over seeds",
+        _of("test", _half_width),
+        numbers.decimals(3),
+        None,
     ),
     Column(
         "unseen kinds",
@@ -60,6 +91,15 @@ SCORES: tuple[Column[InstructedPage], ...] = (
         "higher",
         brief=True,
     ),
+    *(
+        Column(name, f"{what}, mean over the test prompts", _of("test", _part(name)), numbers.decimals(3), "higher")
+        for name, what in (
+            ("grammatical", "part of the gold reward: the answer is a sentence of the grammar, or of the form asked"),
+            ("true", "part of the gold reward: the world says so"),
+            ("form", "part of the gold reward: it is what was asked for"),
+            ("length", "part of the gold reward: it is as short as was asked"),
+        )
+    ),
     Column(
         "proxy reward",
         "mean reward by the reward model that the rung learnt from; comparable between rungs of one reward model",
@@ -76,7 +116,21 @@ SCORES: tuple[Column[InstructedPage], ...] = (
         None,
         brief=True,
     ),
+    Column(
+        "finished",
+        "share of the answers that end by themselves",
+        _of("test", lambda one: one.finished),
+        numbers.share,
+        None,
+    ),
     Column("tokens", "mean length of an answer", _of("test", lambda one: one.tokens), numbers.decimals(1), None),
+    Column(
+        "distinct-1",
+        "different words of all answers, as a share of all words",
+        _of("test", lambda one: one.distinct_1),
+        numbers.decimals(3),
+        None,
+    ),
     Column(
         "distinct-2",
         "different pairs of words of all answers, as a share of all pairs",
@@ -104,3 +158,47 @@ def columns(pages: Sequence[InstructedPage]) -> tuple[Column[InstructedPage], ..
     left_out = set() if any(one.proxy is not None for one in scores) else {"proxy reward"}
     left_out |= set() if any(one.kl is not None for one in scores) else {"KL"}
     return tuple(column for column in SCORES if column.title not in left_out)
+
+
+def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
+    """Which answers best, and how well."""
+    rungs = [rung for rung in inputs.judged_alike(family, InstructedPage) if loss(rung.page) is not None]
+    if not rungs:
+        return None
+    best = min(rungs, key=lambda rung: loss(rung.page) or 0.0)
+    found = best.page.scores["test"].gold
+    assert found is not None
+    text = f"{best.title}, whose answers have a mean gold reward of {found.reward:.3f} of 1"
+    return "Best at following instructions", text
+
+
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
+    """Who wins against whom, kind by kind, what it costs elsewhere; gold beside proxy; what they answer."""
+    rungs = inputs.judged_alike(family, InstructedPage)
+    context: dict[str, Any] = {
+        "tournaments": list(tournaments(rungs)),
+        "kinds": kinds(rungs),
+        "chosen": choice(rungs, loss, KINDS_BESIDE),
+        "taxes": taxes(inputs, rungs),
+    }
+    if context["tournaments"] or context["kinds"].rows or context["taxes"]:
+        yield Section("instructed", "Instructed models compared", "instructed.html.j2", context)
+    if found := courses(rungs):
+        plot = picture_of(found, loss)
+        context = {"plot": plot and drawn_lines(plot), "fits": fitted(found)}
+        yield Section("over-optimisation", "Gold and proxy reward", "over_optimisation.html.j2", context)
+    if answering := [rung for rung in rungs if rung.page.samples]:
+        context = {"said": dialogues(answering), "chosen": beside(answering, loss)}
+        yield Section("dialogues", "What the instructed models answer", "dialogues.html.j2", context)
+
+
+def kinds(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str, int], GoldScores]:
+    """A row a kind: (kind, split where that is not the test, prompts)."""
+
+    def of(page: InstructedPage) -> Iterable[tuple[tuple[str, str, int], GoldScores]]:
+        for split, scores in page.scores.items():
+            for one in scores.per_kind:
+                if one.gold is not None:
+                    yield (one.kind, "" if split == "test" or split == one.kind else split, one.prompts), one.gold
+
+    return aligned(rungs, of)

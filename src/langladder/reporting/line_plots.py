@@ -51,17 +51,35 @@ def curves_plot(rungs: Rungs, name: str, title: str) -> LinePlot | None:
 
 
 def bleu_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
-    """BLEU of greedy translations at every validation, for the rungs that were chosen by it."""
-    curves = {rung.name: _points(rung.curve, lambda point: point.validation_bleu) for rung in rungs}
+    """BLEU of the validation pairs over training; coloured first where `loss` of the page is lowest."""
+    about = "BLEU of the validation pairs during training"
+    return _measured(rungs, f"bleu-{name}", lambda point: point.validation_bleu, loss, (about, "BLEU, greedy"))
+
+
+def reward_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
+    """Reward of answers to validation prompts over training: the gold judge's, where it stands beside another."""
+
+    def reward(point: CurvePoint) -> float | None:
+        return point.validation_reward if point.validation_gold is None else point.validation_gold
+
+    about = "Reward of answers to validation prompts during training"
+    return _measured(rungs, f"reward-{name}", reward, loss, (about, "reward"))
+
+
+def _measured(
+    rungs: Rungs, name: str, read: Callable[[CurvePoint], float | None], loss: Loss, said: tuple[str, str]
+) -> LinePlot | None:
+    """A measure over training; `said`: what is shown, and the label of its axis."""
+    curves = {rung.name: _points(rung.curve, read) for rung in rungs}
     rungs = [rung for rung in rungs if curves[rung.name]]
     chosen = choice(rungs, loss, COLOURED)
 
     def draw(axes: Axes) -> None:
         for number, rung in enumerate(rungs):
             draw_line(axes, rung, curves[rung.name], number, chosen)
-        _over_steps(axes, "BLEU, greedy")
+        _over_steps(axes, said[1])
 
-    return line_plot(f"curves-bleu-{name}", "BLEU of the validation pairs during training", chosen, draw)
+    return line_plot(f"curves-{name}", said[0], chosen, draw)
 
 
 def _points(curve: Sequence[CurvePoint], read: Callable[[CurvePoint], float | None]) -> Points:

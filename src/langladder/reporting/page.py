@@ -92,6 +92,8 @@ def _curves(inputs: ReportInputs) -> Iterable[Figure]:
     for family in inputs.families:
         if drawn := line_plots.bleu_curves_plot(inputs.of(family.name), family.name, partial(shown.loss, family)):
             yield drawn_lines(drawn, f"{family.title}: BLEU of greedy translations")
+        if drawn := line_plots.reward_curves_plot(inputs.of(family.name), family.name, partial(shown.loss, family)):
+            yield drawn_lines(drawn, f"{family.title}: reward of answers to validation prompts")
 
 
 def _reports(inputs: ReportInputs) -> Iterable[Section]:

@@ -1,8 +1,18 @@
-"""What the report tells of reward models: their table."""
+"""What the report tells of reward models: their table, their accuracy kind by kind, how sure they may be."""
 
-from langladder.evaluation.reward_page import RewardPage
+from collections.abc import Iterable
+from typing import Any
+
+from langladder.evaluation.reward_page import KindScores, RewardPage
 from langladder.reporting import numbers
-from langladder.reporting.columns import Column, cost_columns, work_columns
+from langladder.reporting.choosing import choice
+from langladder.reporting.columns import Column, cost_columns, half_width, work_columns
+from langladder.reporting.inputs import ReportInputs
+from langladder.reporting.reliability_plot import reliability_plot
+from langladder.reporting.section import Section, drawn_lines
+from langladder.reporting.views import aligned
+
+BESIDE = 4
 
 
 def loss(page: RewardPage) -> float | None:
@@ -25,12 +35,26 @@ SCORES: tuple[Column[RewardPage], ...] = (
         compared=True,
     ),
     Column(
+        "±",
+        "half the width of its 95 % interval, in points, by drawing prompts anew (bootstrap); not over seeds",
+        lambda page, _: half_width(page.scores["test"].accuracy_interval) if "test" in page.scores else None,
+        numbers.decimals(1),
+        None,
+    ),
+    Column(
         "unseen kinds",
         "the same on kinds of instruction that were never shown, and on new wordings",
         lambda page, _: _accuracy(page, "unseen"),
         numbers.decimals(1),
         "higher",
         brief=True,
+    ),
+    Column(
+        "loss",
+        "−log σ of the difference of the two rewards of a pair, in nats; of a coin log 2 = 0.693",
+        lambda page, _: page.scores["test"].loss if "test" in page.scores else None,
+        numbers.decimals(3),
+        "lower",
     ),
     Column(
         "calibration error",
@@ -49,3 +73,23 @@ SCORES: tuple[Column[RewardPage], ...] = (
 def columns(_: object) -> tuple[Column[RewardPage], ...]:
     """The columns."""
     return SCORES
+
+
+def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
+    """Accuracy kind by kind, and the reliability diagram."""
+    rungs = inputs.judged_alike(family, RewardPage)
+    if not rungs:
+        return
+
+    def kinds(page: RewardPage) -> Iterable[tuple[tuple[str, str], KindScores]]:
+        for split, scores in page.scores.items():
+            yield from (((one.kind, "" if split in ("test", one.kind) else split), one) for one in scores.per_kind)
+
+    judged = [rung for rung in rungs if "test" in rung.page.scores]
+    reliability = reliability_plot(judged, lambda page: page.scores["test"].reliability, loss, "reward-reliability")
+    context: dict[str, Any] = {
+        "kinds": aligned(rungs, kinds),
+        "chosen": choice(rungs, loss, BESIDE),
+        "reliability": reliability and drawn_lines(reliability),
+    }
+    yield Section("rewards", "Reward models compared", "rewards.html.j2", context)
