@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from langladder.cli.choosers import MOST, chooser_of
 from langladder.cli.output import json_option, print_json, print_table
 from langladder.cli.reading import LARGEST_SEED, Number, asked, standard_input
 from langladder.errors import InputError
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 @click.option("--temperature", type=Number(0.01, 100), default=1.0, show_default=True, help="Of what is drawn.")
 @click.option("--max-tokens", type=click.IntRange(1, 8192), default=40, show_default=True, help="Most of an answer.")
 @click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of what is drawn.")
+@click.option(
+    "--best-of", type=click.IntRange(1, MOST), metavar="N", help="Answer N times; --judge says which is given."
+)
+@click.option("--judge", metavar="FOLDER", type=click.Path(path_type=Path), help="The reward model that chooses.")
 @json_option
 def chat(
     models: tuple[Path, ...], turns: tuple[str, ...], system: str, forgets: bool, as_json: bool, **how: Any
@@ -30,11 +35,14 @@ def chat(
     """Talk with each MODEL, a folder of a rung that follows instructions. Without --say, ask for turns or read a pipe.
 
     The models answer the same turns, each with its own answers behind it, as long as there is room in its context.
+    A rung that is a best-of-n answers n times, and the reward model that it reads chooses.
 
     \b
     Examples:
       langladder chat models/instruct/sft
       langladder chat models/instruct/sft models/align/ppo --say "what is the capital of france ?"
+      langladder chat models/instruct/sft models/align/best_of_n
+      langladder chat models/instruct/sft --best-of 16 --judge models/reward/reward
     """
     conversations = _conversations(models, system, forgets, how)
     if turns or not sys.stdin.isatty():
@@ -64,7 +72,7 @@ def _conversations(
     """A conversation with each model, by its name; two of the same name go by their paths.
 
     Raises:
-        InputError: a folder holds no InstructedGPT, is damaged, or is given twice.
+        InputError: a folder holds no InstructedGPT, is damaged, or is given twice; see also `chooser_of`.
     """
     for folder in models:
         if not (folder / "config.json").is_file():
@@ -75,6 +83,7 @@ def _conversations(
     from langladder.models.instructed import read_instructed
     from langladder.text.chat_template import ChatTemplate
 
+    best_of, judge = how["best_of"], how["judge"]
     config = SamplingConfig(
         strategy="sample" if how["samples"] else "greedy",
         temperature=how["temperature"],
@@ -88,7 +97,10 @@ def _conversations(
         name = str(folder) if names.count(folder.name) > 1 else folder.name
         if name in found:
             raise InputError(f"{folder}: given twice; name other models to compare")
-        found[name] = Conversation(model, ChatTemplate(tokenizer), config, system=system, forgets=forgets)
+        more: Any = {"forgets": forgets, "chooser": chooser_of(folder, tokenizer, best_of, judge)}
+        found[name] = Conversation(model, ChatTemplate(tokenizer), config, system=system, **more)
+    if judge is not None and not any(one.chooser for one in found.values()):
+        raise InputError("--judge: there is nothing to choose from; give --best-of N too")
     return found
 
 

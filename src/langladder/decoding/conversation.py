@@ -1,6 +1,7 @@
 """A dialogue with an instructed model, turn by turn: what was said stays in the prompt as long as there is room."""
 
 from langladder.decoding.answers import answers
+from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import InstructedGPT
 from langladder.text.chat_template import ChatTemplate
@@ -14,6 +15,7 @@ class Conversation:
         system: what stands before all turns; empty: nothing.
         config: how its answers are drawn; each turn draws other numbers.
         forgets: whether each turn begins a new dialogue.
+        chooser: who chooses among several answers; None: the one that is drawn is given.
     """
 
     def __init__(
@@ -24,7 +26,9 @@ class Conversation:
         *,
         system: str = "",
         forgets: bool = False,
+        chooser: Chooser | None = None,
     ) -> None:
+        self.chooser = chooser
         self.model, self.template, self.config, self.forgets = model, template, config, forgets
         self.system = (Message(SYSTEM, system),) if system else ()
         self.turns: list[Message] = []
@@ -42,7 +46,11 @@ class Conversation:
         while len(said) > 1 and not self._fits(said):
             del said[:2]  # the oldest turn and its answer
         config = self.config.model_copy(update={"seed": self.config.seed + self.number})
-        (answer,) = answers(self.model, self.template, [(*self.system, *said)], config)
+        prompt = (*self.system, *said)
+        if self.chooser is None:
+            (answer,) = answers(self.model, self.template, [prompt], config)
+        else:
+            answer = chosen_answer(self.model, self.template, prompt, config, self.chooser)
         self.turns = [*said, Message(ASSISTANT, answer)]
         self.number += 1
         return answer
