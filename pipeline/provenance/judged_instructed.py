@@ -63,4 +63,4 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
         judged(work, out, page, folder)
     figures = page.figures()
     said = ", ".join(f"{name} {figures[name]:.3f}" for name in SAID if name in figures)
-    print(f"{stage} {rung.name}: {said}")
+    print(f"{stage} {rung.name}: {said or 'answers that nobody judges'}")

@@ -4,17 +4,14 @@ The tests of this module run in order and share one copy of the project: each be
 """
 
 import json
-import os
-import signal
 import sqlite3
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import ENVIRONMENT, copy_project, edit, ran, run, smallest, with_git
+from killed import checkpoints, kill_when
+from project_copy import copy_project, edit, ran, run, smallest, with_git
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
@@ -76,19 +73,8 @@ def test_killed_training_resumes_to_the_same_bits(project: Path) -> None:
     metrics = (project / "metrics" / "train_lm" / "lstm.json").read_text()
     model.unlink()
 
-    process = subprocess.Popen(
-        ["dvc", "repro", "-f", "-s", "train_lm@lstm"],
-        cwd=project,
-        env=ENVIRONMENT,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 200
-    while not list((project / "checkpoints").glob("*/last.safetensors")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert list((project / "checkpoints").glob("*/last.safetensors"))
+    kill_when(project, "train_lm@lstm", lambda: checkpoints(project))
+    assert checkpoints(project)
     assert not model.exists()
 
     run(project, "dvc", "repro", "-f", "-s", "train_lm@lstm")  # unforced, DVC takes the whole model from its cache

@@ -27,22 +27,27 @@ def evaluate_reward(
     optimizer: str | None = None,
     batch_size: int = 1,
 ) -> RewardPage:
-    """Judge a reward model on the rankings of each split.
+    """Judge a reward model on the rankings of each split, without those that its context has no room for.
 
     Args:
         optimizer, batch_size: how it was trained, the size in prompts, for what that takes; None: it is not said.
 
     Raises:
-        InputError: a split has no two responses of different rank, or a response exceeds the model's context.
+        InputError: a split has no two responses of different rank that the context has room for.
     """
-    scores, asked = {}, [one for side in splits.values() for one in side]
-    for split, rankings in splits.items():
+    fitting = {split: [one for one in side if _fits(model, one)] for split, side in splits.items()}
+    scores, asked = {}, [one for side in fitting.values() for one in side]
+    for split, rankings in fitting.items():
         kept = [one for one in rankings if one.pairs()]
         if not kept:
-            raise InputError(f"{split}: no two responses of different rank to judge by; make more rankings")
+            raise InputError(
+                f"{split}: no two responses of different rank to judge by, in a context of {model.context} tokens; "
+                "make more rankings, or choose a base with a longer context"
+            )
         scores[split] = judge_rewards(rewards_of(model, kept), kept)
     return RewardPage(
         name=name,
+        left_out=sum(map(len, splits.values())) - len(asked),
         approach=model.approach,
         parameters=model.number_of_parameters(),
         work=None if optimizer is None else _work(model, asked, optimizer, batch_size),
@@ -60,6 +65,11 @@ def _work(model: RewardModel, rankings: Sequence[Ranking], optimizer: str, promp
 def dialogues_of(rankings: Sequence[Ranking]) -> list[tuple[Message, ...]]:
     """Each prompt with each of its responses, those of a prompt side by side."""
     return [(*one.prompt, Message(ASSISTANT, said)) for one in rankings for said in one.responses]
+
+
+def _fits(model: RewardModel, ranking: Ranking) -> bool:
+    rows = ChatTemplate(model.tokenizer).rows(dialogues_of([ranking]))
+    return all(len(row.ids) <= model.context for row in rows)
 
 
 def rewards_of(model: RewardModel, rankings: Sequence[Ranking]) -> list[np.ndarray]:

@@ -37,13 +37,18 @@ class RewardScores(Measured):
 
 
 class RewardPage(Page):
-    """Of one reward model. scores: by split, e.g. test and unseen. work: as it is trained, at the mean length."""
+    """Of one reward model.
+
+    scores: by split, e.g. test and unseen. work: as it is trained, at the mean length. left_out: rankings that its
+    context has no room for.
+    """
 
     detail: ClassVar[dict[str, Any]] = {"scores": {"__all__": {"reliability": True}}}
 
     parameters: int
     work: Work | None = None
     scores: dict[str, RewardScores]
+    left_out: int = 0
 
     def figures(self) -> dict[str, Any]:
         """See `Page.figures`; those of other splits than the test with its name before them."""
