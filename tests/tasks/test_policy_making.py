@@ -77,6 +77,8 @@ def test_prompts_without_room_are_left_out_and_their_judge_keeps_the_rows() -> N
     lengths = [len(row) for row in TEMPLATE.prompts([one.prompt for one in DIALOGUES])]
     found = prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES[::-1], TEMPLATE, min(lengths))
     assert len(found.ids) == 4 and all(len(row) == min(lengths) for row in found.ids)
+    with pytest.raises(InputError, match=r"none of \d+ prompts has at most 2 tokens.*lower training.max_new_tokens"):
+        prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES, TEMPLATE, 2)
 
 
 def test_a_reward_model_of_another_tokenizer_is_refused(base: Path, tmp_path: Path) -> None:

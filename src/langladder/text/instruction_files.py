@@ -40,6 +40,7 @@ from langladder.text.readers import json_row, text_field
 from langladder.text.sources import FileSource, files_of
 
 FORMS = "messages; prompt and response; instruction, input and output; each also with chosen and rejected"
+ADVICE = "; write it as .jsonl, a record a line, or raise max_line_bytes"
 Records = Iterator[tuple[str, Any]]
 
 
@@ -130,7 +131,7 @@ def records(file: Path, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Re
     """
     if file.name.lower().removesuffix(".gz").endswith(".json"):
         facts.begin(file)
-        whole = b"".join(line for _, line in byte_lines(file, max_bytes))
+        whole = b"".join(line for _, line in byte_lines(file, max_bytes, advice=ADVICE))
         try:
             items = json.loads(whole)
         except (ValueError, RecursionError) as error:  # ValueError: also what is not UTF-8

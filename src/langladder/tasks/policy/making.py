@@ -83,10 +83,15 @@ def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: Chat
     """The prompts of at most `room` tokens, and who scores their answers.
 
     Raises:
-        InputError: neither a reward model nor a judge.
+        InputError: neither a reward model nor a judge; or there are dialogues, and room for none of their prompts.
     """
     rows = template.prompts([one.prompt for one in dialogues])
     kept = [(one, row) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room]
+    if len(dialogues) and not kept:
+        raise InputError(
+            f"instructions: none of {len(dialogues):,} prompts has at most {room} tokens, so that the base's context "
+            "has room for the answer; lower training.max_new_tokens, or choose a base with a longer context"
+        )
     asked, ids = [one for one, _ in kept], [row.tolist() for _, row in kept]
     judges = {} if teaching.judge is None else {GOLD: by_judge(teaching.judge, asked, template)}
     if teaching.reward_model is not None:

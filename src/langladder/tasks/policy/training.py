@@ -113,7 +113,7 @@ def train_dpo(
             `train_task`.
     """
     if not train:
-        raise InputError("dpo: no training pairs; see the stage that makes the preferences")
+        raise InputError("dpo: no training pairs that the base's context has room for; see the stage `prefer`")
     check_pairs([*train, *validation], policy.context)
     task = DPO(policy, config, watched)
     _check_watched(task, policy, bool(validation))
