@@ -109,7 +109,7 @@ def test_bad_records_are_refused_with_their_line(row: Any, said: str, tmp_path: 
         ("a.json", b'[{"prompt": "a", "response": "b"}, {"prompt": "a"}]', "a.json, item 2: has no field 'response'"),
         ("a.json.gz", b"no gzip", "not JSON"),
         ("a.json", b'["' + b"a" * 10_000_001, "a.json:1: a line longer than 10,000,000 bytes; write it as .jsonl"),
-        ("a.jsonl", b'{"prompt": "a", "response": "b"}\n"' + b"a" * 10_000_001, "a.jsonl:2: a line longer than .* break it into lines"),
+        ("a.jsonl", b'\n"' + b"a" * 10_000_001, "a.jsonl:2: a line longer than .* break it into lines"),
         ("a.jsonl", b'{"prompt": "a\x00"}\n', "a.jsonl:1: a NUL byte"),
     ],
 )
