@@ -1,0 +1,101 @@
+"""Settings of the small chains of GPT, SFT, reward model and policy that experiments make (`small_policies`)."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from langladder.corpora.instructions.preferring import NoiseConfig
+from langladder.corpora.lexicon import Size
+from langladder.experiments.experiment import ExperimentConfig
+from langladder.models.gpt import GPTConfig
+from langladder.schema import checked
+from langladder.tasks.policy.settings import DPOTraining, PPOTraining
+from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, RewardTraining
+
+Method = Literal["ppo", "dpo"]
+LEAST = 28
+"""Dialogues below which no effort goes: two of each kind."""
+
+
+class ChainConfig(ExperimentConfig):
+    """Settings of an experiment that aligns language models. Numbers of dialogues are those at effort 1 and above."""
+
+    world: Size = "small"
+    width: int = Field(default=64, ge=4)
+    layers: int = Field(default=2, ge=1)
+    heads: int = Field(default=4, ge=1)
+    context: int = Field(default=64, ge=32)
+    gpt_steps: int = Field(default=800, ge=1)
+    gpt_batch_size: int = Field(default=16, ge=1)
+    gpt_lr: float = Field(default=0.004, gt=0)
+    demonstrations: int = Field(default=5000, ge=LEAST)
+    sft_steps: int = Field(default=2500, ge=1)
+    sft_batch_size: int = Field(default=32, ge=1)
+    sft_lr: float = Field(default=0.004, gt=0)
+    ranked: int = Field(default=2000, ge=LEAST)  # prompts whose answers are ranked
+    samples: int = Field(default=4, ge=2)  # K answers to each
+    noise: NoiseConfig = NoiseConfig()
+    reward_epochs: float = Field(default=2.0, gt=0)  # fewer at smaller effort
+    reward_batch_size: int = Field(default=16, ge=1)  # prompts
+    reward_lr: float = Field(default=0.001, gt=0)
+    prompts: int = Field(default=1000, ge=LEAST)  # of rollouts
+    max_new_tokens: int = Field(default=20, ge=1)
+    ppo_steps: int = Field(default=160, ge=1)  # updates
+    ppo: dict[str, Any] = Field(default={})  # of `PPOTraining`
+    dpo_steps: int = Field(default=200, ge=1)
+    dpo: dict[str, Any] = Field(default={})  # of `DPOTraining`
+    test_prompts: int = Field(default=300, ge=LEAST)  # of test, and of unseen kinds
+
+    def count(self, number: int) -> int:
+        """So many dialogues at effort 1 and above, fewer below it."""
+        return max(LEAST, self.fewer(number))
+
+    def network(self, width: int | None = None) -> dict[str, Any]:
+        """Settings of a GPT."""
+        found = {"context": self.context, "width": width or self.width, "layers": self.layers, "heads": self.heads}
+        return found | {"dropout": 0.0}
+
+    def pretraining(self) -> LMTrainingConfig:
+        """How a GPT learns the text."""
+        steps = self.steps(self.gpt_steps)
+        values: dict[str, Any] = {"batch_size": self.gpt_batch_size, "sequence_length": self.context}
+        return LMTrainingConfig.model_validate(_loop(self.gpt_lr, steps) | values)
+
+    def tuning(self, **changes: Any) -> InstructionTraining:
+        """How it learns the demonstrations."""
+        values = _loop(self.sft_lr, self.steps(changes.pop("max_steps", self.sft_steps)))
+        values |= {"batch_size": self.sft_batch_size, "too_long": "leave_out"}
+        return InstructionTraining.model_validate(values | changes)
+
+    def rewarding(self, prompts: int, **changes: Any) -> RewardTraining:
+        """How a reward model learns the rankings of so many prompts."""
+        batch = changes.get("batch_size", self.reward_batch_size)
+        steps = self.steps(round(changes.pop("epochs", self.reward_epochs) * prompts / batch))
+        values = _loop(self.reward_lr, steps) | {"batch_size": batch, "too_long": "leave_out"}
+        return RewardTraining.model_validate(values | changes)
+
+    def aligning(self, method: Method, changes: Mapping[str, Any]) -> Any:
+        """How a policy is aligned, with changes to single settings, `max_steps` among them at effort 1."""
+        values: dict[str, Any] = {"schedule": "constant", "max_new_tokens": self.max_new_tokens}
+        if method == "ppo":
+            values |= {"lr": 0.0003, "prompts": 64, "inner_epochs": 2, "minibatches": 2} | self.ppo | dict(changes)
+        else:
+            values |= {"lr": 0.0005, "batch_size": 32} | self.dpo | dict(changes)
+        steps = values.get("max_steps", self.ppo_steps if method == "ppo" else self.dpo_steps)
+        kind = PPOTraining if method == "ppo" else DPOTraining
+        return kind.model_validate(values | {"max_steps": self.steps(steps)})
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> Self:
+        checked(GPTConfig, self.network(), "network")
+        self.aligning("ppo", {})
+        self.aligning("dpo", {})
+        if self.max_new_tokens >= self.context:
+            raise ValueError(f"max_new_tokens={self.max_new_tokens} leaves no room in a context of {self.context}")
+        return self
+
+
+def _loop(lr: float, steps: int) -> dict[str, Any]:
+    values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "clip_norm": 1.0}
+    return values | {"lr": lr, "max_steps": steps, "warmup_steps": steps // 10}

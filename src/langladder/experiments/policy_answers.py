@@ -1,0 +1,88 @@
+"""What policies are judged by: an answer to each prompt, its gold and proxy reward, its KL, and plain text.
+
+Every policy answers the same prompts with the same random numbers (temperature 1), so that two of them are compared
+prompt by prompt.
+
+Shape legend: P prompts, W windows of plain text, T tokens of a window, D width.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.corpora.instructions.judge import rewards_of_answers
+from langladder.decoding.best_of_n import best_of_n_kl, sample_many
+from langladder.decoding.judging import by_judge, by_reward_model
+from langladder.decoding.rollouts import Response, roll_out
+from langladder.experiments.by_labels import Difference
+from langladder.models.gpt import GPT
+from langladder.models.instructed import InstructedGPT
+from langladder.models.reward import RewardModel
+from langladder.tasks.policy.watching import sequence_kl
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.instructions import Dialogue
+
+DRAWN = 0
+"""The seed of the answers, whatever the policy's."""
+
+
+def with_interval(one: Difference) -> str:
+    """A difference of rewards or losses as it is read."""
+    return f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
+
+
+class Judged(NamedTuple):
+    """gold (P,) in [0, 1], proxy (P,) as the reward model gives it, kl (P,) nats to the base, of one answer each."""
+
+    gold: np.ndarray
+    proxy: np.ndarray
+    kl: np.ndarray
+
+
+class Judges:
+    """Who judges answers to some prompts."""
+
+    def __init__(self, template: ChatTemplate, dialogues: Sequence[Dialogue], max_new_tokens: int) -> None:
+        self.template, self.dialogues, self.max_new_tokens = template, dialogues, max_new_tokens
+        self.ids = [row.tolist() for row in template.prompts([one.prompt for one in dialogues])]
+        self.score = by_judge(rewards_of_answers, dialogues, template)
+
+    def drawn(self, policy: InstructedGPT, base: InstructedGPT, reward: RewardModel) -> Judged:
+        """A drawn answer to each prompt."""
+        rollouts = roll_out(policy, self.ids, max_new_tokens=self.max_new_tokens, seed=DRAWN)
+        said = rollouts.responses(range(len(self.ids)))
+        kl = sequence_kl(policy, base, rollouts).double().numpy()
+        return Judged(self.gold(said), by_reward_model(reward)(said), kl)
+
+    def said(self, policy: InstructedGPT) -> np.ndarray:
+        """The gold reward of the same answers, (P,)."""
+        rollouts = roll_out(policy, self.ids, max_new_tokens=self.max_new_tokens, seed=DRAWN)
+        return self.gold(rollouts.responses(range(len(self.ids))))
+
+    def best(self, policy: InstructedGPT, reward: RewardModel, n: int) -> Judged:
+        """The answer of n that the reward model likes best; the KL is `best_of_n_kl`."""
+        how = {"n": n, "max_new_tokens": self.max_new_tokens, "seed": DRAWN}
+        found = sample_many(policy, self.ids, by_reward_model(reward), **how)
+        return Judged(self.gold(found.best()), found.rewards.max(axis=1), np.full(len(self.ids), best_of_n_kl(n)))
+
+    def gold(self, said: Sequence[Response]) -> np.ndarray:
+        """The gold reward of responses, (P,)."""
+        return np.asarray(self.score(said), dtype=np.float64)
+
+
+def text_loss(model: GPT, text: TokenStream, *, windows: int, length: int) -> np.ndarray:
+    """Mean −log P(w_t | w_<t) in nats of each of the first windows, (W,): windows lie end to end, `length` + 1 tokens.
+
+    A text that has less than one window gives none.
+    """
+    count = min(windows, len(text.ids) // (length + 1))
+    rows = np.asarray(text.ids[: count * (length + 1)]).reshape(count, length + 1)
+    tokens = torch.from_numpy(rows.astype(np.int64))  # (W, T + 1)
+    with torch.no_grad():
+        hidden, _ = model(tokens[:, :-1])  # (W, T, D)
+        scores = model.head.target_log_probs(hidden.flatten(0, 1), tokens[:, 1:].flatten())  # (W · T,)
+    losses: np.ndarray = -scores.double().view(count, length).mean(dim=1).numpy()
+    return losses

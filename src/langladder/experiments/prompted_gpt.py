@@ -1,0 +1,64 @@
+"""A GPT that was never fine-tuned, asked in plain text: examples, then the instruction, and it goes on.
+
+    what is the capital of poland ? warsaw . what is the capital of france ?
+
+As GPT-3, "prompted", in Ouyang et al. 2022, section 3.5. The examples are demonstrations of the very kind that is asked
+for, the shortest ones, in as far as there is room; of kinds without one they are of any kind. The answer ends with its
+full stop, at the end of the line, or after so many tokens.
+
+Shape legend: P prompts.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from langladder.corpora.instructions.judge import rewards_of_answers
+from langladder.decoding.rollouts import roll_out
+from langladder.models.gpt import GPT
+from langladder.models.instructed import InstructedGPT
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Dialogue
+from langladder.text.specials import BOS
+
+STOP = "."
+
+
+def answered_in_words(
+    model: GPT,
+    template: ChatTemplate,
+    dialogues: Sequence[Dialogue],
+    shown: Sequence[Dialogue],
+    *,
+    shots: int,
+    max_new_tokens: int,
+    seed: int = 0,
+) -> np.ndarray:
+    """The gold rewards (P,) of drawn answers, temperature 1."""
+    policy = InstructedGPT.grown_from(model).eval()  # it says no marker, and reads none here
+    room = policy.context - max_new_tokens
+    ids = [prompt_in_words(template, one, shown, shots, room) for one in dialogues]
+    rollouts = roll_out(policy, ids, max_new_tokens=max_new_tokens, seed=seed)
+    said = [template.response(one.tokens) for one in rollouts.responses(range(len(ids)))]
+    return np.array(rewards_of_answers(dialogues, [first_sentence(text) for text in said]), dtype=np.float64)
+
+
+def first_sentence(text: str) -> str:
+    """Up to the first full stop that stands alone, that one included."""
+    words = text.split()
+    return " ".join(words[: words.index(STOP) + 1] if STOP in words else words)
+
+
+def prompt_in_words(
+    template: ChatTemplate, asked: Dialogue, shown: Sequence[Dialogue], shots: int, room: int
+) -> list[int]:
+    """As many of the examples as there is room for, and the instruction, at most `room` tokens."""
+    alike = [one for one in shown if one.kind == asked.kind] or shown
+    examples = sorted((f"{one.prompt[-1].text} {one.response}" for one in alike), key=lambda text: (len(text), text))
+    instruction = asked.prompt[-1].text
+    for count in range(min(shots, len(examples)), -1, -1):
+        text = " ".join([*examples[:count], instruction])
+        ids = [BOS, *template.tokenizer.encode_lines([text])[0].tolist()]
+        if len(ids) <= room:
+            break
+    return ids[:room]

@@ -1,0 +1,162 @@
+"""Epochs of supervised fine-tuning: what the validation loss says, and what the answers are worth (Ouyang et al. 2022).
+
+"Our SFT models overfit on validation loss after 1 epoch", and training for more epochs "helps both the RM score and
+human preference ratings, despite this overfitting" (section 3.5). Few demonstrations are learnt for many epochs, under
+one falling rate; here the gold judge says what an answer to a held-out prompt is worth.
+
+    loss growth    loss after the last epoch − loss where it is lowest
+    reward gain    gold reward after the last epoch − gold reward where the loss is lowest
+
+Where the loss is lowest is chosen by every second dialogue, and both are measured on the others.
+
+Shape legend: S seeds, C epochs that were looked at, N held-out dialogues, T tokens.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from langladder import schema
+from langladder.data.instructions import dialogue_batch
+from langladder.experiments.by_labels import difference
+from langladder.experiments.chain_settings import ChainConfig
+from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
+from langladder.experiments.policy_answers import Judges, with_interval
+from langladder.experiments.small_policies import Chains
+from langladder.models.instructed import InstructedGPT
+from langladder.text.chat_template import Row
+from langladder.text.specials import PAD
+
+
+class SFTEpochsConfig(ChainConfig):
+    """Settings of `SFTEpochs`; `demonstrations` are learnt `epochs` times at effort 1."""
+
+    epochs: int = Field(default=16, ge=2)
+    looks: int = Field(default=8, ge=2)  # evenly spread over the epochs
+    seeds: int = Field(default=2, ge=1, le=100)
+
+
+class Curve(NamedTuple):
+    """epochs: (C,), loss: (S, C, N) nats a learnt token, gold: (S, C, N), train: (S, C) nats a learnt token."""
+
+    epochs: Sequence[float]
+    loss: np.ndarray
+    gold: np.ndarray
+    train: np.ndarray
+
+
+class SFTEpochs(Experiment[SFTEpochsConfig]):
+    """Validation loss and gold reward by epochs."""
+
+    Config: ClassVar[type[schema.Config]] = SFTEpochsConfig
+    reads = ("tokens/text",)
+
+    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.run`."""
+        config, chains = self.config, Chains(data, self.config)
+        some = [self._curve(chains, number, seed) for number in range(seed, seed + config.fewer(config.seeds))]
+        parts = [np.stack([getattr(one, name) for one in some]) for name in ("loss", "gold", "train")]
+        found = Curve(some[0].epochs, *parts)
+        for place, epoch in enumerate(found.epochs):
+            told = f"loss {found.loss[:, place].mean():.3f}, gold {found.gold[:, place].mean():.3f}"
+            progress(f"{epoch:.1f} epochs: {told}")
+        return findings(found)
+
+    def _curve(self, chains: Chains, seed: int, base_seed: int) -> Curve:
+        """Of one seed, without its dimension; the GPT that is tuned is the same for all."""
+        config, judges = self.config, Judges(chains.template, chains.sets.held_out, self.config.max_new_tokens)
+        sets = chains.sets.held_out, chains.sets.demonstrations
+        held, shown = (chains.template.rows([one.messages for one in some]) for some in sets)
+        passes = config.epochs * len(shown) / config.sft_batch_size
+        steps = config.tuning(max_steps=round(passes)).max_steps
+        stops = np.unique(np.ceil(np.linspace(0, steps, config.looks + 1)).astype(int)[1:]).tolist()
+        told: list[tuple[np.ndarray, np.ndarray, float]] = []
+
+        def watch(model: InstructedGPT, step: int) -> None:
+            if step in stops:
+                model.eval()
+                gold = judges.said(model)
+                told.append((losses(model, held), gold, float(losses(model, shown[: len(held)]).mean())))
+                model.train()
+
+        chains.tuned(
+            chains.gpt(seed=base_seed), chains.sets.demonstrations, seed=seed, watch=watch, max_steps=round(passes)
+        )
+        made = [step * config.sft_batch_size / len(shown) for step in stops]
+        return Curve(made, *(np.stack(part) for part in zip(*told, strict=True)))
+
+
+@torch.no_grad()
+def losses(model: InstructedGPT, rows: Sequence[Row]) -> np.ndarray:
+    """Mean −log P in nats of the learnt tokens of each dialogue that fits into the context, (N,)."""
+    found = []
+    for row in rows:
+        if len(row.ids) - 1 <= model.context:
+            tokens, targets = dialogue_batch([row])  # (1, T) each
+            hidden, _ = model(tokens)
+            learnt = targets != PAD
+            found.append(-float(model.head.target_log_probs(hidden[learnt], targets[learnt]).double().mean()))
+    return np.array(found)
+
+
+def findings(found: Curve) -> Findings:
+    """The claim holds where the loss has grown since its lowest and the reward has, too, each by more than chance."""
+    lowest = int(found.loss[:, :, ::2].mean(axis=(0, 2)).argmin())
+    rest: Any = slice(1, None, 2)
+    growth = difference(found.loss[:, -1, rest], found.loss[:, lowest, rest])
+    gain = difference(found.gold[:, -1, rest], found.gold[:, lowest, rest])
+    holds = growth.low > 0 and gain.low > 0
+    loss, gold = found.loss.mean(axis=(0, 2)), found.gold.mean(axis=(0, 2))
+    verdict = (
+        f"the loss is lowest after {found.epochs[lowest]:.0f} epochs, {loss[lowest]:.3f} nats a token, and after "
+        f"{found.epochs[-1]:.0f} it is {loss[-1]:.3f}, {with_interval(growth)}; the gold reward goes from "
+        f"{gold[lowest]:.3f} to {gold[-1]:.3f}, {with_interval(gain)}."
+    )
+    train = found.train.mean(axis=0)
+    return Findings(
+        holds=holds,
+        verdict=opened(holds, verdict),
+        columns=["epochs", "training loss", "validation loss", "gold reward"],
+        rows=[
+            [rounded(float(epoch)), *(rounded(float(values[place])) for values in (train, loss, gold))]
+            for place, epoch in enumerate(found.epochs)
+        ],
+        plots=[
+            _plot(
+                "Loss by epochs",
+                "nats a token",
+                found,
+                {"validation": found.loss.mean(axis=2), "training": found.train},
+            ),
+            _plot(
+                "Gold reward by epochs", "gold reward, validation", found, {"drawn answers": found.gold.mean(axis=2)}
+            ),
+        ],
+        figures={
+            figure(name, f"{epoch:.0f}"): rounded(float(values[place])) or 0.0
+            for name, values in (("loss", loss), ("gold", gold))
+            for place, epoch in enumerate(found.epochs)
+        },
+    )
+
+
+def _plot(title: str, label: str, found: Curve, lines: dict[str, np.ndarray]) -> Plot:
+    """Lines (S, C) with their spread over seeds."""
+    return Plot(
+        title=title,
+        x_label="epochs",
+        y_label=label,
+        series=[
+            series(
+                name,
+                list(found.epochs),
+                values.mean(axis=0).tolist(),
+                values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None,
+            )
+            for name, values in lines.items()
+        ],
+    )

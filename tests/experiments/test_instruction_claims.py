@@ -1,0 +1,231 @@
+"""Claims of instructions and preferences: verdicts that follow the numbers, and settings that are refused."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from langladder.errors import InputError
+from langladder.evaluation.over_optimisation import Form
+from langladder.experiments import over_optimisation, policy_comparison, ranking_pairs, sft_epochs
+from langladder.experiments.findings import Findings
+from langladder.experiments.over_optimisation import OverOptimisation, OverOptimisationConfig, Pressed, course
+from langladder.experiments.policy_comparison import METRICS, Expected, Outcome, PolicyComparisonConfig
+from langladder.experiments.ranking_pairs import Learnt
+from langladder.experiments.sft_epochs import Curve
+from pipeline import ROOT
+
+NOISE = np.linspace(-0.01, 0.01, 40)  # of 40 prompts
+
+
+def settings(name: str) -> dict[str, Any]:
+    """Of a file of conf/experiment, at effort 1."""
+    file = yaml.safe_load((ROOT / "conf" / "experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
+    changes: dict[str, Any] = {"effort": 1.0, "world": "small"}
+    return dict(file["settings"]) | changes
+
+
+# ---- over-optimisation ----------------------------------------------------------------------------------------------
+
+
+def curve(*means: float) -> np.ndarray:
+    """(2, C, 40): two seeds, checkpoints of such means."""
+    return np.stack([np.stack([mean + NOISE for mean in means])] * 2)
+
+
+def pressed(gold: tuple[float, ...], proxy: tuple[float, ...] = (0.0, 1.0, 2.0)) -> Pressed:
+    forms: tuple[Form, Form] = over_optimisation.FORMS
+    kl = curve(0.0, 1.0, 9.0)
+    golds, proxies, kls = (dict.fromkeys(forms, values) for values in (curve(*gold), curve(*proxy), kl))
+    return Pressed(1000, 600, np.array([0.8, 0.8]), golds, proxies, kls)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "proxy", "holds"),
+    [
+        ((0.5, 0.6, 0.4), (0.5, 0.5, 0.2), (0.0, 1.0, 2.0), True),
+        ((0.5, 0.6, 0.6), (0.5, 0.5, 0.2), (0.0, 1.0, 2.0), False),  # never falls
+        ((0.5, 0.5, 0.4), (0.5, 0.5, 0.2), (0.0, 1.0, 2.0), True),  # never rises
+        ((0.5, 0.6, 0.4), (0.5, 0.6, 0.4), (0.0, 1.0, 2.0), False),  # the other is as good
+        ((0.5, 0.6, 0.4), (0.5, 0.5, 0.2), (0.0, 1.0, 1.0), False),  # the proxy does not climb
+    ],
+)
+def test_over_optimisation_follows_the_numbers(
+    first: tuple[float, ...], other: tuple[float, ...], proxy: tuple[float, ...], holds: bool
+) -> None:
+    told = over_optimisation.findings({"whole": pressed(first, proxy), "few": pressed(other)}, [1, 2, 4])
+    assert told.holds is holds
+    assert f"{first[0]:.3f}" in told.verdict and f"{first[-1] - max(first):+.3f}" in told.verdict
+    assert told.figures["whole_rl_last"] == pytest.approx(first[-1]) and len(told.rows) == 4
+
+
+def test_where_gold_is_highest_is_chosen_by_other_prompts() -> None:
+    """Every second prompt puts the peak at place 1, where the others, which are measured, are low."""
+    one = pressed((0.5, 0.5, 0.5))
+    one.gold["rl"][:, 1, ::2] += 0.3
+    one.gold["rl"][:, 1, 1::2] -= 0.3
+    found = course(one)
+    assert found.best == 1
+    assert found.rise.mean == pytest.approx(-0.3) and found.fall.mean == pytest.approx(0.3)
+
+
+def test_the_fitted_curve_is_that_of_the_numbers_golden() -> None:
+    """R(d) = 0.5 + d (0.3 − 0.1 log d) at d = 0, 1, 3: α and β come back, d* = e^(0.3/0.1 − 1)."""
+    gold = tuple(0.5 + d * (0.3 - 0.1 * np.log(max(d, 1e-9))) for d in (0.0, 1.0, 3.0))
+    told = over_optimisation.findings({"one": pressed(gold), "other": pressed((0.5, 0.6, 0.4))}, [1, 2, 4])
+    row = dict(zip(told.columns, told.rows[0], strict=True))
+    assert row["policy"] == "PPO"
+    assert [row["α"], row["β"]] == pytest.approx([0.3, 0.1], rel=1e-4)
+    assert row["√KL of the fitted peak"] == pytest.approx(np.exp(2.0), rel=1e-3)
+
+
+@pytest.mark.parametrize(("effort", "numbers"), [(1.0, [1, 2, 4, 8, 16, 32]), (0.02, [1, 2]), (0.2, [1, 2, 4])])
+def test_numbers_of_best_of_n_double(effort: float, numbers: list[int]) -> None:
+    config = OverOptimisationConfig.model_validate(settings("over_optimisation") | {"effort": effort})
+    assert OverOptimisation(config).numbers() == numbers
+
+
+# ---- policies side by side ------------------------------------------------------------------------------------------
+
+
+def outcome(**means: float) -> Outcome:
+    """Three seeds, 40 prompts; metrics that are not given are 0."""
+    return Outcome(1000, {metric: np.stack([means.get(metric, 0.0) + NOISE] * 3) for metric in METRICS})
+
+
+def found(name: str, by: Mapping[str, Outcome]) -> Findings:
+    config = PolicyComparisonConfig.model_validate(settings(name))
+    assert set(by) <= set(config.variants)
+    rest = {variant: outcome() for variant in config.variants if variant not in by}
+    return policy_comparison.findings({**by, **rest}, config.expect)
+
+
+def compared(name: str, **by: dict[str, float]) -> Findings:
+    return found(name, {variant.replace("_", " "): outcome(**means) for variant, means in by.items()})
+
+
+LEASH = {"SFT": {"gold": 0.5}, "leash": {"gold": 0.6, "proxy": 1.0}}
+TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1}, "PPO": {"text": 2.5, "gold": 0.6}}
+
+
+@pytest.mark.parametrize(
+    ("told", "holds"),
+    [
+        (compared("without_kl", **LEASH, no_leash={"gold": 0.4, "proxy": 2.0}), True),
+        (compared("without_kl", **LEASH, no_leash={"gold": 0.7, "proxy": 2.0}), False),
+        (compared("without_kl", **LEASH, no_leash={"gold": 0.4, "proxy": 0.5}), False),
+        (compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.6}), True),
+        (compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.7}, DPO={"gold": 0.6}), False),
+        (compared("dpo_or_ppo", SFT={"gold": 0.6}, PPO={"gold": 0.5}, DPO={"gold": 0.7}), False),
+        (found("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.6)}), True),
+        (
+            found("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.6, gold=0.6)}),
+            False,
+        ),
+        (
+            found("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.5)}),
+            False,
+        ),
+        (compared("unseen_kinds", SFT={"gold": 0.5, "unseen": 0.2}, PPO={"gold": 0.6, "unseen": 0.3}), True),
+        (compared("unseen_kinds", SFT={"gold": 0.5, "unseen": 0.2}, PPO={"gold": 0.6, "unseen": 0.2}), False),
+        (
+            compared("label_noise", none={"gold": 0.7}, a_tenth={"gold": 0.7}, four_tenths={"gold": 0.6}),
+            True,
+        ),
+        (compared("label_noise", none={"gold": 0.7}, a_tenth={"gold": 0.6}, four_tenths={"gold": 0.5}), False),
+        (compared("label_noise", none={"gold": 0.7}, a_tenth={"gold": 0.7}, four_tenths={"gold": 0.7}), False),
+        (
+            found(
+                "small_aligned_large_plain",
+                {"large, plain": outcome(gold=0.1), "small, SFT": outcome(gold=0.3), "small, PPO": outcome(gold=0.4)},
+            ),
+            True,
+        ),
+        (
+            found(
+                "small_aligned_large_plain",
+                {"large, plain": outcome(gold=0.4), "small, SFT": outcome(gold=0.3), "small, PPO": outcome(gold=0.4)},
+            ),
+            False,
+        ),
+    ],
+)
+def test_verdicts_of_policies_follow_the_numbers(told: Findings, holds: bool) -> None:
+    assert told.holds is holds
+    assert told.verdict.startswith("It holds" if holds else "It does not hold")
+
+
+def test_more_nats_are_worse_and_told_as_measured() -> None:
+    one, other = outcome(text=2.5), outcome(text=2.0)
+    assert one.gain(other, "text").mean == pytest.approx(-0.5)
+    expect = [Expected.model_validate({"variant": "one", "is": "worse", "than": "other", "metric": "text"})]
+    told = policy_comparison.findings({"one": one, "other": other}, expect)
+    assert told.holds and "one 2.500, other 2.000, +0.500 (+0.500 to +0.500)" in told.verdict
+
+
+def test_how_often_an_answer_is_preferred_golden() -> None:
+    """Of four prompts one is won, two are equal, one is lost: (1 + 2/2) / 4."""
+    one, other = (Outcome(1, dict.fromkeys(METRICS, np.array([row]))) for row in ([1.0, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]))
+    assert one.preferred(other) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"variants": {"SFT": {"method": "sft"}}}, "at least 2"),
+        ({"variants": {"SFT": {"method": "sft"}, "PPO": {"ppo": {"clip": 2}}}}, "clip"),
+        ({"variants": {"SFT": {"method": "sft", "ppo": {"beta": 1}}, "PPO": {}}}, "changes nothing"),
+        ({"expect": [{"variant": "SFT", "is": "better", "than": "XPO"}]}, "'XPO'.*no variant"),
+        ({"expect": [{"variant": "SFT", "is": "better", "than": "SFT"}]}, "compared with itself"),
+        ({"expect": [{"variant": "SFT", "is": "better", "than": "PPO", "metric": "bleu"}]}, "metric"),
+        ({"expect": [{"variant": "SFT", "is": "nicer", "than": "PPO"}]}, "better"),
+    ],
+)
+def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=said):
+        PolicyComparisonConfig.model_validate(settings("unseen_kinds") | wrong)
+
+
+# ---- epochs of SFT --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "gold", "holds"),
+    [
+        ((1.5, 1.0, 1.2), (0.2, 0.3, 0.5), True),
+        ((1.5, 1.0, 0.9), (0.2, 0.3, 0.5), False),  # never overfits
+        ((1.5, 1.0, 1.2), (0.2, 0.5, 0.5), False),  # no gain
+        ((1.5, 1.0, 1.2), (0.2, 0.5, 0.3), False),
+    ],
+)
+def test_epochs_of_sft_follow_the_numbers(loss: tuple[float, ...], gold: tuple[float, ...], holds: bool) -> None:
+    found = Curve([2.0, 4.0, 6.0], curve(*loss), curve(*gold), np.array([loss] * 2))
+    told = sft_epochs.findings(found)
+    assert told.holds is holds
+    assert f"after 6 it is {loss[-1]:.3f}" in told.verdict and told.figures["gold_6"] == pytest.approx(gold[-1])
+
+
+# ---- pairs together or apart ----------------------------------------------------------------------------------------
+
+
+def learnt(*loss: float, right: float = 0.8) -> Learnt:
+    return Learnt(curve(*loss), curve(*([right] * len(loss))), np.array([loss] * 2), 4.0)
+
+
+@pytest.mark.parametrize(
+    ("together", "apart", "holds"),
+    [
+        ((0.6, 0.5, 0.5), (0.6, 0.6, 0.9), True),
+        ((0.6, 0.5, 0.5), (0.6, 0.5, 0.5), False),
+        ((0.6, 0.7, 0.9), (0.6, 0.5, 0.5), False),
+        ((0.9, 0.5, 0.5), (0.5, 0.4, 0.6), True),  # what counts is the last pass
+    ],
+)
+def test_pairs_together_follow_the_numbers(together: tuple[float, ...], apart: tuple[float, ...], holds: bool) -> None:
+    told = ranking_pairs.findings({"together": learnt(*together), "apart": learnt(*apart)._replace(read=12.0)})
+    assert told.holds is holds
+    assert f"{together[-1]:.3f} together, {apart[-1]:.3f} apart" in told.verdict
+    assert "3.0 times as many answers" in told.verdict and told.figures["apart_loss_3"] == pytest.approx(apart[-1])
