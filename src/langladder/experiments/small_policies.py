@@ -145,7 +145,9 @@ class Chains:
             base_seed=base_seed,
             noise=NoiseConfig.model_validate(noise or self.config.noise),
         )
-        kept = {one.prompt for one in self.sets.ranked[: self.config.count(ranked or len(self.sets.ranked))]}
+        if ranked is None:
+            return rankings
+        kept = {one.prompt for one in self.sets.ranked[: self.config.count(ranked)]}
         return [one for one in rankings if one.prompt in kept]
 
     def reward(
