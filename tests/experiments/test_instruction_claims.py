@@ -88,6 +88,20 @@ def test_numbers_of_best_of_n_double(effort: float, numbers: list[int]) -> None:
     assert OverOptimisation(config).numbers() == numbers
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"proxies": {"one": {}}}, "at least 2"),
+        ({"proxies": {"one": {}, "deep": {"layers": 3}}}, "deep.layers=3, and the SFT model has 2"),
+        ({"proxies": {"one": {}, "wide": {"width": 3}}}, "width"),
+        ({"checkpoints": 1}, "checkpoints"),
+    ],
+)
+def test_wrong_settings_of_proxies_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=said):
+        OverOptimisationConfig.model_validate(settings("over_optimisation") | wrong)
+
+
 # ---- policies side by side ------------------------------------------------------------------------------------------
 
 

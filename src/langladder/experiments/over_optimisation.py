@@ -24,12 +24,12 @@ from langladder.decoding.best_of_n import best_of_n_kl, best_of_n_values, sample
 from langladder.decoding.judging import by_reward_model
 from langladder.evaluation.over_optimisation import Form, RewardFit, fit_reward
 from langladder.evaluation.reward import judge_rewards, rewards_of
-from langladder.experiments.by_labels import Difference, difference
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import DRAWN, Judged, Judges, with_interval
 from langladder.experiments.small_policies import Chains
+from langladder.experiments.statistics import Difference, difference
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 

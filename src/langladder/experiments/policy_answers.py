@@ -16,7 +16,7 @@ from langladder.corpora.instructions.judge import rewards_of_answers
 from langladder.decoding.best_of_n import best_of_n_kl, sample_many
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, roll_out
-from langladder.experiments.by_labels import Difference
+from langladder.experiments.statistics import Difference
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel

@@ -26,13 +26,13 @@ from pydantic import Field, model_validator
 
 from langladder import schema
 from langladder.corpora.instructions.preferring import NoiseConfig
-from langladder.experiments.by_labels import Difference, difference
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import Judged, Judges, text_loss
 from langladder.experiments.prompted_gpt import answered_in_words
 from langladder.experiments.small_policies import Chains
+from langladder.experiments.statistics import Difference, difference
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 

@@ -13,19 +13,19 @@ Shape legend: S seeds, C passes, N held-out rankings.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from langladder import schema
 from langladder.evaluation.reward import rewards_of
-from langladder.experiments.by_labels import Difference, difference
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import with_interval
 from langladder.experiments.small_policies import Chains
+from langladder.experiments.statistics import Difference, difference
 from langladder.models.reward import RewardModel
 from langladder.text.instructions import Ranking
 
@@ -78,7 +78,12 @@ class RankingPairs(Experiment[RankingPairsConfig]):
             config.reward_batch_size if way == "together" else round(config.reward_batch_size * pairs / len(rankings))
         )
         examples = len(rankings) if way == "together" else pairs
-        changes = {"pairs": way, "batch_size": size, "epochs": float(config.passes), "schedule": "constant"}
+        changes: dict[str, Any] = {
+            "pairs": way,
+            "batch_size": size,
+            "epochs": float(config.passes),
+            "schedule": "constant",
+        }
         steps = config.rewarding(examples, batch_size=size, epochs=float(config.passes)).max_steps
         stops = np.ceil(np.linspace(0, steps, config.passes + 1)).astype(int)[1:].tolist()
         told: list[tuple[np.ndarray, np.ndarray, float]] = []

@@ -21,12 +21,12 @@ from pydantic import Field
 
 from langladder import schema
 from langladder.data.instructions import dialogue_batch
-from langladder.experiments.by_labels import difference
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
+from langladder.experiments.statistics import difference
 from langladder.models.instructed import InstructedGPT
 from langladder.text.chat_template import Row
 from langladder.text.specials import PAD
