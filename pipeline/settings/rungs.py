@@ -69,13 +69,14 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Told]]:
 
 
 def shown(chosen: params.Choices) -> dict[str, dict[str, dict[str, Any]]]:
-    """Family → rung, in order of history → title, year, claim and base, for the report."""
+    """Family → rung, in order of history → title, year, claim, base and what it reads, for the report."""
     dated = in_order({family: chosen.rungs(family) for family in families()})
     return {
         family: {
             name: said.model_dump()
             | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in ("title", "claim")}
             | {"base": chosen.bases(family).get(name)}
+            | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})
             for name, said in rungs.items()
         }
         for family, rungs in dated.items()

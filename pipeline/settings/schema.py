@@ -100,6 +100,7 @@ class Shown(Config):
     year: int
     claim: str | None = None
     base: str | None = None
+    reads: str | None = None
 
 
 class Given(Config):

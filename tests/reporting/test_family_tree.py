@@ -1,19 +1,25 @@
 """The drawing of which rung grew from which: every rung legible, however many there are."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
+from instructed_files import whole
 from rich.cells import cell_len
 
 from langladder.errors import InputError
 from langladder.families import families
 from langladder.reporting.descent_plot import HEIGHT, Place, descent_plot, layout
+from langladder.reporting.family_tree import sections
 from pipeline import ROOT
 
 BOX = re.compile(
     r'<g><rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="(\d+)" rx="7"/><text[^>]*>([^<]*)</text>'
 )
+
+
+READS = {"ppo": {"reads": "models/reward/reward"}, "dpo": {"reads": "data/preferences/sft"}}
 
 
 def full_ladder() -> tuple[dict[str, str], dict[str, str]]:
@@ -48,6 +54,38 @@ def test_every_rung_of_the_full_ladder_has_a_box_as_wide_as_its_title_and_none_t
             assert (x, y) == (other_x, other_y) or beside or abs(other_y - y) > HEIGHT
     drawn = re.search(r'width="(\d+)" height="(\d+)"', svg)
     assert drawn and int(drawn[1]) < 1000 and int(drawn[2]) < 60 * len(titles)
+
+
+def test_what_a_rung_learnt_from_beside_its_base_is_a_dashed_line() -> None:
+    """From reward model to policy, at the right of both; the drawing has room for it."""
+    titles = dict.fromkeys(["instruct/sft", "reward/reward", "align/ppo", "align/dpo"], "x")
+    bases = dict.fromkeys(list(titles)[1:], "instruct/sft")
+    plain = str(descent_plot(titles, bases, "all"))
+    svg = str(descent_plot(titles, bases, "all", {"align/ppo": "reward/reward"}))
+    assert 'class="edge reads"' not in plain and svg.count('class="edge reads"') == 1
+    assert svg.count('class="edge"') == 3
+    drawn = re.search(r'class="edge reads" d="M([\d.]+) ([\d.]+) C([\d.]+) .* ([\d.]+) ([\d.]+)"/>', svg)
+    boxes = [(*map(float, found[:4]), found[4]) for found in BOX.findall(svg)]
+    (_, _, reward, ppo) = (boxes[0], None, boxes[1], boxes[2])
+    assert drawn and float(drawn[1]) == reward[0] + reward[2] and float(drawn[4]) == ppo[0] + ppo[2]
+    assert float(drawn[5]) == ppo[1] + HEIGHT / 2
+    width = re.search(r'width="(\d+)"', svg)
+    assert width and float(width[1]) > float(drawn[3])
+
+
+def test_the_report_draws_and_tells_it() -> None:
+    """Of a reward model in the report; data that a rung reads stands in the table."""
+    inputs = whole()
+    rungs = {
+        name: [replace(one, told=one.told.model_copy(update=READS.get(one.page.name, {}))) for one in some]
+        for name, some in inputs.rungs.items()
+    }
+    (section,) = sections(replace(inputs, rungs=rungs))
+    assert str(section.context["tree"]).count("edge reads") == 1 and section.context["beside"]
+    told = {key: read for (key, _), _, read in section.context["edges"]}
+    assert told["align/ppo"] == "models/reward/reward" and told["align/dpo"] == "data/preferences/sft"
+    (section,) = sections(inputs)
+    assert not section.context["beside"] and not section.context["reads"]
 
 
 def test_a_circle_is_refused() -> None:

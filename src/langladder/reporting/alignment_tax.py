@@ -32,8 +32,17 @@ def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[
         after = perplexity(rung.page)
         if base is None or before is None or after is None or rung.page.method == "best_of_n":
             continue
-        change = f"{100 * (after / before - 1):+.1f} %".replace("-", "−").replace("+0.0", "0.0")
-        found.append(Tax(rung.title, base.title, numbers.perplexity(before), numbers.perplexity(after), change))
+        change = 100 * (after / before - 1)
+        sign = "" if abs(change) < 0.05 else "+" if change > 0 else "−"
+        found.append(
+            Tax(
+                rung.title,
+                base.title,
+                numbers.perplexity(before),
+                numbers.perplexity(after),
+                sign + numbers.percent(abs(change)),
+            )
+        )
     return found
 
 

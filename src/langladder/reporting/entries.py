@@ -21,13 +21,15 @@ class Part(BaseModel):
 class Told(Part):
     """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
 
-    It is said for the report alone: no rung is made or measured anew for it.
+    `reads` is the folder that it reads beside that one: `models/reward/reward`, or data. All this is said for the
+    report alone: no rung is made or measured anew for it.
     """
 
     title: str = ""
     year: int | None = None
     claim: str | None = None
     base: str | None = None
+    reads: str | None = None
 
 
 class Timing(Part):

@@ -129,7 +129,7 @@ def fitted(found: Sequence[Course]) -> list[Fitted]:
     for one in found:
         if one.fit is None:
             continue
-        peak, three = one.fit.peak, numbers.decimals(3)
+        peak, three = one.fit.peak, _three
         highest = max(one.gold, key=lambda point: point[1])
         rows.append(
             Fitted(
@@ -145,3 +145,7 @@ def fitted(found: Sequence[Course]) -> list[Fitted]:
             )
         )
     return rows
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
