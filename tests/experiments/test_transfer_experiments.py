@@ -203,7 +203,7 @@ def test_of_two_rungs_both_must_gain() -> None:
 def test_the_auxiliary_loss_holds_where_many_labels_profit_and_few_do_not(half: list[float], holds: bool) -> None:
     found = _losses(half)
     assert found.holds is holds
-    assert found.verdict.split(": ")[1].startswith("against λ = 0 λ = 0.5 gains")
+    assert found.verdict.split(": ")[1].startswith("against λ = 0, λ = 0.5 gains")
     assert found.figures["0_5_gain_256"] == pytest.approx(half[2] - 0.8)
 
 

@@ -88,7 +88,7 @@ def findings(measured: Measured) -> Findings:
     )
     return Findings(
         holds=decided,
-        verdict=opened(decided, f"against {base} {said}."),
+        verdict=opened(decided, f"against {base}, {said}."),
         columns=["loss", "labels", base, "this loss", "gain (95 %)"],
         rows=gain_rows(measured, gains, pairs),
         plots=[gain_plot(gains, counts), accuracy_plot(measured)],
