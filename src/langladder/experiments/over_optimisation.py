@@ -257,7 +257,7 @@ def _plot(found: Mapping[str, Pressed], form: Form, what: str) -> Plot:
     for name, one in found.items():
         values = getattr(one, what)[form]  # (S, C, P)
         error = values.mean(axis=2).std(axis=0, ddof=1).tolist() if len(values) > 1 else None
-        lines.append(series(name, one.d(form).tolist(), values.mean(axis=(0, 2)).tolist(), error))
+        lines.append(series(name, one.d(form).round(2).tolist(), values.mean(axis=(0, 2)).tolist(), error))
         fit = one.fit(form)
         if what == "gold" and fit is not None:
             d = np.linspace(0.0, float(one.d(form).max()), 30).tolist()
