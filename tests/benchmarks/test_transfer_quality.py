@@ -1,0 +1,47 @@
+"""The benchmark of transfer on public sets fine-tunes as the stages do, and names what it chose."""
+
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from langladder.models.bert_classifier import BERTClassifier
+from langladder.models.bert_tagger import BERTTagger
+from langladder.tasks.fine_tuning import make_classifier, make_tagger
+from langladder.tasks.settings import ReadingTraining
+from langladder.tasks.tagging_settings import TaggerTraining
+from langladder.text.labelled import Example, Tagged
+from pipeline import ROOT
+from tests.models.grown_rungs import TEXTS, saved_bert
+
+SHORT = {"max_steps": 4, "batch_size": 2, "progress": False, "accelerator": "cpu", "validations": 1}
+NAMED = [Example(text, None, "ab"[place % 2]) for place, text in enumerate(TEXTS)]
+TAGGED = [Tagged(tuple(text.split()), tuple("ab"[len(word) % 2] for word in text.split())) for text in TEXTS]
+
+
+@pytest.fixture
+def quality(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("transfer_quality")
+
+
+@pytest.mark.parametrize("kind", [BERTClassifier, BERTTagger])
+def test_it_fine_tunes_as_the_stages_do(kind: Any, quality: Any, tmp_path: Path) -> None:
+    base, tagging = saved_bert(tmp_path / "base"), kind is BERTTagger
+    rows: list[Any] = TAGGED if tagging else NAMED
+    training = (TaggerTraining if tagging else ReadingTraining).model_validate(SHORT)
+    asked = SimpleNamespace(name="x", model=kind.Config(), training=training)
+    ours = quality.fine_tuned(kind, ["a", "b"], rows, rows, asked, base, seed=3, checkpoints=tmp_path / "ours")
+    make: Any = make_tagger if tagging else make_classifier
+    model, _ = make(kind, ["a", "b"], rows, rows, settings=asked, base=base, seed=3, checkpoints=tmp_path / "theirs")
+    for one, other in zip(ours.parameters(), model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_every_set_has_its_settings(quality: Any) -> None:
+    assert sorted(quality.CHOSEN) == ["mr", "sst2", "trec", "ud_ewt"]
+    for chosen in quality.CHOSEN.values():
+        assert chosen.few >= chosen.epochs and chosen.few_lr <= chosen.lr
