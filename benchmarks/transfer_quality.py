@@ -58,7 +58,7 @@ class Chosen(NamedTuple):
     batch: int = 32
 
 
-CHOSEN = {  # of few rates and passes, by dev; `judge` takes others
+CHOSEN = {  # trec by dev, the others first guesses; `judge` takes others
     "sst2": Chosen(3, 20, 3e-4, 3e-4, 5e-4),
     "trec": Chosen(12, 60, 3e-4, 1e-4, 5e-4),
     "mr": Chosen(4, 20, 3e-4, 3e-4, 5e-4),
