@@ -86,6 +86,13 @@ def test_golden_sum_and_calibrated() -> None:
     assert found["calibrated"][0] == pytest.approx([-0.1823216, 0.4054651], abs=1e-6)
 
 
+def test_golden_the_option_that_scores_best_is_chosen_whichever_is_right() -> None:
+    """By sum good leads, calibrated bad does: of an item whose right one is bad, and of one whose right one is good."""
+    found = prompter(scorings=["sum", "calibrated"]).measure([REVIEW, REVIEW._replace(right=0)], [[]], 0)
+    assert found.right["sum"].tolist() == [[0.0, 1.0]]
+    assert found.right["calibrated"].tolist() == [[1.0, 0.0]]
+
+
 def test_golden_contextual() -> None:
     """After an example that shows "good": 0.8 and 0.1; the same example with N/A in the item's place: 0.8 and 0.05."""
     example = Item({"text": "the book was fine"}, ("good", "bad"), 0)
