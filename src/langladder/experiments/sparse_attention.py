@@ -45,7 +45,7 @@ class SparseAttention(TextComparison):
             parameters, values = perplexity(kind, settings, training, seed)
             length = int(training.get("sequence_length", self.config.sequence_length))
             products = attention_products(GPTConfig.model_validate(settings), length) / length
-            return parameters, values | {"products": products}
+            return parameters, {**values, "products": products}
 
         return one
 
