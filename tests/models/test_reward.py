@@ -84,8 +84,24 @@ def test_shapes_and_the_reward_is_read_at_the_last_end(base: Path) -> None:
         assert reward.item() == pytest.approx((hidden @ model.head.weight[0]).item(), abs=1e-4)
 
 
-def test_padding_and_the_rest_of_the_batch_change_nothing(base: Path) -> None:
-    model, tokens = grown(base), batch().tokens
+def test_golden_likelihood_of_the_last_response_is_added(base: Path) -> None:
+    """a Σ log P of the tokens behind the last ASSISTANT, EOS included, by the InstructedGPT itself, token by token."""
+    model, plain, whole = grown(base, likelihood=True), grown(base), InstructedGPT.load(base).eval()
+    two = torch.from_numpy(
+        TEMPLATE.row([*asked("say"), Message("assistant", "cat"), *DIALOGUES[0].messages]).ids
+    ).long()
+    for tokens in (*batch().tokens, two):
+        own = tokens[tokens != PAD]
+        begin = int((own == whole.markers.assistant).nonzero()[-1]) + 1
+        log_probs = torch.log_softmax(whole.head(whole(own[None])[0][0]), dim=-1)  # (T, V)
+        said = sum(log_probs[t - 1, own[t]].item() for t in range(begin, len(own)))
+        difference = (model(own[None]) - plain(own[None])).item()
+        assert difference == pytest.approx(model.a.item() * said, abs=1e-4)
+
+
+@pytest.mark.parametrize("likelihood", [False, True])
+def test_padding_and_the_rest_of_the_batch_change_nothing(likelihood: bool, base: Path) -> None:
+    model, tokens = grown(base, likelihood=likelihood), batch().tokens
     wide = torch.nn.functional.pad(tokens, (0, 12 - tokens.shape[1]), value=PAD)
     torch.testing.assert_close(model(wide), model(tokens), atol=1e-5, rtol=0)
     for row, reward in zip(tokens, model(tokens), strict=True):
@@ -100,12 +116,13 @@ def test_causal_the_last_word_is_read_and_nothing_behind_it(base: Path) -> None:
     assert model(cut).isfinite().all()  # a response that was cut off before its EOS: the state at its last token
 
 
-def test_gradient_reaches_every_parameter_that_a_difference_depends_on(base: Path) -> None:
-    model, found = grown(base).train(), batch()
+@pytest.mark.parametrize("likelihood", [False, True])
+def test_gradient_reaches_every_parameter_that_a_difference_depends_on(likelihood: bool, base: Path) -> None:
+    model, found = grown(base, likelihood=likelihood).train(), batch()
     pairwise_loss(model(found.tokens), found.better, found.worse, found.weights).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
-        if name == "gpt.norm.bias":  # it adds the same number to every reward
+        if name == "gpt.norm.bias" and not likelihood:  # it adds the same number to every reward
             assert parameter.grad.abs().max() < 1e-6
         else:
             assert parameter.grad.abs().sum() > 0, name
@@ -135,8 +152,9 @@ def test_demonstrations_have_a_mean_reward_of_nought(base: Path) -> None:
         model.centre([])
 
 
-def test_save_and_load_need_no_base(base: Path, tmp_path: Path) -> None:
-    model, shown = grown(base), [one.messages for one in DIALOGUES]
+@pytest.mark.parametrize("likelihood", [False, True])
+def test_save_and_load_need_no_base(likelihood: bool, base: Path, tmp_path: Path) -> None:
+    model, shown = grown(base, likelihood=likelihood), [one.messages for one in DIALOGUES]
     model.centre(shown)
     model.save(tmp_path / "one")
     loaded = RewardModel.load(tmp_path / "one")
@@ -198,4 +216,6 @@ def test_a_stranger_s_sizes_and_tokenizer_are_refused(base: Path, tmp_path: Path
 
 
 def test_a_trial_loss_is_learnt_from(base: Path) -> None:
-    assert grown(base).trial_loss(3, 9).item() > 0 and grown(base).products(8) > 0
+    assert grown(base).trial_loss(3, 9).item() > 0
+    # the output layer stays: V words more for each token
+    assert grown(base, likelihood=True).products(8) - grown(base).products(8) == 8 * V * grown(base).gpt.config.width

@@ -7,7 +7,13 @@ averaged over prompts. The body is that of the SFT model, its output layer taken
 b: it is not learnt, but set after training so that the demonstrations have a mean reward of 0. Pairs of equal rank are
 left out, so that a prompt may have fewer than C(K, 2).
 
-Shape legend: R rows, T positions, D width, P pairs.
+The last state of a small body does not tell whether every word of the answer is the one that was asked for; its output
+layer does, word by word (it is DPO's reward without its reference, Rafailov et al. 2023, equation 5). With
+model.likelihood it stays, and is learnt from the pairs as well:
+
+    r(x, y) = w · h + a Σ_t log P(y_t | x, y_<t) + b        over the tokens of the last response, its EOS included
+
+Shape legend: R rows, T positions, D width, P pairs, N tokens of responses, V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -36,6 +42,7 @@ from langladder.models.network import Network
 from langladder.models.neural import scoring
 from langladder.models.trial import words
 from langladder.nn.dropout import Dropout
+from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
 from langladder.text.chat_template import ChatTemplate
 from langladder.text.instructions import Message
@@ -44,12 +51,16 @@ from langladder.text.tokenizers import Tokenizer
 
 CELLS = 16_384
 """The most cells (rows × longest) of a batch that is only read."""
+BEGINNING = 0.1
+"""a, before training: answers differ by some tens of nats, and rewards shall by a few."""
 
 
 class RewardConfig(GrownConfig):
     """Settings of `RewardModel`."""
 
     body: GPTConfig | None = None
+    likelihood: bool = False
+    """Whether the body's output layer stays, and says how likely the response is."""
 
 
 class RewardModel(Grown, Network):
@@ -73,10 +84,13 @@ class RewardModel(Grown, Network):
         super().__init__(config, vocab_size)
         settings = body_of(config, type(self))
         self.gpt = InstructedGPT(settings, vocab_size)
-        del self.gpt.head
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(settings.width, 1, bias=False)
         nn.init.normal_(self.head.weight, std=INITIAL_STD)
+        if config.likelihood:
+            self.a = nn.Parameter(torch.full((1,), BEGINNING))
+        else:
+            del self.gpt.head
         self.register_buffer("bias", torch.zeros(1))
 
     def body(self) -> nn.Module:
@@ -102,7 +116,20 @@ class RewardModel(Grown, Network):
         h = hidden.index_select(0, layout.rank(ends))  # (R, D)
         # r = w · h + b
         rewards: torch.Tensor = self.head(self.dropout(h))[:, 0].float() + self.bias
+        if self.config.likelihood:
+            # r = w · h + a Σ_t log P(y_t | x, y_<t) + b
+            rewards = rewards + self.a * self._likelihood(tokens, hidden, layout)
         return rewards
+
+    def _likelihood(self, tokens: torch.Tensor, hidden: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """log P of the last response of each row, (R,), from the packed states of the body."""
+        rows, T = tokens.shape
+        place = torch.arange(T, device=tokens.device)
+        begins = torch.where(tokens == self.gpt.markers.assistant, place, 0).amax(dim=1, keepdim=True)  # (R, 1)
+        row, t = ((tokens != PAD) & (place > begins)).nonzero(as_tuple=True)  # (N,)
+        scores = self.gpt.head(hidden.index_select(0, layout.rank(row * T + t - 1))).float()  # (N, V)
+        said = torch.log_softmax(scores, dim=-1).gather(1, tokens[row, t][:, None])[:, 0]  # (N,)
+        return said.new_zeros(rows).index_add(0, row, said)
 
     def equip(self, tokenizer: Tokenizer) -> Self:
         """Tell the network what its ids mean.
@@ -176,10 +203,14 @@ class RewardModel(Grown, Network):
         return pairwise_loss(self(tokens), better, better.roll(1), torch.full((len(tokens),), 1 / len(tokens)))
 
     def products(self, length: int) -> float:
-        """See `Network.products`: those of the body without an output layer, and one for each state's number."""
+        """See `Network.products`: those of the body, and one for each state's number.
+
+        With the likelihood those of the output layer, too, as if the whole row were the response.
+        """
         layers, D = self.gpt.config.layers, self.gpt.config.width
+        each = matrix_entries(self.gpt) + (self.gpt.head.products() if self.config.likelihood else 0)
         # 2 N T² D, as of a GPT
-        return length * matrix_entries(self.gpt) + 2 * layers * length**2 * D + D
+        return length * each + 2 * layers * length**2 * D + D
 
 
 def pairwise_loss(

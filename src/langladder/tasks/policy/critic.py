@@ -7,7 +7,7 @@ Shape legend: B responses, T positions, R tokens of the longest response, D widt
 """
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -47,9 +47,7 @@ def make_critic(policy: NeuralLanguageModel, *, shared: bool) -> Critic:
     head = start_linear(nn.Linear(policy.head.width, 1))
     if shared:
         return Critic(None, head)
-    body: Any = copy.deepcopy(policy)
-    body._modules.pop("head", None)  # nothing reads it
-    return Critic(body, head)
+    return Critic(_states_of(policy), head)
 
 
 def critic_from(reward: RewardModel) -> Critic:
@@ -58,4 +56,11 @@ def critic_from(reward: RewardModel) -> Critic:
     with torch.no_grad():
         head.weight.copy_(reward.head.weight)
         head.bias.copy_(reward.bias)
-    return Critic(copy.deepcopy(reward.gpt), head)
+    return Critic(_states_of(reward.gpt), head)
+
+
+def _states_of(network: nn.Module) -> nn.Module:
+    """A copy without its output layer, which nothing reads."""
+    body: Any = copy.deepcopy(network)
+    body._modules.pop("head", None)
+    return cast("nn.Module", body)
