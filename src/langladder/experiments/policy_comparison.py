@@ -151,7 +151,8 @@ class PolicyComparison(Experiment[PolicyComparisonConfig]):
     def _measured(self, data: Data, chains: Chains, variant: Variant, seed: int, base_seed: int) -> Outcome:
         """One policy; values (N,)."""
         config = self.config
-        base = chains.sft(seed=base_seed, width=variant.width)
+        plainly = variant.method == "plain"  # it reads no SFT model of its width
+        base = chains.sft(seed=base_seed, width=None if plainly else variant.width)
         which: dict[str, Any] = {"seed": seed, "base_seed": base_seed, "noise": variant.noise}
         reward = chains.reward(**which, ranked=variant.ranked)
         policy = self._policy(chains, variant, base, reward, which)
@@ -159,7 +160,7 @@ class PolicyComparison(Experiment[PolicyComparisonConfig]):
             self._answered(chains, variant, policy, base, reward, dialogues, base_seed)
             for dialogues in (chains.sets.test, chains.sets.unseen)
         )
-        plain = chains.gpt(seed=base_seed, width=variant.width) if variant.method == "plain" else policy
+        plain = chains.gpt(seed=base_seed, width=variant.width) if plainly else policy
         windows = max(2, config.fewer(config.windows))
         text = text_loss(plain, data.stream("test"), windows=windows, length=config.context)
         values: dict[Name, np.ndarray] = {"gold": test.gold, "unseen": unseen.gold, "proxy": test.proxy}
