@@ -106,6 +106,26 @@ def test_packed_equals_single(settings, tmp_path: Path) -> None:
             )
 
 
+@every_body
+def test_packed_states_asked_for_are_those_of_all(settings, tmp_path: Path) -> None:
+    """The others are not made in the last layer; states and gradients of those asked for stay what they are."""
+    model, tokens = made(tmp_path, **settings), rows()
+    asked = (tokens != PAD) & (torch.arange(tokens.shape[1]) % 3 == 1)
+    asked[1] = False
+    gradients = []
+    for choice in (None, asked):
+        model.zero_grad()
+        hidden, layout = model.packed(tokens, choice)
+        assert len(hidden) == int(((tokens != PAD) if choice is None else asked).sum())
+        states = layout.spread(hidden)[asked]
+        states.sin().sum().backward()
+        found = {name: one.grad.clone() for name, one in model.named_parameters() if one.grad is not None}
+        gradients.append({"states": states.detach()} | found)
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, expected in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], expected, atol=1e-5, rtol=1e-4)
+
+
 def test_packed_gradients_are_those_of_the_dialogues_one_by_one(tmp_path: Path) -> None:
     model, tokens = made(tmp_path), rows()
     targets = learnt(tokens)

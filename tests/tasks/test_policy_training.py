@@ -123,7 +123,7 @@ def test_what_was_drawn_is_read_again_as_it_was_drawn(kind: str) -> None:
     torch.testing.assert_close(told_by(policy, drawn), drawn.log_probs, atol=1e-5, rtol=1e-5)
     assert float(sequence_kl(policy, policy, drawn).abs().max()) < 1e-5
     policy.eval()
-    tokens, starts, mask, _ = drawn
+    tokens, starts, mask = drawn[:3]
     row = slice(1, 2)
     end = int(starts[1] + mask[1].sum())
     alone = response_states(policy, tokens[row, :end], starts[row], int(mask[1].sum()))
@@ -134,6 +134,20 @@ def test_what_was_drawn_is_read_again_as_it_was_drawn(kind: str) -> None:
     assert bool((entropies > 0).all())
 
 
+@pytest.mark.parametrize("kind", ["instructed", "gpt"])
+def test_values_read_while_drawing_are_those_read_again(kind: str) -> None:
+    """One body for policy and critic: the states that drew a response have its values."""
+    policy = make_policy() if kind == "instructed" else make_policy(GPT)
+    learner = PPO(policy, make_critic(policy, shared=True), PPOTraining(**on_policy(critic="shared")), PROMPTS)
+    drawn = roll_out(policy, ASK, max_new_tokens=6, seed=1, value=learner.value())
+    assert drawn.values is not None and float(drawn.values[drawn.mask].std()) > 0
+    torch.testing.assert_close(drawn.values, learner._values(drawn), atol=1e-5, rtol=1e-4)
+    same = roll_out(policy, ASK, max_new_tokens=6, seed=1)
+    assert same.values is None and torch.equal(same.tokens, drawn.tokens)
+    own = PPO(policy, make_critic(policy, shared=False), PPOTraining(**on_policy()), PROMPTS)
+    assert own.value() is None
+
+
 def test_a_critic_begins_as_the_reward_model(tmp_path: Path) -> None:
     """Behind the last token it says the reward; the reward model itself is not trained."""
     config = RewardModel.Config(body=make_policy().config)  # type: ignore[call-arg]
@@ -141,7 +155,8 @@ def test_a_critic_begins_as_the_reward_model(tmp_path: Path) -> None:
     reward.bias += 0.25
     tokens = torch.tensor([[*ASK[3], 9, 8, EOS], [*ASK[0], 9, EOS, PAD, PAD, PAD, PAD]])
     lengths = (tokens != PAD).sum(dim=1)
-    values = critic_from(reward).eval()(torch.nn.functional.pad(tokens, (0, 1)), lengths, 1, None)[:, 0]
+    followed = torch.nn.functional.pad(tokens, (0, 1)).scatter(1, lengths[:, None], 9)
+    values = critic_from(reward).eval()(followed, lengths, 1, None)[:, 0]
     torch.testing.assert_close(values, reward(tokens))
     before = copy.deepcopy(reward.state_dict())
     settings_ = PPOTraining(**on_policy(max_steps=2, critic="reward"))

@@ -24,6 +24,7 @@ import torch
 from langladder.data.batches import generator
 from langladder.errors import InputError
 from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.nn.output import SoftmaxOutput
 from langladder.text.specials import BOS, EOS, PAD
 
 BARRED = (PAD, BOS)
@@ -53,6 +54,9 @@ class Response(NamedTuple):
 Score = Callable[[Sequence[Response]], Any]
 """Rewards of N responses: N numbers, as a tensor, an array or a list."""
 
+Value = Callable[[torch.Tensor], torch.Tensor]
+"""What states (N, D) are worth: (N,)."""
+
 
 class Prompts(NamedTuple):
     """Prompts, and who judges the responses.
@@ -76,12 +80,14 @@ class Rollouts(NamedTuple):
         starts: (B,) int64, where the response begins.
         mask: (B, R) bool, true at the response's tokens, its EOS included.
         log_probs: (B, R) float32, log π of the tokens as they were drawn; 0 behind the response.
+        values: (B, R) float32, those of the states that the tokens were drawn from, 0 behind; None: nobody asked.
     """
 
     tokens: torch.Tensor
     starts: torch.Tensor
     mask: torch.Tensor
     log_probs: torch.Tensor
+    values: torch.Tensor | None = None
 
     @property
     def lengths(self) -> torch.Tensor:
@@ -108,8 +114,12 @@ def log_policy(policy: NeuralLanguageModel, hidden: torch.Tensor, temperature: f
     """log π of every token: hidden states (…, D) → (…, V) float32, −∞ for what is never drawn."""
     scores = policy.head(hidden).float()
     barred = torch.tensor(BARRED, device=scores.device)
+    if isinstance(policy.head, SoftmaxOutput):  # nothing else reads its scores, for the gradient neither
+        scores = scores.index_fill_(-1, barred, -torch.inf)
+    else:
+        scores = scores.index_fill(-1, barred, -torch.inf)
     # log π(v | s) = z_v / τ − log Σ_u exp(z_u / τ)
-    return torch.log_softmax(scores.index_fill(-1, barred, -torch.inf) / temperature, dim=-1)
+    return torch.log_softmax(scores if temperature == 1 else scores / temperature, dim=-1)
 
 
 def check_prompts(prompts: Sequence[Sequence[int]], context: int | None, max_new_tokens: int) -> None:
@@ -138,12 +148,14 @@ def roll_out(
     step: int = 0,
     temperature: float = 1.0,
     group: int = GROUP,
+    value: Value | None = None,
 ) -> Rollouts:
     """Draw one response to each prompt.
 
     Args:
         prompts: B rows of ids that begin with BOS.
         seed, step: of the random numbers, with the row's place.
+        value: read from the states as they are drawn from, see `Rollouts.values`.
 
     Raises:
         InputError: see `check_prompts`; or the policy's probabilities are not numbers.
@@ -157,18 +169,25 @@ def roll_out(
     uniform = torch.from_numpy(_uniform(B, max_new_tokens, seed, step)).to(device)  # (B, R)
     starts = torch.from_numpy(lengths).to(device)  # (B,)
     mask = torch.zeros((B, max_new_tokens), dtype=torch.bool, device=device)
-    drawn = Rollouts(tokens, starts, mask, torch.zeros((B, max_new_tokens), device=device))
+    log_probs = torch.zeros((B, max_new_tokens), device=device)
+    drawn = Rollouts(tokens, starts, mask, log_probs, None if value is None else torch.zeros_like(log_probs))
     order = torch.from_numpy(np.argsort(lengths, kind="stable"))
     with torch.no_grad(), scoring(policy, device.type):
         for rows in torch.split(order, group) if B else ():
-            _read_group(policy, drawn, rows.to(device), uniform, temperature)
+            _read_group(policy, drawn, rows.to(device), uniform, temperature, value)
     R = int(drawn.lengths.max()) if B else 0
     T = int((starts + drawn.lengths).max()) if B else 0
-    return Rollouts(tokens[:, :T], starts, mask[:, :R], drawn.log_probs[:, :R])
+    values = None if drawn.values is None else drawn.values[:, :R]
+    return Rollouts(tokens[:, :T], starts, mask[:, :R], log_probs[:, :R], values)
 
 
 def _read_group(
-    policy: NeuralLanguageModel, drawn: Rollouts, rows: torch.Tensor, uniform: torch.Tensor, temperature: float
+    policy: NeuralLanguageModel,
+    drawn: Rollouts,
+    rows: torch.Tensor,
+    uniform: torch.Tensor,
+    temperature: float,
+    value: Value | None,
 ) -> None:
     """Draw the responses of some rows (b,), in place."""
     tokens, starts, longest = drawn.tokens, drawn.starts, uniform.shape[1]
@@ -181,11 +200,14 @@ def _read_group(
         own = ((starts[rows] <= t) & running).nonzero()[:, 0]  # whose prompt is read, not ended: (n,)
         if len(own):
             there, at = rows[own], t - starts[rows[own]]  # (n,)
-            log_probs = log_policy(policy, hidden.index_select(0, own), temperature)  # (n, V)
+            states = hidden.index_select(0, own)  # (n, D)
+            log_probs = log_policy(policy, states, temperature)  # (n, V)
             token = draw(log_probs, uniform[there, at])  # (n,)
             tokens[there, t] = token
             drawn.mask[there, at] = True
             drawn.log_probs[there, at] = log_probs.gather(1, token[:, None])[:, 0]
+            if value is not None and drawn.values is not None:
+                drawn.values[there, at] = value(states)
             running[own] = (token != EOS) & (at + 1 < longest)
         left = int(running.sum())
         if not left:
@@ -203,12 +225,12 @@ def draw(log_probs: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     Raises:
         InputError: the probabilities are not numbers.
     """
-    if bool(log_probs.isnan().any()):
-        raise InputError("the policy's probabilities are not numbers: its weights are beyond use")
-    below = log_probs.double().exp().cumsum(dim=1)  # (N, V)
+    below = log_probs.double().exp_().cumsum(dim=1)  # (N, V)
     total = below[:, -1:].clone()  # 1, but for rounding
+    if bool(total.isnan().any()):  # one that is none makes every later sum none
+        raise InputError("the policy's probabilities are not numbers: its weights are beyond use")
     place = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)
-    return torch.minimum(place, (below < total).sum(dim=1, keepdim=True))[:, 0]
+    return torch.minimum(place, torch.searchsorted(below, total))[:, 0]
 
 
 def _uniform(rows: int, places: int, seed: int, step: int) -> np.ndarray:

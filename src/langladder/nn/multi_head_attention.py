@@ -138,17 +138,22 @@ class CausalSelfAttention(Heads):
             mixed = self._mixed(query, key, value)
         else:
             key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, h, S+T, d)
-            mask = banded(query.shape[2], key.shape[2], self.window, x.device)
+            alone = query.shape[2] == 1 and self.window is None  # the last token sees all
+            mask = None if alone else banded(query.shape[2], key.shape[2], self.window, x.device)
             mixed = self.mix(query, key, value, mask, causal=False)
         seen = key.shape[2]
         oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # no later token sees further back
         return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
 
-    def forward_packed(self, x: Tensor, layout: Layout) -> Tensor:
-        """Right-padded rows without their padding, (N, D) → (N, D): each token attends within its own row."""
+    def forward_packed(self, x: Tensor, layout: Layout, asked: Layout | None = None) -> Tensor:
+        """Right-padded rows without their padding, (N, D) → (N, D): each token attends within its own row.
+
+        With `asked` only what its places see is returned; all tokens are seen.
+        """
         query, key, value = (self.split(part) for part in layout.spread(self.project(x)).chunk(3, dim=-1))
         mixed = self._mixed(query, key, value)  # (B, h, T, d)
-        output: Tensor = self.output(layout.pack(mixed.transpose(1, 2).flatten(2)))  # (N, D)
+        chosen = layout if asked is None else asked
+        output: Tensor = self.output(chosen.pack(mixed.transpose(1, 2).flatten(2)))  # (N, D)
         return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -37,6 +37,10 @@ class Critic(nn.Module):
         if self.body is not None:
             states = response_states(self.body, tokens, starts, longest)
         assert states is not None
+        return self.of_states(states)
+
+    def of_states(self, states: torch.Tensor) -> torch.Tensor:
+        """Values (…) of states (…, D)."""
         # V(s) = w · h + b
         values: torch.Tensor = self.head(states)[..., 0]
         return values

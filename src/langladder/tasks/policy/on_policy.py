@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from langladder.data.prompts import RolloutPart
-from langladder.decoding.rollouts import Prompts, Rollouts, roll_out
+from langladder.decoding.rollouts import Prompts, Rollouts, Value, roll_out
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.policy.reading import Experience, told_by
 from langladder.tasks.policy.settings import OnPolicyTraining
@@ -43,6 +43,10 @@ class OnPolicy(PolicyTask):
         self.prompts, self.beta = prompts, config.beta
         self.experience: Experience | None = None
         self.history: list[dict[str, float]] = []
+
+    def value(self) -> Value | None:
+        """What reads values from the policy's own states while it draws, for `assess`; None: nothing does."""
+        return None
 
     @abstractmethod
     def assess(self, rollouts: Rollouts, rewards: torch.Tensor, reference: torch.Tensor) -> Experience:
@@ -97,6 +101,7 @@ class OnPolicy(PolicyTask):
             max_new_tokens=config.max_new_tokens,
             seed=self.seed,
             step=batch.rollout,
+            value=self.value(),
         )
         responses = rollouts.responses(rows)
         rewards = rewarded(self.prompts, responses, config.unfinished_reward).to(self.device)  # (B,)

@@ -12,7 +12,7 @@ Shape legend: B responses, R tokens of the longest, D width.
 
 import torch
 
-from langladder.decoding.rollouts import Prompts, Rollouts
+from langladder.decoding.rollouts import Prompts, Rollouts, Value
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.tasks.policy.advantages import adapted, gae, kl_estimate, token_rewards, whiten
 from langladder.tasks.policy.critic import Critic
@@ -38,6 +38,10 @@ class PPO(OnPolicy):
         super().__init__(policy, config, prompts, watched)
         self.critic = critic
 
+    def value(self) -> Value | None:
+        """See `OnPolicy.value`."""
+        return self.critic.of_states if self.critic.body is None else None
+
     def assess(self, rollouts: Rollouts, rewards: torch.Tensor, reference: torch.Tensor) -> Experience:
         """See `OnPolicy.assess`; β is adapted for the next rollout."""
         config, mask = self.settings, rollouts.mask
@@ -45,7 +49,7 @@ class PPO(OnPolicy):
         by_token = token_rewards(kl, rewards, mask, self.beta)
         if config.whiten_rewards:
             by_token = whiten(by_token, mask, centre=False)
-        values = self._values(rollouts)
+        values = self._values(rollouts) if rollouts.values is None else rollouts.values
         advantages, returns = gae(by_token, values, mask, gamma=config.gamma, lam=config.lam)
         if config.whiten_advantages:
             advantages = whiten(advantages, mask)
@@ -79,7 +83,7 @@ class PPO(OnPolicy):
     @torch.no_grad()
     def _values(self, rollouts: Rollouts) -> torch.Tensor:
         """V of the states that the tokens were drawn from, (B, R), 0 behind."""
-        tokens, starts, mask, _ = rollouts
+        tokens, starts, mask = rollouts[:3]
         with scoring(self, tokens.device.type):
             states = None
             if self.critic.body is None:

@@ -13,7 +13,9 @@ import torch
 from langladder.decoding.rollouts import GROUP, Rollouts, log_policy
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.nn.packing import Layout
 from langladder.tasks.policy.losses import entropy
+from langladder.text.specials import PAD
 
 
 class Experience(NamedTuple):
@@ -48,7 +50,7 @@ class Experience(NamedTuple):
             advantages = advantages[:, None] * rollouts.mask
         nothing = torch.zeros_like(advantages)
         return cls(
-            *rollouts,
+            *rollouts[:4],
             reference,
             advantages,
             nothing if values is None else values,
@@ -66,13 +68,15 @@ class Experience(NamedTuple):
 def response_states(network: Callable[..., Any], tokens: torch.Tensor, starts: torch.Tensor, longest: int) -> Any:
     """The state before each token of the responses, (B, R, D): tokens (B, T), starts (B,), R = longest.
 
-    A GPT reads the rows without their padding; what stands behind a response means nothing.
+    A GPT reads the rows without their padding and last tokens, and its last layer makes no other states than these.
+    What stands behind a response means nothing.
     """
     if isinstance(network, GPT):
-        packed, layout = network.packed(tokens[:, :-1])
-        hidden = layout.spread(packed)  # (B, T − 1, D)
-    else:
-        hidden, _ = network(tokens[:, :-1])
+        followed = tokens[:, 1:] != PAD  # (B, T − 1)
+        asked = followed & (torch.arange(followed.shape[1], device=tokens.device) >= starts[:, None] - 1)
+        packed, _ = network.packed(tokens[:, :-1].masked_fill(~followed, PAD), asked)  # (N, D)
+        return Layout.of(torch.arange(longest, device=tokens.device) < asked.sum(dim=1, keepdim=True)).spread(packed)
+    hidden, _ = network(tokens[:, :-1])
     places = (starts[:, None] - 1 + torch.arange(longest, device=tokens.device)).clamp(max=hidden.shape[1] - 1)
     return hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[2]))
 
@@ -91,7 +95,7 @@ def response_log_probs(
     Args:
         states: (B, R, D), see `response_states`; tokens (B, T), starts (B,), mask (B, R).
     """
-    log_probs = log_policy(policy, states[mask])  # (N, V)
+    log_probs = log_policy(policy, Layout.of(mask).pack(states))  # (N, V)
     places = (starts[:, None] + torch.arange(mask.shape[1], device=tokens.device)).clamp(max=tokens.shape[1] - 1)
     chosen = tokens.gather(1, places)[mask]  # (N,)
     nothing = torch.zeros(mask.shape, device=tokens.device)
