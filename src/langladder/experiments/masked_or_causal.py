@@ -96,9 +96,8 @@ def findings(found: Mapping[Kind, Curve]) -> Findings:
     behind = [step for step, one in ahead.items() if one.high < 0]
     holds = bool(behind) and ahead[last].low > 0
     since = [step for step in ahead if all(one.low > 0 for later, one in ahead.items() if later >= step)]
-    parts = [f"after {last:,} steps {_both(bert, gpt, last)}, a difference of {ahead[last]}"]
-    parts += [f"after {step:,}, {_both(bert, gpt, step)}, {ahead[step]}" for step in list(ahead)[:-1]]
-    parts.append(f"from scratch {_both(bert, gpt, 0)}")
+    parts = [f"from scratch {_both(bert, gpt, 0)}"]
+    parts += [f"after {step:,} steps {_both(bert, gpt, step)}, {one}" for step, one in ahead.items()]
     parts.append(f"BERT is ahead by more than chance from {since[0]:,} steps on" if since else "BERT is never ahead")
     return Findings(
         holds=holds,
