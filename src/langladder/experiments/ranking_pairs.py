@@ -126,7 +126,7 @@ def findings(found: Mapping[Way, Learnt]) -> Findings:
         f"apart, {with_interval(last)}, the pairs right {_mean(together.right, -1)} and {_mean(apart.right, -1)}, "
         f"{with_interval(gap(-1, 'right'))}",
         f"after one pass the loss is {_mean(together.loss, 0)} and {_mean(apart.loss, 0)}, {with_interval(first)}",
-        f"at its lowest {together.loss.mean(axis=(0, 2)).min():.3f} and {apart.loss.mean(axis=(0, 2)).min():.3f}",
+        f"at its lowest it is {together.loss.mean(axis=(0, 2)).min():.3f} and {apart.loss.mean(axis=(0, 2)).min():.3f}",
         f"{apart.read / together.read:.1f} times as many answers are read apart",
     ]
     return Findings(
