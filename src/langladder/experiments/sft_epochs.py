@@ -86,7 +86,7 @@ class SFTEpochs(Experiment[SFTEpochsConfig]):
         chains.tuned(
             chains.gpt(seed=base_seed), chains.sets.demonstrations, seed=seed, watch=watch, max_steps=round(passes)
         )
-        made = [step * config.sft_batch_size / len(shown) for step in stops]
+        made = [round(step * config.sft_batch_size / len(shown), 1) for step in stops]
         return Curve(made, *(np.stack(part) for part in zip(*told, strict=True)))
 
 
@@ -111,10 +111,13 @@ def findings(found: Curve) -> Findings:
     gain = difference(found.gold[:, -1, rest], found.gold[:, lowest, rest])
     holds = growth.low > 0 and gain.low > 0
     loss, gold = found.loss.mean(axis=(0, 2)), found.gold.mean(axis=(0, 2))
+    of_loss, of_gold = (
+        f"{values[:, lowest, rest].mean():.3f} and {values[:, -1, rest].mean():.3f}, {with_interval(one)}"
+        for values, one in ((found.loss, growth), (found.gold, gain))
+    )
     verdict = (
-        f"the loss is lowest after {found.epochs[lowest]:.0f} epochs, {loss[lowest]:.3f} nats a token, and after "
-        f"{found.epochs[-1]:.0f} it is {loss[-1]:.3f}, {with_interval(growth)}; the gold reward goes from "
-        f"{gold[lowest]:.3f} to {gold[-1]:.3f}, {with_interval(gain)}."
+        f"half of the dialogues have their lowest loss after {found.epochs[lowest]:.0f} epochs; of the others, then "
+        f"and after {found.epochs[-1]:.0f} epochs, the loss is {of_loss}, in nats a token, the gold reward {of_gold}."
     )
     train = found.train.mean(axis=0)
     return Findings(
