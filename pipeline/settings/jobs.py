@@ -91,8 +91,9 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return chosen.rungs("lm")
         case "tunes":
             return chosen.rungs("tune") if chosen.prompted == "tune" else []
-        case "wanted":  # whether anybody reads the preferences made of this rung's answers
-            return any(f"data/preferences/{name}" in chosen.reads(family).values() for family in families())
+        case "wanted":  # whether anybody reads the preferences made of this rung's answers, or asks for them by hand
+            asked = {folder for family in families() for folder in chosen.reads(family).values()}
+            return name not in chosen.rungs("instruct") or f"data/preferences/{name}" in asked
         case "given":
             if name not in chosen.given:
                 raise InputError(
