@@ -16,7 +16,7 @@ STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages
 GROUND = "ground"  # the modules that stand in no room: errors, schema, progress, …
 FLOORS = [
     {GROUND},
-    {"text", "corpora"},
+    {"text", "corpora", "engine"},
     {"counts", "nn"},
     {"embeddings", "models"},
     {"tasks", "data", "decoding", "export"},

@@ -1,0 +1,1 @@
+"""Where the work on a corpus runs: in this process, in processes of this machine, or on a cluster."""

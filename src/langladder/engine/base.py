@@ -1,0 +1,130 @@
+"""What every engine does: call a function with each part of a corpus and give the results in the order of the parts.
+
+What is computed must not depend on where. So parts are cut by the content alone (`text.shards`), never by the number of
+workers; a function is called with one part and touches nothing else but files that it writes whole, under a name of
+the part's own; and results come in the order of the parts, whoever is done first. Then any engine, any number of
+workers, and a part that had to run twice because its worker died, give the same bytes.
+"""
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import TypeVar
+
+from langladder.progress import tracked
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+PROCESS = 200 * 2**20  # about what Python and the libraries of a worker take before it has read anything
+USED = 0.9  # of the memory that is granted; the rest is for what an estimate misses
+LEAST = 32 * 2**20  # a part's function always gets so much
+
+
+class Engine(ABC):
+    """Runs a function on the parts of a corpus.
+
+    Attributes:
+        workers: how many parts run at once.
+        memory: bytes that the whole stage may hold, this process and its workers on this machine together; None: as
+            many as the machine has.
+    """
+
+    def __init__(self, workers: int = 1, memory: int | None = None) -> None:
+        self.workers = workers
+        self.memory = memory
+        self._peaks: dict[int, int] = {}
+
+    @property
+    def share(self) -> int:
+        """Bytes that one part's function may hold, and this process beside the workers."""
+        processes = 1 if self.workers == 1 else self.workers + 1
+        granted = (self.memory or machine_bytes()) * USED
+        return max(LEAST, int(granted / processes) - PROCESS)
+
+    def map(self, function: Callable[[Part], Result], parts: Sequence[Part], what: str = "parts") -> Iterator[Result]:
+        """`function(part)` of each part, in the order of the parts.
+
+        Args:
+            function: of a module (or a `functools.partial` of one), so that another process finds it.
+            parts: small things that can be sent: paths, ranges. So are the results; what is large goes to files.
+            what: is being done, for the display of progress.
+        """
+        shared = len(parts) > 1 and self.workers > 1
+        results: Iterator[Result] = self._map(function, parts) if shared else map(function, parts)
+        return tracked(results, what, len(parts), "parts") if len(parts) > 1 else results
+
+    @abstractmethod
+    def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
+        """As `map`, of several parts and with several workers."""
+
+    def note(self, process: int, peak: int) -> None:
+        """What a worker on this machine says of itself: `measured`."""
+        self._peaks[process] = max(peak, self._peaks.get(process, 0))
+
+    def peak(self) -> int:
+        """The most bytes that this process and its workers on this machine have held, each at its own worst time."""
+        return process_peak() + sum(sorted(self._peaks.values())[-self.workers :])
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let the workers go."""
+
+
+class Serial(Engine):
+    """Everything in this process, one part after the other."""
+
+    def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
+        return map(function, parts)
+
+    def close(self) -> None:
+        """There are none to let go."""
+
+
+_current: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_SERIAL = Serial()
+
+
+def current() -> Engine:
+    """The engine that the running stage was given; `Serial` where none was."""
+    return _current.get() or _SERIAL
+
+
+@contextmanager
+def used(engine: Engine) -> Iterator[Engine]:
+    """Let `current()` be this engine while the block runs; its workers go afterwards."""
+    token = _current.set(engine)
+    try:
+        yield engine
+    finally:
+        _current.reset(token)
+        engine.close()
+
+
+def machine_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def measured(function: Callable[[Part], Result], part: Part) -> tuple[Result, int, int]:
+    """A worker's call: the result, the number of its process, and the most bytes that this has held."""
+    return function(part), os.getpid(), process_peak()
+
+
+def module_of(function: Callable[..., object]) -> str:
+    """The module that a worker has to load for a function, which may be in a `partial` or several."""
+    while isinstance(function, partial):
+        function = function.args[0] if function.func is measured else function.func
+    return function.__module__
+
+
+def process_peak() -> int:
+    """Most bytes of memory (not of a GPU) that this process has held."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
