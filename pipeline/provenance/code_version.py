@@ -17,8 +17,13 @@ from pipeline.provenance.parsed import parsed
 TRACKING = ["tracking", "store", "processes", "run_facts", "curve_logger", "logged_models", "found_runs"]
 TRACKING += ["finished"]
 IGNORED = {"pipeline", "pipeline.provenance", *(f"pipeline.provenance.{name}" for name in [*TRACKING, "code_version"])}
-# A progress bar and a model's card tell of a result and change none.
-IGNORED |= {"langladder.progress", "langladder.export.model_card", "langladder.export.loading"}
+# A progress bar and a model's card tell of a result and change none, nor does what stays unloaded.
+IGNORED |= {
+    "langladder.progress",
+    "langladder.placeholders",
+    "langladder.export.model_card",
+    "langladder.export.loading",
+}
 FAMILIES = "langladder.families"  # its modules are found by looking, not by name
 
 

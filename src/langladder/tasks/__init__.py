@@ -1,1 +1,5 @@
 """One LightningModule per task, never one per network."""
+
+from langladder import placeholders
+
+placeholders.put_all()
