@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from langladder.remote import File, below, in_order
+
 TEXT_ENDINGS = ("txt", "text", "jsonl", "ndjson", "parquet")
 PAIR_ENDINGS = ("tsv", *TEXT_ENDINGS)
 LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")  # en, deu, zh-CN, eng_Latn
@@ -13,30 +15,30 @@ _README = re.compile(r"readme(\..*)?", re.IGNORECASE)
 _OURS = (".gitignore", ".gitkeep")
 
 
-def ending(file: Path) -> str:
+def ending(file: File) -> str:
     """The file's ending in lower case, without its dot and whether or not `.gz` follows."""
     return file.name.lower().removesuffix(".gz").rpartition(".")[2] if "." in file.name else ""
 
 
-def language(file: Path) -> str | None:
+def language(file: File) -> str | None:
     """The language that a file is named after: `en` of x.en, x.en.txt, x.en.gz; None of x.txt and x.tsv."""
     name = file.name.removesuffix(".gz").removesuffix(".txt")
     code = name.rpartition(".")[2] if "." in name else ""
     return code if LANGUAGE.fullmatch(code) and code not in ("tsv", "txt", "csv", "zip", "pdf", "xml", "doc") else None
 
 
-def matching(root: Path, pattern: str, endings: tuple[str, ...]) -> list[Path]:
+def matching(root: File, pattern: str, endings: tuple[str, ...]) -> list[File]:
     """The files that a glob takes, sorted by name.
 
     Args:
         endings: what a glob that ends in a bare * goes by; files of sentence pairs may end in their language too.
     """
-    files = [file for file in sorted(root.glob(pattern)) if file.is_file()]
+    files = [file for file in in_order(root.glob(pattern)) if file.is_file()]
     files = [file for file in files if not _hidden(root, file) and not _README.fullmatch(file.name)]
     return [file for file in files if _known(file, endings)] if Path(pattern).name == "*" else files
 
 
-def nothing_in(root: Path, endings: tuple[str, ...]) -> str:
+def nothing_in(root: File, endings: tuple[str, ...]) -> str:
     """What to say where a glob takes nothing: what there is instead, and what would be taken."""
     there = [f"{name} ({why})" for name, why in _skipped(root, set(), endings)]
     known = ", ".join(f".{one}" for one in endings)
@@ -46,19 +48,19 @@ def nothing_in(root: Path, endings: tuple[str, ...]) -> str:
     return f"{said}. Known endings are {known}, each also with .gz; name others by their glob (`files`)"
 
 
-def skipped(root: Path, read: set[Path], endings: tuple[str, ...]) -> dict[str, Any]:
+def skipped(root: File, read: set[File], endings: tuple[str, ...]) -> dict[str, Any]:
     """For the data report: {"skipped_files": how many, "skipped": each file and why}; {} where all was read."""
     found = _skipped(root, read, endings) if root.is_dir() else []
     named = [{"file": file, "why": why} for file, why in found[:NAMED]]
     return {"skipped_files": len(found), "skipped": named} if found else {}
 
 
-def _skipped(root: Path, read: set[Path], endings: tuple[str, ...]) -> list[tuple[str, str]]:
-    others = sorted(file for file in root.rglob("*") if file not in read and file.is_file() and file.name not in _OURS)
-    return [(str(file.relative_to(root)), _why(root, file, endings)) for file in others]
+def _skipped(root: File, read: set[File], endings: tuple[str, ...]) -> list[tuple[str, str]]:
+    others = [file for file in in_order(root.rglob("*")) if file not in read and file.is_file()]
+    return [(str(below(root, file)), _why(root, file, endings)) for file in others if file.name not in _OURS]
 
 
-def _why(root: Path, file: Path, endings: tuple[str, ...]) -> str:
+def _why(root: File, file: File, endings: tuple[str, ...]) -> str:
     if _hidden(root, file):
         return "hidden"
     if _README.fullmatch(file.name):
@@ -70,9 +72,9 @@ def _why(root: Path, file: Path, endings: tuple[str, ...]) -> str:
     return "`files` does not name it"
 
 
-def _hidden(root: Path, file: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(root).parts)
+def _hidden(root: File, file: File) -> bool:
+    return any(part.startswith(".") for part in below(root, file).parts)
 
 
-def _known(file: Path, endings: Iterable[str]) -> bool:
+def _known(file: File, endings: Iterable[str]) -> bool:
     return ending(file) in endings or ("tsv" in endings and language(file) is not None)

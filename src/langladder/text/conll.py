@@ -6,10 +6,10 @@ and empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meul
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from langladder.errors import InputError
+from langladder.remote import File
 from langladder.text.label_sources import TagColumns
 from langladder.text.trees import tree_of_heads
 
@@ -20,7 +20,7 @@ _SPACE = re.compile(r"\s+")
 class Sentence(NamedTuple):
     """The columns of each word, the line where each stands, and the comments above."""
 
-    file: Path
+    file: File
     words: list[list[str]]
     lines: list[int]
     comments: list[str]
@@ -34,7 +34,7 @@ class Sentence(NamedTuple):
         return f"{self.file}:{self.lines[word]}"
 
 
-def sentences(file: Path, columns: TagColumns, lines: Iterable[str]) -> Iterator[Sentence]:
+def sentences(file: File, columns: TagColumns, lines: Iterable[str]) -> Iterator[Sentence]:
     """The sentences of a file's lines.
 
     Raises:

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from langladder.atomic import Owner, atomic_folder
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.instructions import (
     ASSISTANT,
@@ -89,10 +90,10 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
         for split, dialogues in found.items():
             write_dialogues(folder / f"{split}.parquet", dialogues)
     counts = {split: {"dialogues": len(dialogues)} for split, dialogues in found.items()}
-    return {"splits": counts, **facts.report()} | skipped(Path(source.path), facts.read, source.endings)
+    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts.read, source.endings)
 
 
-def _dialogues(file: Path, source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
+def _dialogues(file: File, source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
     for where, row in records(file, facts, source.max_line_bytes):
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
         found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
@@ -123,7 +124,7 @@ def _equal(row: Any) -> bool:
 # -- one record --------------------------------------------------------------------------------------------------
 
 
-def records(file: Path, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Records:
+def records(file: File, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Records:
     """The records of a file with the place where each stands: of .json the items of its list, else a line each.
 
     Raises:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.label_rows import Row, rows
 from langladder.text.label_sources import EncodedSource, LabelledSource
@@ -48,10 +49,10 @@ def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
             examples = _examples(files, split, source, facts, known, counts[split])
             if write_batches(folder / f"{split}.parquet", LABELLED, _tables(examples, counts[split])) == 0:
                 raise InputError(f"{source.path}: split {split!r} holds no example")
-    return {"splits": counts, **facts.report()} | skipped(Path(source.path), facts.read, source.endings)
+    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts.read, source.endings)
 
 
-def splits_of(source: EncodedSource, found: dict[str, list[Path]]) -> dict[str, list[Path]]:
+def splits_of(source: EncodedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
     """The files of each split, train first; of folds, all files are those of train and of test."""
     if source.folds is not None:
         return {"train": found["all"], "test": found["all"]}
@@ -67,7 +68,7 @@ def in_split(source: EncodedSource, split: str, text: str, number: int) -> bool:
 
 
 def _examples(
-    files: list[Path], split: str, source: LabelledSource, facts: FileFacts, known: set[str], counts: dict[str, int]
+    files: list[File], split: str, source: LabelledSource, facts: FileFacts, known: set[str], counts: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
     """The rows of a split's table; notes the labels of train in `known`."""
     numbers: Counter[str] = Counter()

@@ -9,10 +9,10 @@ files       pos.txt, a text a line
 import csv
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.text.conll import heads_of, sentences
 from langladder.text.label_sources import AUTO, LabelledSource, Place, TagColumns
 from langladder.text.lines import FileFacts, read_lines
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     heads: tuple[int, ...] | None = None
 
 
-def rows(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     """The rows of a file, texts and labels without outer space.
 
     Raises:
@@ -57,7 +57,7 @@ def _one_line(text: Any) -> Any:
     return text and " ".join(text.splitlines())
 
 
-def _layout(file: Path, source: LabelledSource) -> str:
+def _layout(file: File, source: LabelledSource) -> str:
     if source.layout != "auto":
         return source.layout
     ending = file.name.lower().removesuffix(".gz").rpartition(".")[2]
@@ -65,7 +65,7 @@ def _layout(file: Path, source: LabelledSource) -> str:
         return "fields"
     if ending in AUTO:
         return AUTO[ending]
-    if Path(source.path).is_dir() and file.parent != Path(source.path):
+    if located(source.path).is_dir() and file.parent != located(source.path):
         return "folders"
     raise InputError(
         f"{file}: its name does not say where the labels stand; set layout to first_word (label text), files (a file a "
@@ -73,13 +73,13 @@ def _layout(file: Path, source: LabelledSource) -> str:
     )
 
 
-def _lines(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
+def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, with their numbers."""
     lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
-def _columns(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     comma = file.name.lower().removesuffix(".gz").endswith(".csv")
     delimiter = source.delimiter or ("," if comma else "\t")
     lines = (f"{line}\n" for line in read_lines(file, facts, source.max_line_bytes, source.encoding))
@@ -122,7 +122,7 @@ def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
     return [names.index(place) if isinstance(place, str) else place for place in wanted]
 
 
-def _fields(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     wanted = [source.text, source.label, *([] if source.second is None else [source.second])]
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
@@ -143,8 +143,8 @@ def _label_field(row: Any, name: str, where: str) -> str:
     return str(value) if type(value) is int else text_field(row, name, where)
 
 
-def _folders(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
-    if file.parent == Path(source.path):
+def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    if file.parent == located(source.path):
         raise InputError(f"{file}: stands in no folder of a label; put it into <label>/ (layout: folders)")
     lines = list(_lines(file, source, facts)) if source.texts == "file" else None
     if lines is not None:
@@ -153,18 +153,18 @@ def _folders(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[R
         yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in _lines(file, source, facts))
 
 
-def _files(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     label = file.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".text")
     yield from (Row(f"{file}:{number}", line, label) for number, line in _lines(file, source, facts))
 
 
-def _first_word(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     for number, line in _lines(file, source, facts):
         label, _, text = line.strip().partition(" ")
         yield Row(f"{file}:{number}", text, label)
 
 
-def _trees(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     for start, text in _bracketed(file, source, facts):
         where = f"{file}:{start}"
         try:
@@ -176,7 +176,7 @@ def _trees(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row
         yield Row(where, " ".join(tree.words), label, None, tree)
 
 
-def _bracketed(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
+def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
     """Each tree as one line, with the number of its first line: lines go on while brackets are open."""
     open_, start, parts = 0, 0, list[str]()
     for number, line in _lines(file, source, facts):
@@ -192,7 +192,7 @@ def _bracketed(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator
         raise InputError(f"{file}:{start}: {open_} bracket(s) of this tree are not closed")
 
 
-def _conllu(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _conllu(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
     for sentence in sentences(file, CONLLU, lines):
         labels = [match[1] for comment in sentence.comments if (match := _LABEL.fullmatch(comment.strip()))]
@@ -203,7 +203,7 @@ def _conllu(file: Path, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
         yield Row(where, " ".join(words), labels[0], None, None, heads_of(sentence, CONLLU))
 
 
-_LAYOUTS: dict[str, Callable[[Path, LabelledSource, FileFacts], Iterator[Row]]] = {
+_LAYOUTS: dict[str, Callable[[File, LabelledSource, FileFacts], Iterator[Row]]] = {
     "columns": _columns,
     "fields": _fields,
     "folders": _folders,

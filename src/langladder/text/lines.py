@@ -19,6 +19,7 @@ from typing import IO, cast
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
+from langladder.remote import File, located
 
 MAX_LINE_BYTES = 10_000_000
 GZIP = b"\x1f\x8b"  # how every gzip file begins
@@ -37,9 +38,9 @@ class FileFacts:
     files: int = 0
     crlf_lines: int = 0
     byte_order_marks: int = 0
-    read: set[Path] = field(default_factory=set)
+    read: set[File] = field(default_factory=set)
 
-    def begin(self, path: Path) -> None:
+    def begin(self, path: File) -> None:
         """Note that a file is read."""
         self.files += 1
         self.read.add(path)
@@ -50,18 +51,16 @@ class FileFacts:
 
 
 @contextmanager
-def reading(path: Path | str) -> Iterator[IO[bytes]]:
-    """The bytes of a plain or gzipped file (seen from its first bytes, whatever its name).
+def reading(path: File | str) -> Iterator[IO[bytes]]:
+    """The bytes of a plain or gzipped file (seen from its first bytes, whatever its name), here or behind a URL.
 
     Raises:
-        InputError: the file is missing, a folder, or damaged gzip; also where that shows while it is read.
+        InputError: the file is missing, a folder, damaged gzip, or not to be reached; also while it is read.
     """
-    path = Path(path)
+    path = located(path)
     try:
         with path.open("rb") as raw:
-            gzipped = raw.read(2) == GZIP
-            raw.seek(0)
-            if gzipped:
+            if raw.peek(2)[:2] == GZIP:
                 with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(unpacked) as file:
                     yield file
             else:
@@ -88,7 +87,7 @@ def writing(path: Path | str, *, level: int = 9) -> Iterator[IO[bytes]]:
             yield raw
 
 
-def byte_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str = "") -> Iterator[tuple[int, bytes]]:
+def byte_lines(path: File | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str = "") -> Iterator[tuple[int, bytes]]:
     """The lines of a plain or gzipped file, with their numbers from 1 and their line ends (\\n alone ends a line).
 
     Args:
@@ -105,7 +104,7 @@ def byte_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str
 
 
 def read_lines(
-    path: Path, facts: FileFacts | None = None, max_bytes: int = MAX_LINE_BYTES, encoding: str = "utf-8"
+    path: File, facts: FileFacts | None = None, max_bytes: int = MAX_LINE_BYTES, encoding: str = "utf-8"
 ) -> Iterator[str]:
     """The lines of a text file, without their line ends; blank ones included.
 
@@ -121,7 +120,7 @@ def read_lines(
         raise InputError(f"{path}: the file is empty; give a file with text, or take it out of `files`")
 
 
-def filled_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
+def filled_lines(path: File | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
     """The lines of a text file that are not blank, without surrounding space, with their numbers from 1.
 
     Raises:
@@ -136,7 +135,7 @@ def filled_lines(path: Path | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[
             yield number, text
 
 
-def _without_mark(path: Path, raw: bytes, facts: FileFacts) -> bytes:
+def _without_mark(path: File, raw: bytes, facts: FileFacts) -> bytes:
     for mark, encoding in _OTHER_ENCODINGS.items():
         if raw.startswith(mark):
             raise InputError(f"{path}: the text is {encoding}, not UTF-8; convert it (iconv -t UTF-8)")
@@ -146,7 +145,7 @@ def _without_mark(path: Path, raw: bytes, facts: FileFacts) -> bytes:
     return raw
 
 
-def _decode(path: Path, number: int, raw: bytes, facts: FileFacts, encoding: str) -> str:
+def _decode(path: File, number: int, raw: bytes, facts: FileFacts, encoding: str) -> str:
     if b"\0" in raw:
         raise InputError(f"{path}:{number}: a NUL byte: this is a binary file, not text")
     line = raw.removesuffix(b"\n")

@@ -6,27 +6,27 @@ x.en and x.fr        two files: line i of one translates line i of the other; al
 """
 
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langladder.errors import InputError
+from langladder.remote import File, in_order, located
 from langladder.text.chosen_files import language
 
 if TYPE_CHECKING:
     from langladder.text.sources import ParallelSource
 
-Laid = tuple[Path, Path | None]  # the file, or that of the source and that of the target
+Laid = tuple[File, File | None]  # the file, or that of the source and that of the target
 
 
-def laid_out(files: list[Path], source: "ParallelSource") -> list[Laid]:
+def laid_out(files: list[File], source: "ParallelSource") -> list[Laid]:
     """The files in order, aligned ones together; one whose language stands alone is left out.
 
     Raises:
         InputError: files of one name in more than two languages, and nothing says which two.
     """
-    if Path(source.path).is_file():
+    if located(source.path).is_file():
         return [(file, None) for file in files]
-    together: dict[str, dict[str, Path]] = defaultdict(dict)
+    together: dict[str, dict[str, File]] = defaultdict(dict)
     for file in files:
         if code := language(file):
             together[_stem(file)][code] = file
@@ -40,27 +40,27 @@ def laid_out(files: list[Path], source: "ParallelSource") -> list[Laid]:
             f"layout: auto finds no sentence pairs in {names}; two aligned files have one name and their languages as "
             "endings (x.en, x.fr), or set layout (conf/parallel)"
         )
-    return sorted(found, key=lambda pair: pair[0])
+    return sorted(found, key=lambda pair: pair[0].parts)
 
 
 _ONE_FILE = (".tsv", ".txt", ".text", ".jsonl", ".ndjson", ".parquet")
 
 
-def aligned_report(read: set[Path], source: "ParallelSource") -> dict[str, Any]:
+def aligned_report(read: set[File], source: "ParallelSource") -> dict[str, Any]:
     """For the data report: which files were taken for which side, {} where none are aligned."""
-    if source.layout != "auto" or Path(source.path).is_file() or not read:
+    if source.layout != "auto" or located(source.path).is_file() or not read:
         return {}
-    pairs = [(one.name, two.name) for one, two in laid_out(sorted(read), source) if two is not None]
+    pairs = [(one.name, two.name) for one, two in laid_out(in_order(read), source) if two is not None]
     pairs = [pair[::-1] if source.swap else pair for pair in pairs]
     return {"aligned": [f"{one} → {two}" for one, two in pairs[:20]]} if pairs else {}
 
 
-def _stem(file: Path) -> str:
+def _stem(file: File) -> str:
     name = file.name.removesuffix(".gz").removesuffix(".txt")
-    return str(file.parent / name.rpartition(".")[0])
+    return f"{file.parent}/{name.rpartition('.')[0]}"
 
 
-def _two(files: dict[str, Path], languages: list[str] | None) -> tuple[Path, Path] | None:
+def _two(files: dict[str, File], languages: list[str] | None) -> tuple[File, File] | None:
     """The source's and the target's file, None where one is missing."""
     if languages is not None:
         return (files[languages[0]], files[languages[1]]) if set(languages) <= set(files) else None

@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.text.chosen_files import ending, skipped
 from langladder.text.lines import FileFacts, read_lines
 from langladder.text.questions import QUESTION_TABLES, Answer, Question, facts_of, write_questions
@@ -78,7 +79,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
         for split in SPLITS:
             write_questions(folder / f"{split}.parquet", splits[split])
     report = {"splits": facts_of(splits), "held_out_paragraphs_dropped": dropped, **facts.report()}
-    return report | skipped(Path(source.path), facts.read, source.endings)
+    return report | skipped(located(source.path), facts.read, source.endings)
 
 
 def _split(found: dict[str, list[Question]], source: QuestionSource) -> dict[str, list[Question]]:
@@ -93,7 +94,7 @@ def _split(found: dict[str, list[Question]], source: QuestionSource) -> dict[str
     return cut_out | {name: found[name] for name in own if name != "train"}
 
 
-def _read(file: Path, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
+def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
     lines = read_lines(file, facts, source.max_line_bytes)
     if source.format == "jsonl" or ending(file) != "json":
         for number, line in enumerate(lines, start=1):
@@ -109,7 +110,7 @@ def _read(file: Path, source: QuestionSource, facts: FileFacts) -> Iterator[Ques
     yield from _squad(file, value)
 
 
-def _squad(file: Path, value: Any) -> Iterator[Question]:
+def _squad(file: File, value: Any) -> Iterator[Question]:
     """The questions of SQuAD's JSON."""
     for a, article in enumerate(_list(value, "data", f"{file}")):
         above = f"{file}: data[{a}]"

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.lines import FileFacts, read_lines, reading
 from langladder.text.pair_files import aligned_report, laid_out
@@ -44,14 +45,14 @@ def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
     """
     facts = FileFacts()
 
-    def records(files: list[Path]) -> Iterator[Record]:
+    def records(files: list[File]) -> Iterator[Record]:
         for file in files:
             for text in _values(file, source, [source.field], facts):
                 yield Record(str(file), text[0])
 
     splits = {split: records(files) for split, files in files_of(source, source.files).items()}
     report = {"splits": write_raw_text(splits, source, source.path, out_folder), **facts.report()}
-    return report | skipped(Path(source.path), facts.read, source.endings)
+    return report | skipped(located(source.path), facts.read, source.endings)
 
 
 def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
     facts = FileFacts()
     splits = {split: _pairs(files, split, source, facts) for split, files in files_of(source, source.files).items()}
     report = {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder), **facts.report()}
-    return report | aligned_report(facts.read, source) | skipped(Path(source.path), facts.read, source.endings)
+    return report | aligned_report(facts.read, source) | skipped(located(source.path), facts.read, source.endings)
 
 
 def write_raw_text(
@@ -128,7 +129,7 @@ def number_documents(records: Iterable[Record], rule: Documents) -> Iterator[tup
             yield number, line
 
 
-def _values(file: Path, source: FileSource, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
+def _values(file: File, source: FileSource, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
     """The wanted fields of every record of one file; of a text file, the line itself."""
     kind = format_of(file, source.format)
     if kind == "parquet":
@@ -143,12 +144,12 @@ def _values(file: Path, source: FileSource, fields: list[str], facts: FileFacts)
             yield _json_values(file, number, line, fields)
 
 
-def _json_values(file: Path, number: int, line: str, fields: list[str]) -> list[str]:
+def _json_values(file: File, number: int, line: str, fields: list[str]) -> list[str]:
     row = json_row(file, number, line)
     return [text_field(row, field, f"{file}:{number}") for field in fields]
 
 
-def json_row(file: Path, number: int, line: str) -> Any:
+def json_row(file: File, number: int, line: str) -> Any:
     """A line of JSON. Raises InputError where it is none."""
     try:
         return json.loads(line)
@@ -178,12 +179,12 @@ def text_field(row: Any, field: str, where: str) -> str:
     return value
 
 
-def _parquet_values(file: Path, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
+def _parquet_values(file: File, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
     for number, row in parquet_rows(file, fields, facts):
         yield [text_field(row, field, f"{file}, row {number}") for field in fields]
 
 
-def parquet_rows(file: Path, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
+def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
     """The rows of a Parquet file with their numbers from 1, each with the columns of `fields` that there are.
 
     Raises:
@@ -206,7 +207,7 @@ def parquet_rows(file: Path, fields: list[str], facts: FileFacts) -> Iterator[tu
             raise InputError(f"{file}: the file is empty; give a file with text, or take it out of `files`")
 
 
-def _pairs(files: list[Path], split: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
+def _pairs(files: list[File], split: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
     if source.target_files is not None:
         targets = files_of(source, source.target_files)[split]
         if len(files) != len(targets):
@@ -225,7 +226,7 @@ def _pairs(files: list[Path], split: str, source: ParallelSource, facts: FileFac
             yield from _one_file(file, layout, source, facts)
 
 
-def _one_file(file: Path, layout: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
+def _one_file(file: File, layout: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
     fields = source.fields if layout == "fields" else []
     if layout == "fields" and format_of(file, source.format) == "txt":
         raise InputError(f"{file}: layout 'fields' reads jsonl or parquet, not text; set layout or format")
@@ -236,7 +237,7 @@ def _one_file(file: Path, layout: str, source: ParallelSource, facts: FileFacts)
             yield _columns(file, number, values[0], source.columns)
 
 
-def _columns(file: Path, number: int, line: str, columns: list[int]) -> tuple[str, str]:
+def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[str, str]:
     cells = line.split("\t")
     if max(columns) >= len(cells):
         raise InputError(
@@ -246,7 +247,7 @@ def _columns(file: Path, number: int, line: str, columns: list[int]) -> tuple[st
     return cells[columns[0]], cells[columns[1]]
 
 
-def _two_files(one: Path, two: Path, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
+def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
     sources = (values[0] for values in _values(one, source, source.fields[:1], facts))
     targets = (values[0] for values in _values(two, source, source.fields[1:], facts))
     lines = [0, 0]

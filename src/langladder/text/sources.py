@@ -1,12 +1,12 @@
 """Where a corpus' files are and how they are laid out: the settings of the readers, and the files they name."""
 
 import re
-from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.schema import Config
 from langladder.text.chosen_files import PAIR_ENDINGS, TEXT_ENDINGS, matching, nothing_in
 from langladder.text.lines import MAX_LINE_BYTES
@@ -21,7 +21,7 @@ class FileSource(Config):
 
     endings: ClassVar[tuple[str, ...]] = TEXT_ENDINGS
 
-    path: str  # a file, or the folder that the globs of `files` start from
+    path: str  # a file, or the folder that the globs of `files` start from; a path here, or a URL (s3://, https://, …)
     # One glob for everything (`clean` then cuts the splits), or {train: glob, validation: glob, test: glob}.
     # One that ends in a bare * takes files whose ending is known; hidden files and READMEs are never taken.
     files: str | dict[str, str] = "*"
@@ -102,25 +102,25 @@ def check_splits(key: str, files: str | dict[str, str]) -> None:
         raise ValueError(f"{key}: splits {sorted(files)}; allowed: train (always), validation, test")
 
 
-def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[Path]]:
+def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[File]]:
     """The files of each split, sorted by name; the one split is `all` where the corpus has none of its own.
 
     Raises:
         InputError: the path does not exist, a glob matches nothing, or one file is in two splits.
     """
-    root = Path(source.path)
+    root = located(source.path)
     if not root.exists():
         raise InputError(f"path: {source.path!r} does not exist; give a file or a folder (corpus config)")
     if root.is_file():
         if isinstance(globs, dict):
             raise InputError(f"path: {source.path!r} is one file, but `files` names splits; give the folder instead")
         return {"all": [root]}
-    found: dict[str, list[Path]] = {}
+    found: dict[str, list[File]] = {}
     for split, pattern in (globs if isinstance(globs, dict) else {"all": globs}).items():
         found[split] = matching(root, pattern, source.endings)
         if not found[split]:
             raise InputError(f"files: {pattern!r} {nothing_in(root, source.endings)}")
-    owner: dict[Path, str] = {}
+    owner: dict[File, str] = {}
     for split, files in found.items():
         for file in files:
             if owner.setdefault(file, split) != split:
@@ -128,7 +128,7 @@ def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[
     return found
 
 
-def format_of(path: Path, declared: FileFormat) -> FileFormat:
+def format_of(path: File, declared: FileFormat) -> FileFormat:
     """The declared format, or the one that the file's name says (a trailing .gz aside)."""
     if declared != "auto":
         return declared

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
+from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.conll import Sentence, heads_of, sentences
 from langladder.text.iob import bad_steps, scheme_of
@@ -49,16 +50,16 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
             if write_batches(folder / f"{split}.parquet", TAGGED, tables) == 0:
                 raise InputError(f"{source.path}: split {split!r} holds no sentence")
     report = {"splits": counts, "scheme": scheme, **facts.report()}
-    return report | skipped(Path(source.path), facts.read, source.endings)
+    return report | skipped(located(source.path), facts.read, source.endings)
 
 
-def _read(files: list[Path], source: TaggedSource, facts: FileFacts) -> Iterator[Sentence]:
+def _read(files: list[File], source: TaggedSource, facts: FileFacts) -> Iterator[Sentence]:
     for file in files:
         lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
         yield from sentences(file, source.columns, lines)
 
 
-def _scheme(training: list[Path], source: TaggedSource) -> str:
+def _scheme(training: list[File], source: TaggedSource) -> str:
     """How the tags bracket phrases: as it is said, or as the training tags look."""
     if source.scheme != "auto":
         return source.scheme
@@ -69,7 +70,7 @@ def _scheme(training: list[Path], source: TaggedSource) -> str:
 
 
 def _sentences(
-    files: list[Path], split: str, source: TaggedSource, scheme: str, facts: FileFacts, known: set[str]
+    files: list[File], split: str, source: TaggedSource, scheme: str, facts: FileFacts, known: set[str]
 ) -> Iterator[dict[str, Any]]:
     for number, sentence in enumerate(_read(files, source, facts)):
         words, tags = sentence.column(source.columns.form), sentence.column(source.columns.tag)

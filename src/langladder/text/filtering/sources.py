@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from langladder.errors import InputError
+from langladder.remote import is_url
 from langladder.text.labelled import LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.readers import read_text
 from langladder.text.sources import TextSource
@@ -35,7 +36,7 @@ def set_lines(source: TextSource, folder: Path, key: str) -> Iterator[str]:
         InputError: as `opened`.
     """
     path = Path(source.path)
-    names = _columns(path)
+    names = [] if is_url(source.path) else _columns(path)
     if names == TAGGED.names:
         yield from (" ".join(one.words) for one in read_tagged(path))
     elif names == LABELLED.names:
