@@ -81,7 +81,7 @@ class Remote:
 
     def open(self, _mode: str = "rb") -> io.BufferedReader:
         """Its bytes. Raises InputError where they cannot be read, also later."""
-        return io.BufferedReader(RemoteBytes(self), BUFFER)
+        return io.BufferedReader(RemoteBytes(self.url, self.system), BUFFER)
 
     @property
     def is_web(self) -> bool:

@@ -7,13 +7,10 @@ a part of it. Web servers that give no parts of a file are read from the beginni
 import io
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from langladder.errors import InputError
 from langladder.remote_errors import told
-
-if TYPE_CHECKING:
-    from langladder.remote import Remote
 
 BLOCK = 2**23  # bytes that are asked for at once
 TRIES = 5
@@ -24,8 +21,8 @@ Result = TypeVar("Result")
 class RemoteBytes(io.RawIOBase):
     """An open remote file: bytes or `InputError`."""
 
-    def __init__(self, remote: "Remote") -> None:
-        self._remote = remote
+    def __init__(self, url: str, system: Callable[[], tuple[Any, str]]) -> None:
+        self._url, self._system = url, system  # the file system of fsspec, and the file's path there
         self._at = 0  # where the reader is
         self._file: Any = None  # what is open, and where that is
         self._file_at = 0
@@ -49,7 +46,7 @@ class RemoteBytes(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go elsewhere; nothing is read yet. Raises InputError for the end of what says no length."""
         if whence == io.SEEK_END and self._size is None:
-            raise InputError(f"{self._remote}: the server does not say how long it is; copy it first (langladder copy)")
+            raise InputError(f"{self._url}: the server does not say how long it is; copy it first (langladder copy)")
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size or 0}[whence]
         return self._at
 
@@ -67,11 +64,11 @@ class RemoteBytes(io.RawIOBase):
         super().close()
 
     def _open(self) -> None:
-        system, path = self._remote.system()
+        system, path = self._system()
         info = system.info(path)
         version = [info.get(key) for key in ("size", "ETag", "Last-Modified")]
         if self._version not in (None, version):
-            raise InputError(f"{self._remote}: it changed while it was read; run this again")
+            raise InputError(f"{self._url}: it changed while it was read; run this again")
         self._version, self._size = version, info.get("size")
         self._parts &= info.get("partial", True)
         self._file = system.open(path, "rb", block_size=BLOCK if self._parts else 0, cache_type="readahead")
@@ -103,10 +100,10 @@ class RemoteBytes(io.RawIOBase):
             try:
                 return work()
             except (FileNotFoundError, PermissionError, ImportError, InputError) as error:
-                raise told(self._remote.url, error) from error
+                raise told(self._url, error) from error
             except Exception as error:
                 self._file = None
                 if attempt == TRIES - 1:
-                    raise told(self._remote.url, error) from error
+                    raise told(self._url, error) from error
                 time.sleep(PAUSE * 2**attempt)
         raise AssertionError("unreachable")
