@@ -1,6 +1,6 @@
 """What a rung's file says that changes nothing of a stage's result stands aside, unwatched.
 
-`families.family.ASIDE` for all stages, `JUDGING` for those that make models.
+`families.family.ASIDE` for all stages, `JUDGING` for those that make models; and where a stage runs: `PLACE`.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,9 @@ from langladder.families.family import ASIDE, JUDGING
 
 Values = dict[str, Any]
 
+PLACE = ("engine", "memory")
+"""Where a stage works on the corpus, and with how much memory: the same bytes come out."""
+
 
 def split_aside(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Values]:
     """A job's values without what changes nothing of its result, and that alone, family by family.
@@ -21,6 +24,9 @@ def split_aside(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Valu
         makes: whether its stage makes models, as `plan.Stage.makes`.
     """
     watched, aside = dict(values), {}
+    for key in PLACE:
+        if key in watched:
+            aside[key] = watched.pop(key)
     for family in families():
         if family in values:
             watched[family] = dict(values[family])

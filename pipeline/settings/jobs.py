@@ -13,11 +13,14 @@ from langladder.errors import InputError
 from langladder.families import families
 from pipeline.provenance.code_version import code_version
 from pipeline.settings import params, rungs, schema
-from pipeline.settings.aside import Values, split_aside
+from pipeline.settings.aside import PLACE, Values, split_aside
 from pipeline.settings.plan import Stage
 
 FILTER_READS = ("data/clean/labels/test.parquet", "data/clean/tags/test.parquet")
 """What the stage `filter` has in dvc.yaml beside the corpus and `paths.filter`."""
+
+ENGINED = ("corpus", "filter", "clean", "tokenize", "vocab", "cooccur", "train_lm")
+"""The stages that go through a whole corpus, which an engine may do for them: conf/engine."""
 
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
 
@@ -43,6 +46,8 @@ def job_values(
     if "bleu_tokenize" in values and training and training.get("early_stopping") != "bleu":
         values["bleu_tokenize"] = None  # not read: another choice must not train anew
     values["code"] = code_version(stage.name, values)
+    if stage.name in ENGINED:
+        values |= {key: everything[key] for key in PLACE}
     watched, aside = split_aside(values, makes=stage.makes)
     return watched | ({"aside": aside} if aside else {})
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
+from langladder.engine.choosing import Memory
 from langladder.errors import InputError
 from langladder.families import families
 from langladder.schema import Config
@@ -29,6 +30,7 @@ GROUPS = (
     "clean",
     "tokenizer",
     "words",
+    "engine",
     "debug",
 )  # keys that name a file in conf/<key>/
 
@@ -91,6 +93,8 @@ class Choices(Config):
     clean: str
     tokenizer: str
     words: str
+    engine: str = "local"
+    memory: Memory | None = None
     debug: str
     corpora: list[Literal["instructions"]] = Field(default_factory=list, max_length=1)
     prompted: Literal["lm", "tune"] = "lm"
@@ -178,12 +182,15 @@ def overrides(chosen: Choices, given: list[str]) -> list[str]:
     taken = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in given}
     values: dict[str, Any] = {group: getattr(chosen, group) for group in GROUPS}
     values |= {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads}
+    values["memory"] = chosen.memory
     values |= {f"paths.{key}": value for key, value in chosen.paths.model_dump().items()}
     return [f"{key}={_quote(value)}" for key, value in values.items() if key not in taken]
 
 
 def _quote(value: Any) -> str:
     """A value in Hydra's override grammar; paths may hold characters that the grammar would read."""
+    if value is None:
+        return "null"
     if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace("-", "").isalnum()):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return str(value)

@@ -15,6 +15,7 @@ from langladder.corpora.scenes import SceneConfig
 from langladder.corpora.speech import SpeechConfig
 from langladder.counts.kinds import AnyCounting
 from langladder.decoding.scores import LengthForm
+from langladder.engine.choosing import AnyEngine, Memory
 from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
@@ -113,6 +114,8 @@ class Given(Config):
 FIELDS: dict[str, Any] = {
     "side": Literal["text", "parallel", "labels", "tags", "questions", "instructions", "scenes", "speech"],
     "seed": int,
+    "engine": AnyEngine,
+    "memory": Memory | None,
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": TokenizerConfig,
     "shared_tokenizer": bool,

@@ -27,7 +27,7 @@ from langladder.families import families
 from langladder.schema import Config
 from pipeline import ROOT
 from pipeline.provenance.finished import Finished, skip_finished
-from pipeline.settings import compose, jobs, names, params, plan, run_folder, schema
+from pipeline.settings import compose, jobs, names, params, place, plan, run_folder, schema
 from pipeline.settings.errors import together
 from pipeline.settings.threads import compute_with
 
@@ -50,7 +50,8 @@ def stage(run: Run) -> Callable[[], None]:
             settings = _resolved(name, config) if resolved else _composed(name, config)
             compute_with(getattr(settings, "threads", 1))
             rung = Path(config._job_).stem if resolved else name
-            with progress.shown(), progress.working(name if rung == name else f"{name} {rung}"), _once(config):
+            title = name if rung == name else f"{name} {rung}"
+            with progress.shown(), progress.working(title), _once(config), place.engine(settings, title):
                 run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)

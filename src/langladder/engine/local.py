@@ -67,7 +67,7 @@ class Local(Engine):
             context.set_forkserver_preload([module_of(call)])
             self._pool = ProcessPoolExecutor(self.workers, context, initializer=_begin)
         try:
-            with _no_main():
+            with no_main():
                 return self._pool.submit(call, part)
         except BrokenProcessPool as error:  # it died since the last result
             future: Future[Any] = Future()
@@ -106,7 +106,7 @@ def _follow(sentinel: int) -> None:
 
 
 @contextmanager
-def _no_main() -> Iterator[None]:
+def no_main() -> Iterator[None]:
     """Begin no process with the main module: it has imports of its own, and workers need none of them."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

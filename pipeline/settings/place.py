@@ -1,0 +1,34 @@
+"""Where a data stage runs: the engine and the memory of params.yaml, around the stage's work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from langladder.engine.base import used
+from langladder.engine.choosing import bytes_of, made
+from pipeline.settings.threads import processors
+
+
+@contextmanager
+def engine(job: Any, name: str) -> Iterator[None]:
+    """Let `langladder.engine` be the one of this job's settings; say afterwards how much memory it took.
+
+    A job without such settings has none.
+
+    Raises:
+        InputError: a cluster that cannot be had.
+    """
+    if getattr(job, "engine", None) is None:
+        yield
+        return
+    with used(made(job.engine, job.memory, processors())) as found:
+        yield
+        peak = found.peak()
+    granted = f" of {job.memory}" if job.memory else ""
+    print(f"{name}: at most {_said(peak)}{granted} in memory")
+    if job.memory and peak > bytes_of(job.memory):
+        print(f"{name}: warning: that is more than params.yaml: memory allows; fewer workers (conf/engine) hold less")
+
+
+def _said(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,56 @@
+"""A Dask cluster of processes on this machine: the results of other engines, and a lost worker's parts run again."""
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from langladder.engine.base import used
+from langladder.engine.choosing import DaskConfig, bytes_of, made
+from langladder.errors import InputError
+
+pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
+
+
+def square_or_die(folder: Path, part: int) -> int:
+    """Part 3 kills its process the first time."""
+    mark = folder / "died"
+    if part == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return part * part
+
+
+def test_a_cluster_of_this_machine_and_what_its_killed_worker_had(tmp_path) -> None:
+    with used(made(DaskConfig(kind="dask", workers=2), "4GB", 2)) as engine:
+        assert engine.workers == 2
+        assert list(engine.map(partial(square_or_die, tmp_path), range(30))) == [part * part for part in range(30)]
+        assert (tmp_path / "died").exists()
+        assert 3 * engine.share < 4 * 10**9
+        other = made(DaskConfig(kind="dask", address=engine.client.scheduler.address), None, 1)  # type: ignore[attr-defined]
+        with used(other):
+            assert list(other.map(partial(square_or_die, tmp_path), range(3))) == [0, 1, 4]
+        assert list(engine.map(partial(square_or_die, tmp_path), range(3))) == [0, 1, 4]  # it is not stopped with that
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"address": "tcp://127.0.0.1:9"}, "no Dask scheduler"),
+        ({"options": {"colour": "red"}}, "does not start"),
+        ({"cluster": "kubernetes"}, "langladder\\[cluster\\]"),
+    ],
+)
+def test_a_cluster_that_cannot_be_had_is_said(settings, said, monkeypatch) -> None:
+    monkeypatch.setattr("langladder.engine.dask.SECONDS", 1)
+    with pytest.raises(InputError, match=said):
+        made(DaskConfig(kind="dask", workers=1, **settings), None, 1)
+
+
+@pytest.mark.parametrize("memory", ["4", "4 gigabytes", "-1GB", "0.1MB", "1kB"])
+def test_what_is_no_amount_of_memory_is_said(memory) -> None:
+    assert bytes_of("1.5GiB") == 3 * 2**29
+    with pytest.raises(ValueError, match="write 4GB"):
+        bytes_of(memory)
