@@ -41,7 +41,7 @@ def measured(raw: Sequence[Marked], folder: Path, settings: dict[str, object]) -
     began = time.perf_counter()
     filter_text(folder / "raw", folder / "out", FilterConfig.model_validate(settings), seed=1)
     seconds = time.perf_counter() - began
-    left = {document.text for document in read_documents(folder / "out" / "all.parquet")}
+    left = {document.text for document in read_documents(folder / "out" / "all")}
     kept = [one.kind for one in raw if one.text in left]
     every = [one.kind for one in raw]
     return [kept.count(kind) / every.count(kind) for kind in (CLEAN, *KINDS)], kept.count(CLEAN) / len(kept), seconds
@@ -57,9 +57,7 @@ def main(data: Path, count: int, weight: float) -> None:
     raw = noisy(found[:count], 0.75, seed=1)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        write_documents(
-            folder / "raw" / "all.parquet", (Document(list(one.lines), [None] * len(one.lines)) for one in raw)
-        )
+        write_documents(folder / "raw" / "all", (Document(list(one.lines), [None] * len(one.lines)) for one in raw))
         good = folder / "good.txt"
         good.write_text("\n\n".join("\n".join(lines) for lines in found[count:]), encoding="utf-8")
         source = {"path": str(good), "documents": "blank_line"}

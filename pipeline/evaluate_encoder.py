@@ -14,7 +14,7 @@ from pipeline.provenance.judged import judged
 from pipeline.provenance.made_lm import TOKENS
 from pipeline.settings.stage import stage
 
-TEST = Path("data/clean/text/test.parquet")
+TEST = Path("data/clean/text/test")
 
 
 @stage

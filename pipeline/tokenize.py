@@ -20,8 +20,8 @@ def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
     tokenizer = train_tokenizer(training_text(clean), job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
-    write_json(folder / "sizes.json", {split: text_size(clean / f"{split}.parquet") for split in SPLITS})
-    report = report_on(tokenizer, TableLines([(clean / "validation.parquet", "text")]))
+    write_json(folder / "sizes.json", {split: text_size(clean / split) for split in SPLITS})
+    report = report_on(tokenizer, TableLines([(clean / "validation", "text")]))
     return {"splits": splits} | report | alphabet(training_text(clean), tokenizer)
 
 

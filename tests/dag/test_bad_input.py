@@ -6,10 +6,10 @@ import re
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from langladder import progress
+from langladder.text.shards import ShardWriter
 
 
 def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
@@ -51,7 +51,7 @@ def test_bad_files(
     assert code == 2, message
     for part in said:
         assert part in message, message
-    assert not list(out.rglob("*.parquet"))
+    assert not list(out.rglob("*.arrow"))
     assert not [file for file in out.rglob("*") if "partial" in file.name]
 
 
@@ -83,7 +83,7 @@ def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: py
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbffirst line\r\nsecond line\r\n")
     assert corpus(path, tmp_path / "out", monkeypatch) == 0
-    table = read_table(tmp_path / "out" / "data" / "raw" / "text" / "all.parquet")
+    table = read_table(tmp_path / "out" / "data" / "raw" / "text" / "all")
     assert table.column("text").to_pylist() == ["first line", "second line"]
     truth = tmp_path / "out" / "data" / "raw" / "text" / "truth"
     sets = {"analogies.txt", "similarity.tsv", "groups.txt", "agreement.jsonl"}
@@ -132,7 +132,7 @@ def test_a_full_disk_leaves_nothing_behind(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    monkeypatch.setattr(ShardWriter, "add", full)
     assert corpus(path, tmp_path / "out", monkeypatch) == 2
     assert "the disk is full" in capsys.readouterr().err
     left = [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()]

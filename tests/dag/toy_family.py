@@ -136,7 +136,7 @@ TEXT = Path("data/clean/text")
 def main(job: Any, out: Path) -> None:
     rung = job.opening
     with tracked_job("opening", "train_opening", job, {"text": TEXT}) as work:
-        lines = read_table(TEXT / "train.parquet")["text"].to_pylist()
+        lines = read_table(TEXT / "train")["text"].to_pylist()
         model = locate(rung.target).count(lines, rung.model)
         with work.artefact(out / "models" / "opening" / rung.name) as folder:
             model.save(folder)
@@ -157,7 +157,7 @@ from langladder.text.tables import read_table
 from pipeline.provenance.job import tracked_job
 from pipeline.settings.stage import stage
 
-TEXT = Path("data/clean/text/test.parquet")
+TEXT = Path("data/clean/text/test")
 
 
 @stage
@@ -192,7 +192,7 @@ STAGES = """
     matrix: {rung: "${openings}"}
     cmd: python -m pipeline.evaluate_opening -cd resolved/evaluate_opening -cn ${item.rung}
     params: [{"resolved/evaluate_opening/${item.rung}.yaml": [opening, code]}]
-    deps: ["models/opening/${item.rung}", data/clean/text/test.parquet]
+    deps: ["models/opening/${item.rung}", data/clean/text/test]
     outs: ["reports/rungs/opening/${item.rung}.json"]
     metrics:
       - metrics/opening/${item.rung}.json

@@ -30,7 +30,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     source = MicroworldConfig(size="tiny", seed=1)
     tables = generate_text(source)
     for split, table in tables.items():
-        write_table(folder / "clean" / f"{split}.parquet", table)
+        write_table(folder / "clean" / split, table)
     write_truth(source, folder / "truth", tables["train"])
     tokenizer = train_tokenizer(training_text(folder / "clean"), TokenizerConfig(kind="bpe_bytes", vocab_size=400))
     encode_corpus(folder / "clean", tokenizer, folder / "tokens")

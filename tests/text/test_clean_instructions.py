@@ -110,7 +110,7 @@ def test_what_a_judge_reads_stays_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        ({}, "no train.parquet"),
+        ({}, "no table train"),
         ({"all": [dialogue("a", "1")]}, "too few to cut"),
         ({"train": [dialogue("a", "1")], "validation": [dialogue("a", "2")], "test": [dialogue("b", "2")]}, "held out"),
         ({"train": [dialogue("a", "...")], "validation": [dialogue("a", "2")]}, "cleaning leaves nothing"),

@@ -15,6 +15,7 @@ from langladder.text.cleaning import CleanConfig, clean_text
 from langladder.text.duplicates import DuplicatesConfig, Seen, shingles
 from langladder.text.statistics import TextStatistics
 
+SHARD = "data-00000-of-00001.arrow"
 Lines = list[tuple[int, str]]
 
 
@@ -22,12 +23,12 @@ def write_raw(folder: Path, **splits: Lines) -> Path:
     for split, lines in splits.items():
         documents, texts = zip(*lines, strict=True)
         rows = [documents, texts, [-1.5] * len(lines)]
-        tables.write_table(folder / f"{split}.parquet", pa.table(rows, schema=tables.TEXT))
+        tables.write_table(folder / split, pa.table(rows, schema=tables.TEXT))
     return folder
 
 
 def lines_of(folder: Path, split: str) -> Lines:
-    table = tables.read_table(folder / f"{split}.parquet", tables.TEXT)
+    table = tables.read_table(folder / split, tables.TEXT)
     return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
 
 
@@ -60,7 +61,7 @@ def test_same_input_same_bytes_and_seed_matters(tmp_path: Path) -> None:
     write_raw(tmp_path / "raw", all=corpus(100))
     for name, seed in (("one", 1), ("two", 1), ("three", 2)):
         clean_text(tmp_path / "raw", tmp_path / name, CleanConfig(), seed)
-    contents = [(tmp_path / name / "test.parquet").read_bytes() for name in ("one", "two", "three")]
+    contents = [(tmp_path / name / "test" / SHARD).read_bytes() for name in ("one", "two", "three")]
     assert contents[0] == contents[1] != contents[2]
 
 
@@ -92,7 +93,7 @@ def test_own_splits_stay_and_missing_ones_are_cut_from_train(tmp_path: Path) -> 
 def test_log_probabilities_stay_only_with_unchanged_lines(tmp_path: Path) -> None:
     own = {"train": [(0, "as it was"), (0, "two  spaces")], "validation": [(0, "b")], "test": [(0, "c")]}
     folder, report = clean(tmp_path, own)
-    table = tables.read_table(folder / "train.parquet", tables.TEXT)
+    table = tables.read_table(folder / "train", tables.TEXT)
     assert table["log_prob"].to_pylist() == [-1.5, None]
     assert report["cleaning"]["changed_by_step"] == {"whitespace": 1}
 

@@ -24,7 +24,7 @@ def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("langladder.text.encoding.ROWS", 2)  # documents run across batches
     rows = {"document": [0, 0, 0, 1], "text": ["a b", "b", "c a", "a"], "log_prob": [None] * 4}
     for split in tables.SPLITS:
-        tables.write_table(tmp_path / "clean" / f"{split}.parquet", pa.table(rows, schema=tables.TEXT))
+        tables.write_table(tmp_path / "clean" / split, pa.table(rows, schema=tables.TEXT))
     tokenizer = train_tokenizer(training_text(tmp_path / "clean"), WORDS)
     report = encode_corpus(tmp_path / "clean", tokenizer, tmp_path / "tokens")
     stream = TokenStream.open(tmp_path / "tokens" / "train.arrow")
@@ -82,6 +82,6 @@ def test_prepared_text_can_pass_through_cleaning_as_it_is(tmp_path: Path) -> Non
     as_it_is = CleanConfig.model_validate({"steps": {"control_characters": False}, "duplicates": {"exact": "keep"}})
     report = clean_text(raw, tmp_path / "clean", as_it_is, seed=1)
     assert report["cleaning"]["changed_by_step"] == {} == report["cleaning"]["dropped"]
-    test = tables.read_table(tmp_path / "clean" / "test.parquet")
-    assert test.column("text").equals(tables.read_table(raw / "test.parquet").column("text"))
+    test = tables.read_table(tmp_path / "clean" / "test")
+    assert test.column("text").equals(tables.read_table(raw / "test").column("text"))
     assert sum(report["splits"][split]["documents"] for split in ("train", "validation")) == 60

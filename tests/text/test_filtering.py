@@ -40,7 +40,7 @@ def documents(lines: Iterable[str]) -> list[Document]:
 
 def raw(folder: Path, **splits: list[Document]) -> Path:
     for split, found in splits.items():
-        write_documents(folder / f"{split}.parquet", found)
+        write_documents(folder / split, found)
     return folder
 
 
@@ -53,7 +53,7 @@ def run(tmp_path: Path, settings: dict[str, Any], **splits: list[Document]) -> t
     config = FilterConfig.model_validate(settings)
     report = filter_text(raw(tmp_path / "raw", **splits), out, config, seed=1)
     assert json.loads((out / "filter.json").read_text()) == json.loads(json.dumps(report)) == report
-    assert {file.name for file in out.iterdir()} == {"filter.json", *(f"{split}.parquet" for split in splits)}
+    assert {file.name for file in out.iterdir()} == {"filter.json", "dataset_dict.json", *splits}
     return report, out
 
 
@@ -223,7 +223,7 @@ def test_each_part_alone_and_what_the_report_says(tmp_path: Path) -> None:
     good = written(tmp_path / "good" / "a.txt", texts(GOOD, 200, 3))
     settings: dict[str, Any] = {"quality": {"good": good, "threshold": 0.5, "features": 4096}}
     report, out = run(tmp_path / "quality", settings, all=documents([*clean, *bad]))
-    assert lines_of(out / "all.parquet") == clean
+    assert lines_of(out / "all") == clean
     assert report["went"]["low_quality_document"]["count"] == 200
     assert len(report["went"]["low_quality_document"]["examples"]) == 3
     assert report["size"]["read"]["documents"] == 240 and report["size"]["left"]["words"] == 40 * 12
@@ -234,11 +234,11 @@ def test_each_part_alone_and_what_the_report_says(tmp_path: Path) -> None:
     report, out = run(tmp_path / "near", {"duplicates": {"near": "documents"}}, all=documents(long))
     kinds = {reason: one["count"] for reason, one in report["went"].items()}
     assert kinds["duplicate_document"] == 1 and kinds["near_duplicate_document"] >= 1
-    assert lines_of(out / "all.parquet")[0] == long[0]
+    assert lines_of(out / "all")[0] == long[0]
 
     sets = {"own": written(tmp_path / "held" / "t.txt", clean[:5])}
     report, out = run(tmp_path / "contaminated", {"contamination": {"sets": sets}}, all=documents(clean))
-    assert lines_of(out / "all.parquet") == clean[5:]
+    assert lines_of(out / "all") == clean[5:]
     assert report["contamination"]["sets"]["own"] == {"lines": 5, "lines_copied": 5, "ngrams": 5}
 
     others = {"books": {**good, "weight": 3.0}}
@@ -266,12 +266,13 @@ def test_all_parts_together_leave_held_out_tables_alone_and_give_the_same_bytes(
     settings = everything(tmp_path)
     outs = [run(tmp_path / name, settings, **splits)[1] for name in ("one", "two")]
     for split in splits:
-        assert (outs[0] / f"{split}.parquet").read_bytes() == (outs[1] / f"{split}.parquet").read_bytes()
-    assert lines_of(outs[0] / "test.parquet") == lines_of(tmp_path / "one" / "raw" / "test.parquet")
-    trained = lines_of(outs[0] / "train.parquet")
-    assert not {*trained} & {*lines_of(outs[0] / "test.parquet")}
+        one, two = (sorted((out / split).iterdir()) for out in outs)
+        assert [file.read_bytes() for file in one] == [file.read_bytes() for file in two]
+    assert lines_of(outs[0] / "test") == lines_of(tmp_path / "one" / "raw" / "test")
+    trained = lines_of(outs[0] / "train")
+    assert not {*trained} & {*lines_of(outs[0] / "test")}
     assert {*texts(GOOD, 100, 3)} & {*trained} and {*texts(GOOD, 30, 1)} & {*trained}
-    known = tables.read_table(outs[0] / "train.parquet", tables.TEXT).column("log_prob").to_pylist()
+    known = tables.read_table(outs[0] / "train", tables.TEXT).column("log_prob").to_pylist()
     assert {-1.5, None} == {*known}  # of the text itself the exact probabilities stay
 
 
@@ -283,7 +284,7 @@ def test_labelled_texts_and_tagged_sentences_are_test_sets(tmp_path: Path) -> No
     tables.write_table(tmp_path / "tags.parquet", pa.table(tagged, schema=TAGGED))
     sets = {name: {"path": str(tmp_path / f"{name}.parquet")} for name in ("labels", "tags")}
     _, out = run(tmp_path, {"contamination": {"sets": sets, "ngram_words": 8}}, all=documents(clean))
-    assert lines_of(out / "all.parquet") == clean[3:]
+    assert lines_of(out / "all") == clean[3:]
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,13 @@ from langladder.text.readers import read_parallel, read_text
 from langladder.text.sources import ParallelSource, TextSource
 from pipeline import ROOT
 
+SHARD = "data-00000-of-00001.arrow"
+
 
 def read(folder: Path, **settings: object) -> list[tuple[int, str]]:
     out = folder.parent / "raw"
     read_text(TextSource.model_validate({"path": str(folder), **settings}), out)
-    table = tables.read_table(out / "all.parquet", tables.TEXT)
+    table = tables.read_table(out / "all", tables.TEXT)
     return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
 
 
@@ -96,7 +98,7 @@ def test_own_splits_and_report(folder: Path) -> None:
     report = read_text(source, folder.parent / "raw")
     assert report["splits"] == {"train": {"documents": 2, "lines": 2}, "validation": {"documents": 1, "lines": 1}}
     assert report["files"] == 2 and report["crlf_lines"] == 2 and report["byte_order_marks"] == 1
-    train = tables.read_table(folder.parent / "raw" / "train.parquet", tables.TEXT)
+    train = tables.read_table(folder.parent / "raw" / "train", tables.TEXT)
     assert train["text"].to_pylist() == ["one", "two"] and train["log_prob"].to_pylist() == [None, None]
 
 
@@ -108,9 +110,9 @@ def test_old_mac_line_ends_are_line_ends(folder: Path) -> None:
 def test_same_files_same_bytes(folder: Path) -> None:
     (folder / "a.txt").write_text("one\ntwo\n")
     read(folder)
-    first = (folder.parent / "raw" / "all.parquet").read_bytes()
+    first = (folder.parent / "raw" / "all" / SHARD).read_bytes()
     read(folder)
-    assert (folder.parent / "raw" / "all.parquet").read_bytes() == first
+    assert (folder.parent / "raw" / "all" / SHARD).read_bytes() == first
 
 
 # ---- which files are read
@@ -128,7 +130,7 @@ def test_a_bare_glob_takes_known_endings_and_names_the_rest(folder: Path) -> Non
         (folder / name).write_bytes(b"%PDF\x00")
     source = TextSource.model_validate(shipped("corpus") | {"path": str(folder)})
     report = read_text(source, folder.parent / "raw")
-    table = tables.read_table(folder.parent / "raw" / "all.parquet", tables.TEXT)
+    table = tables.read_table(folder.parent / "raw" / "all", tables.TEXT)
     assert sorted(table["text"].to_pylist()) == ["five", "four", "one", "three", "two"]
     assert report["files"] == 5 and report["skipped_files"] == 5
     assert {one["file"]: one["why"] for one in report["skipped"]} == {

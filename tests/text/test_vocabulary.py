@@ -115,7 +115,7 @@ def test_roundtrip_through_a_file(tmp_path: Path) -> None:
 
 def test_word_stream_drops_what_the_vocabulary_lacks(tmp_path: Path) -> None:
     rows = {"document": [0, 0, 1], "text": LINES, "log_prob": [None] * 3}
-    tables.write_table(tmp_path / "clean" / "train.parquet", pa.table(rows, schema=tables.TEXT))
+    tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=tables.TEXT))
     report = encode_words(tmp_path / "clean", VocabularyConfig(min_count=2), tmp_path / "words")
     stream = TokenStream.open(tmp_path / "words" / "train.arrow")
     assert [row.tolist() for row in stream] == [[1, 0, 0, 2], [0, 1, 2], []]

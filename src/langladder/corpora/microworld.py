@@ -59,17 +59,17 @@ def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     """
     tables = generate_text(config)
     write_truth(config, folder / "truth", tables["train"])
-    return _write(tables, folder)
+    return _write(tables, folder, "")
 
 
 def write_parallel(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     """Draw English–Esperanto pairs into a folder; otherwise as `write_text`, without truth sets."""
-    return _write(generate_parallel(config), folder)
+    return _write(generate_parallel(config), folder, ".parquet")
 
 
-def _write(tables: dict[str, pa.Table], folder: Path) -> dict[str, Any]:
+def _write(tables: dict[str, pa.Table], folder: Path, ending: str) -> dict[str, Any]:
     for split, table in tables.items():
-        write_table(folder / f"{split}.parquet", table)
+        write_table(folder / f"{split}{ending}", table)
     return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
 
 

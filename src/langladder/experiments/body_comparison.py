@@ -92,7 +92,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         count = max(LEAST_HIDDEN, self.config.fewer(self.config.true_words)) if self.config.true_words else 0
         lines: list[str] = []
         known: list[float | None] = []
-        for part in read_batches(data.clean / "test.parquet", LINES):
+        for part in read_batches(data.clean / "test", LINES):
             lines, known = lines + part.column("text").to_pylist(), known + part.column("log_prob").to_pylist()
         grammar = known_grammar(lines, known) if count else None
         hidden = [] if grammar is None else hidden_words(grammar, bodies.tokenizer, lines, count)

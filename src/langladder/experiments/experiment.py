@@ -59,7 +59,7 @@ class Data:
 
     def lines(self, split: Split) -> Iterator[str]:
         """One split of the monolingual text as it was cleaned, line by line."""
-        for lines in read_column(self.clean / f"{split}.parquet", "text"):
+        for lines in read_column(self.clean / split, "text"):
             yield from lines
 
     def examples(self, split: Split) -> list[Example]:

@@ -33,7 +33,7 @@ def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -
     vocabulary = Vocabulary.build(text, VocabularyConfig(words="auto"), split)
     rows = [vocabulary.encode(split(line)) for line in text]
     if len(vocabulary) < 2:
-        raise InputError(f"{data.clean}/train.parquet: {len(vocabulary)} words are too few for word vectors")
+        raise InputError(f"{data.clean}/train: {len(vocabulary)} words are too few for word vectors")
     stream = TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
     settings = Word2VecConfig(dim=dim, epochs=epochs, window=5, lr=0.05, vectors="sum")
     found = Word2Vec(settings).make(WordCorpus(stream, vocabulary), seed=seed, progress=lambda _: None).vectors

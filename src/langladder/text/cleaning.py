@@ -5,6 +5,7 @@ and what the corpus already had, and finds each document's place (a hash). The s
 splits. Splits that the corpus brings itself stay as they are; what it lacks is cut from train.
 """
 
+import shutil
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -21,10 +22,11 @@ from langladder.schema import Config
 from langladder.text import leakage
 from langladder.text.drops import Book, LimitsConfig, outside
 from langladder.text.duplicates import DuplicatesConfig, Seen
+from langladder.text.shards import SHARDED
 from langladder.text.splitting import Cut, SplitConfig, cut, place
 from langladder.text.statistics import TextStatistics
 from langladder.text.steps import StepsConfig, build_steps
-from langladder.text.tables import SPLITS, TABLES, TEXT, present_splits, read_batches, read_column, write_batches
+from langladder.text.tables import SPLITS, TEXT, present_splits, read_batches, read_column, write_batches
 from langladder.text.words import split_words
 
 ROWS = 16_384
@@ -50,10 +52,10 @@ class Document(NamedTuple):
 
 
 def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
-    """Clean `raw_folder` into `out_folder`/{train,validation,test}.parquet, all of them or none.
+    """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none.
 
     Args:
-        raw_folder: train (and validation, test) or all.parquet, as the readers write them.
+        raw_folder: train (and validation, test) or all, as the readers write them.
         seed: salts the hash that cuts splits.
 
     Returns:
@@ -64,21 +66,21 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     """
     names = present_splits(raw_folder)
     book, seen = Book(), Seen(config.duplicates)
-    with atomic_folder(out_folder, TABLES) as folder:
+    with atomic_folder(out_folder, SHARDED) as folder:
         places: dict[str, list[tuple[float, int]]] = {}
         # Held-out text first: of two equal documents, the one in the training text goes.
         for name in sorted(names, key=("test", "validation", "train", "all").index):
             places[name] = []
-            documents = _clean(raw_folder / f"{name}.parquet", config, book, seen)
+            documents = _clean(raw_folder / name, config, book, seen)
             write_batches(folder / f"{name}.cleaned", TEXT, _tables(documents, places[name], seed))
             if not places[name]:
                 reasons = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
-                raise InputError(f"{raw_folder}/{name}.parquet: cleaning leaves nothing ({reasons}); relax `clean`")
+                raise InputError(f"{raw_folder}/{name}: cleaning leaves nothing ({reasons}); relax `clean`")
         own = [name for name in names if name not in ("train", "all")]
         cuts = [found for name in names if (found := _route(folder, name, places[name], config.split, own))]
-        counts = {split: _count(folder / f"{split}.parquet") for split in SPLITS}
-        held_out = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
-        overlap = leakage.measure(folder / "train.parquet", held_out, config.leakage_words)
+        counts = {split: _count(folder / split) for split in SPLITS}
+        held_out = {split: folder / split for split in ("validation", "test")}
+        overlap = leakage.measure(folder / "train", held_out, config.leakage_words)
     return {
         "splits": counts,
         "cut_by_hash": [split for split in SPLITS if split not in names],
@@ -153,16 +155,13 @@ def _route(
     """
     cleaned = folder / f"{name}.cleaned"
     wanted = [name] if name in own else [split for split in SPLITS if split not in own]
-    if len(wanted) == 1:
-        cleaned.replace(folder / f"{wanted[0]}.parquet")
-        return None
     places, words = np.array(documents).T  # (D,) float64 each: words are far below 2^53
-    found = cut(places, words.astype(np.int64), config, own)
+    found = None if len(wanted) == 1 else cut(places, words.astype(np.int64), config, own)
     for split in wanted:
-        mine = found.splits == SPLITS.index(split)
+        mine = np.ones(len(places), dtype=bool) if found is None else found.splits == SPLITS.index(split)
         numbers = np.cumsum(mine) - 1  # documents of each split are numbered from 0
-        write_batches(folder / f"{split}.parquet", TEXT, _selected(cleaned, mine, numbers))
-    cleaned.unlink()
+        write_batches(folder / split, TEXT, _selected(cleaned, mine, numbers))
+    shutil.rmtree(cleaned)
     return found
 
 
@@ -185,5 +184,5 @@ def _count(path: Path) -> dict[str, Any]:
 
 def training_lines(clean_folder: Path) -> Iterator[str]:
     """The lines of the training split, one after the other."""
-    for lines in read_column(clean_folder / "train.parquet", "text"):
+    for lines in read_column(clean_folder / "train", "text"):
         yield from lines

@@ -20,7 +20,7 @@ ROWS = 8_192
 
 
 class TableLines:
-    """Text columns of Parquet tables as one iterable of lines that can be gone through again."""
+    """Text columns of tables as one iterable of lines that can be gone through again."""
 
     def __init__(self, columns: list[tuple[Path, str]]) -> None:
         self.columns = columns
@@ -33,7 +33,7 @@ class TableLines:
 
 def training_text(clean_folder: Path) -> TableLines:
     """The training lines of a clean corpus."""
-    return TableLines([(clean_folder / "train.parquet", "text")])
+    return TableLines([(clean_folder / "train", "text")])
 
 
 def training_sides(clean_folder: Path, sides: list[str]) -> TableLines:
@@ -51,7 +51,7 @@ def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) ->
     report = {}
     for split in present_splits(clean_folder):
         counts = {"documents": 0, "lines": 0, "tokens": 0}
-        documents = _documents(clean_folder / f"{split}.parquet", tokenizer, counts)
+        documents = _documents(clean_folder / split, tokenizer, counts)
         TokenStream.write(out_folder / f"{split}.arrow", documents)
         report[split] = counts
     return report

@@ -21,6 +21,7 @@ from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.lines import FileFacts, read_lines, reading
 from langladder.text.pair_files import aligned_report, laid_out
+from langladder.text.shards import SHARDED
 from langladder.text.sources import Documents, FileSource, ParallelSource, TextSource, files_of, format_of
 from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TABLES, TEXT, write_batches
 
@@ -35,7 +36,7 @@ class Record(NamedTuple):
 
 
 def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
-    """Read a corpus into `out_folder`: train, validation, test.parquet, or all.parquet.
+    """Read a corpus into tables of `out_folder`: train, validation, test, or all.
 
     Returns:
         Counts of lines and documents by split, files read, and what was put right in reading them.
@@ -72,11 +73,11 @@ def write_raw_text(
 ) -> dict[str, dict[str, int]]:
     """Number the documents of each split's records and write its table, the folder as a whole or not at all."""
     counts: dict[str, dict[str, int]] = {}
-    with atomic_folder(out_folder, TABLES) as folder:
+    with atomic_folder(out_folder, SHARDED) as folder:
         for split, records in splits.items():
             counts[split] = {"documents": 0, "lines": 0}
             tables = _text_tables(number_documents(records, rule), counts[split])
-            if write_batches(folder / f"{split}.parquet", TEXT, tables) == 0:
+            if write_batches(folder / split, TEXT, tables) == 0:
                 raise InputError(f"{origin}: split {split!r} holds only blank lines; there is no text to learn from")
     return counts
 

@@ -1,6 +1,8 @@
-"""Tables on disk: Parquet, written atomically, the same bytes for the same rows.
+"""Tables on disk, written atomically, the same bytes for the same rows.
 
-Raw and clean text has the columns of `TEXT`, parallel text those of `PAIRS`; one row is one line of text.
+A table whose name ends in .parquet is one Parquet file; any other is a folder of shards (see `shards`), or one of them.
+Raw, filtered and clean text has the columns of `TEXT` and stands in shards; parallel text has those of `PAIRS` and is
+Parquet, as all other tables are. One row is one line of text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,28 +12,30 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.atomic import Owner, atomic_file
+from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.errors import InputError
 from langladder.progress import tracked
+from langladder.text import shards
+from langladder.text.shards import TABLE, ShardWriter, read_shard, shard_files, table_names, write_dictionary
 
 # `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
 # (its end included) where the corpus knows it, else null.
 TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
-SPLITS = ("train", "validation", "test")
+SPLITS = shards.SPLITS
 ROWS_PER_GROUP = 65_536
 
 
 def _are_tables(folder: Path) -> bool:
     try:
-        return all(pq.read_schema(path) in (TEXT, PAIRS) for path in folder.glob("*.parquet"))
+        return all(pq.read_schema(path) == PAIRS for path in folder.glob("*.parquet"))
     except pa.ArrowInvalid:
         return False
 
 
 TABLES = Owner(
-    "tables of text that langladder wrote", tuple(f"{split}.parquet" for split in (*SPLITS, "all")), _are_tables
+    "tables of pairs that langladder wrote", tuple(f"{split}.parquet" for split in (*SPLITS, "all")), _are_tables
 )
 
 
@@ -41,34 +45,60 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
-    """Write tables of one schema, one after the other, into one file; only one is in memory at a time.
+    """Write tables of one schema, one after the other, as one; only one is in memory at a time.
 
     Returns:
         The number of rows written.
     """
+    parts = tracked(tables, f"writing {path.stem}", unit="rows", sizes=True)
+    if path.suffix != ".parquet":
+        return _write_shards(path, schema, parts)
     rows = 0
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        for table in tracked(tables, f"writing {path.stem}", unit="rows", sizes=True):
+        for table in parts:
             writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
             rows += table.num_rows
     return rows
+
+
+def _write_shards(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+    with atomic_folder(path, TABLE) as temporary, ShardWriter(temporary, schema, path.name) as writer:
+        for table in tables:
+            for batch in table.to_batches():
+                writer.add(batch)
+    if path.name in (*SPLITS, "all"):
+        write_dictionary(path.parent)
+    return writer.rows
 
 
 def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
     """Read a whole table.
 
     Raises:
-        InputError: the file is missing, is not Parquet, or lacks a column of `schema`.
+        InputError: it is missing or damaged, or lacks a column of `schema`.
     """
+    if path.suffix != ".parquet":
+        schema = TEXT if schema is None else schema
+        return pa.Table.from_batches(_shard_batches(path, schema), schema)
     with _open(path, schema) as file, _damage(path):
         return file.read(columns=None if schema is None else schema.names)
 
 
 def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
+    if path.suffix != ".parquet":
+        batches = _shard_batches(path, schema)
+        pieces = (batch.slice(at, rows) for batch in batches for at in range(0, batch.num_rows, rows))
+        yield from tracked(pieces, f"reading {path.stem}", unit="rows", sizes=True)
+        return
     with _open(path, schema) as file, _damage(path):
         batches = file.iter_batches(batch_size=rows, columns=schema.names)
         yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
+
+
+def _shard_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for file in shard_files(path):
+        yield from read_shard(file, schema)
 
 
 def read_column(path: Path, column: str) -> Iterator[list[str]]:
@@ -83,9 +113,10 @@ def present_splits(folder: Path) -> list[str]:
     Raises:
         InputError: the folder holds none of them.
     """
-    found = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
+    named = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
+    found = table_names(folder) or named
     if not found:
-        raise InputError(f"{folder}: holds no train.parquet or all.parquet; make the corpus first (stage `corpus`)")
+        raise InputError(f"{folder}: holds no table train or all; make the corpus first (stage `corpus`)")
     return found
 
 

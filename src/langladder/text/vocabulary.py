@@ -116,7 +116,7 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
         Figures for the metrics: types, documents, words, kept words, coverage (share of running words that have an id),
         and what was taken for a word.
     """
-    train = clean_folder / "train.parquet"
+    train = clean_folder / "train"
     if "train" not in present_splits(clean_folder):
         raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
 

@@ -26,11 +26,12 @@ from langladder.text.filtering.contamination import Contamination
 from langladder.text.filtering.quality import QualityModel, Told, keep_probability
 from langladder.text.filtering.settings import FilterConfig
 from langladder.text.filtering.sources import opened, set_lines
-from langladder.text.tables import SPLITS, TABLES, present_splits
+from langladder.text.shards import SHARDED, write_dictionary
+from langladder.text.tables import SPLITS, present_splits
 
 AT_ONCE = 512  # documents that are judged together
 REPORT = "filter.json"
-FILTERED = Owner("text that langladder filtered", (*TABLES.names, REPORT), lambda folder: (folder / REPORT).is_file())
+FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())
 TEXT = "text"
 """The corpus itself, among those that are mixed."""
 
@@ -61,7 +62,7 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
     """Filter a raw corpus into a folder of the same tables and filter.json, all of it or nothing.
 
     Args:
-        raw_folder: train (and validation, test) or all.parquet, as the readers write them.
+        raw_folder: train (and validation, test) or all, as the readers write them.
         seed: of every choice between documents, which all go by hashes of their text.
 
     Returns:
@@ -74,13 +75,14 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
     trained = next(name for name in ("train", "all") if name in names)
     with atomic_folder(out_folder, FILTERED) as folder:
         work = _Work(config, seed, folder / "work")
-        kept = _kept(raw_folder / f"{trained}.parquet", work)
-        count = write_documents(folder / f"{trained}.parquet", _counted(_final(kept, work), work.kept))
+        kept = _kept(raw_folder / trained, work)
+        count = write_documents(folder / trained, _counted(_final(kept, work), work.kept))
         if count == 0:
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in work.book.dropped.most_common())
-            raise InputError(f"{raw_folder}/{trained}.parquet: filtering leaves nothing ({reasons}); relax `filter`")
+            raise InputError(f"{raw_folder}/{trained}: filtering leaves nothing ({reasons}); relax `filter`")
         for name in set(names) & {*SPLITS} - {trained}:
-            shutil.copyfile(raw_folder / f"{name}.parquet", folder / f"{name}.parquet")
+            shutil.copytree(raw_folder / name, folder / name)
+        write_dictionary(folder)
         report = _report(work)
         shutil.rmtree(work.folder)
         write_json(folder / REPORT, report)

@@ -26,7 +26,7 @@ def opened(source: TextSource, folder: Path, key: str) -> Path:
         raise InputError(f"{key}: {error} (conf/filter/)") from error
     if present_splits(folder) != ["all"]:
         raise InputError(f"{key}.files: names splits; give one glob, all of which is read (conf/filter/)")
-    return folder / "all.parquet"
+    return folder / "all"
 
 
 def set_lines(source: TextSource, folder: Path, key: str) -> Iterator[str]:
