@@ -110,7 +110,7 @@ class Task(pl.LightningModule):
         """Publish the mean loss and the other measures for early stopping and for keeping the best weights."""
         measures = {MONITOR: self._sums[0] / max(1, self._sums[1])} | self.measures()
         for name, value in measures.items():
-            self.log(name, torch.tensor(value, dtype=torch.float64), logger=False)
+            self.trainer.callback_metrics[name] = torch.tensor(value, dtype=torch.float64)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the step, and leave out Lightning's own counters: a resumed run counts on from the step."""
