@@ -13,7 +13,7 @@ import pytest
 
 BUCKET = "bucket"
 AWS = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_DEFAULT_REGION": "us-east-1"}
-AWS |= {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+AWS |= {"AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @contextmanager

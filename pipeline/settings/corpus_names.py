@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from langladder.remote import is_url, located
 from pipeline import ROOT
 from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import read_yaml
@@ -25,7 +26,8 @@ def _name(side: str, choice: str) -> str:
         return choice
     source: dict[str, Any] = read_yaml(resolved)["corpus"]["source"]
     if "path" in source:
-        return file_name(ROOT / source["path"], source["path"])
+        path = source["path"]
+        return bare(located(path).name) if is_url(path) else file_name(ROOT / path, path)
     return str(source.get("name", choice))
 
 
@@ -36,7 +38,11 @@ def file_name(path: Path, said: str) -> str:
         if len(held) == 1:
             return file_name(held[0], held[0].name)
         return said if path.name in SIDES else path.name
-    name = path.name
+    return bare(path.name) or said
+
+
+def bare(name: str) -> str:
+    """A file's name without its ending."""
     for ending in (".gz", ".txt", ".tsv", ".csv", ".conll", ".conllu", ".jsonl", ".parquet"):
         name = name.removesuffix(ending)
-    return name or said
+    return name

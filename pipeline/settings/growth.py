@@ -13,6 +13,7 @@ from hydra.errors import HydraException
 
 from langladder.errors import InputError
 from langladder.families import families
+from langladder.remote import is_url
 from pipeline import ROOT
 from pipeline.provenance.lineage import GIVEN
 from pipeline.settings.jobs import RungValues
@@ -26,7 +27,10 @@ def bases(chosen: Choices) -> dict[str, str]:
 
 def problems(chosen: Choices) -> list[str]:
     """Bases that are not listed or of a family that cannot be grown from, circles, and what is not there to be read."""
-    found = [f"given.{name}: {path!r} is no folder: params.yaml" for name, path in _missing(chosen)]
+    copied = "; copy it here first (langladder copy)"
+    found = [
+        f"given.{name}: {path!r} is no folder{copied * is_url(path)}: params.yaml" for name, path in _missing(chosen)
+    ]
     found += [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
     for family in families():
         found += [line for name, reads in chosen.reads(family).items() for line in _unread(chosen, family, name, reads)]

@@ -15,6 +15,7 @@ import yaml
 from langladder.artefacts import write_text
 from langladder.errors import InputError
 from langladder.families import families
+from langladder.remote import is_url
 from pipeline import ROOT
 from pipeline.settings import params, rungs
 
@@ -46,6 +47,8 @@ def make(chosen: params.Choices) -> Path:
     links = {*LINKED}
     for outside in (values["paths"], values["given"]):
         for name, path in outside.items():
+            if is_url(path):
+                continue
             first = PurePosixPath(path).parts[0]
             if first == "..":  # another place from ladders/full/: only this one's first stage runs again
                 outside[name] = str((ROOT / path).resolve())

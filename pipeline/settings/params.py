@@ -8,13 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
 
 from langladder.engine.choosing import Memory
 from langladder.errors import InputError
 from langladder.families import families
 from langladder.schema import Config
 from pipeline import ROOT
+from pipeline.settings import urls
 from pipeline.settings.errors import explain, together
 from pipeline.settings.yaml_files import read_leniently
 
@@ -49,7 +50,7 @@ class EvaluationSets(Config):
 
 
 class Paths(EvaluationSets):
-    """Files from outside; DVC watches them."""
+    """Files from outside, some of which may be URLs; DVC watches them."""
 
     text: str
     parallel: str
@@ -62,6 +63,13 @@ class Paths(EvaluationSets):
     filter: str
     agreement: str
     prompts: str = "input/prompts"
+
+    @field_validator("*")
+    @classmethod
+    def _is_watched(cls, path: str, info: ValidationInfo) -> str:
+        if wrong := urls.objection(str(info.field_name), path):
+            raise ValueError(wrong)
+        return path
 
 
 class Growth(Config):
