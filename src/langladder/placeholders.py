@@ -7,12 +7,15 @@ compiles nothing, that it should not. All that is two thirds of the start of a t
 A placeholder answers what these ask of it. Whatever else is asked, of it or of a module below it, loads the real one.
 """
 
+import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -33,7 +36,16 @@ COMPILER: Mapping[str, Any] = {
     "disable": lambda function, *_, **__: function,  # what is not compiled need not be kept from it
     "graph_break": lambda *_, **__: None,
 }
-METRICS: Mapping[str, Any] = {"Metric": Nothing, "MetricCollection": Nothing, "__version__": _version("torchmetrics")}
+METRICS: Mapping[str, Any] = {"__version__": _version("torchmetrics"), "_logger": logging.getLogger("torchmetrics")}
+ALONE = {("torchmetrics", "Metric"): ("torchmetrics.utilities", "torchmetrics.metric")}
+"""What is asked of a package, and the modules below it to load for it, the last of which has it."""
+
+
+def _plot(*arguments: Any, **options: Any) -> Any:
+    return load("torchmetrics.utilities.plot").plot_single_or_multi_val(*arguments, **options)
+
+
+PLOT: Mapping[str, Any] = {"_AX_TYPE": object, "_PLOT_OUT_TYPE": object, "plot_single_or_multi_val": _plot}
 
 
 class Placeholder(ModuleType):
@@ -42,22 +54,38 @@ class Placeholder(ModuleType):
     def __init__(self, name: str, known: Mapping[str, Any]) -> None:
         super().__init__(name, "Not loaded yet: see langladder.placeholders.")
         self.__dict__.update(known)
-        self.__path__: list[str] = []  # modules below it: the finder is asked
+        found = find_spec(name) if "." not in name else None  # of a module below, its parents would be loaded
+        self.__path__ = list(found.submodule_search_locations or ()) if found else []
 
     def __getattr__(self, name: str) -> Any:
         if name == "__file__":  # who goes through sys.modules asks; to have none is allowed
             raise AttributeError(name)
+        if (self.__name__, name) in ALONE:
+            with suppress(ImportError), _Below.passing():  # another version may want more: then it gets all
+                return getattr([import_module(module) for module in ALONE[self.__name__, name]][-1], name)
         return getattr(load(self.__name__), name)
 
 
 class _Below(MetaPathFinder, Loader):
     """Finds modules below a placeholder in the package itself, which it loads."""
 
+    _passed = False  # one of ALONE is being imported, by the usual finders
+
+    @classmethod
+    @contextmanager
+    def passing(cls) -> Iterator[None]:
+        """Meanwhile it finds nothing."""
+        cls._passed = True
+        try:
+            yield
+        finally:
+            cls._passed = False
+
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         del path, target
         parents = [name[:place] for place, sign in enumerate(name) if sign == "."]
         held = next((parent for parent in parents if isinstance(sys.modules.get(parent), Placeholder)), None)
-        if held is None:
+        if held is None or self._passed:
             return None
         load(held)
         self.spec = import_module(name).__spec__
@@ -91,3 +119,4 @@ def put_all() -> None:
     """Before torch and Lightning are imported, or soon after."""
     put("torch._dynamo", COMPILER)
     put("torchmetrics", METRICS)
+    put("torchmetrics.utilities.plot", PLOT)
