@@ -24,6 +24,7 @@ from pipeline.settings import params
 
 # How a job is watched, not what it computes.
 WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
+WATCHED += ["devices", "nodes", "strategy"]
 WATCHED += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
 # Corpora beside the text; one that nothing chooses is called by its name.

@@ -26,12 +26,16 @@ def corpus(lines=LINES) -> list[Tagged]:
     return [Tagged(tuple(w for w, _ in row), tuple(t for _, t in row)) for row in rows]
 
 
-def trained(folder, seed=1, train=None, tags=TAGS, vectors=None, **changes):
-    settings = SimpleNamespace(
+def chosen(**changes) -> SimpleNamespace:
+    return SimpleNamespace(
         model=RecurrentTagger.Config.model_validate(SMALL | changes.pop("model", {})),
         input=TaggerInput.model_validate(changes.pop("input", {})),
         training=TaggerTraining.model_validate(SHORT | changes),
     )
+
+
+def trained(folder, seed=1, train=None, tags=TAGS, vectors=None, **changes):
+    settings = chosen(**changes)
     train = train or corpus()
     return make(RecurrentTagger, tags, train, train[:2], settings=settings, seed=seed, checkpoints=folder, base=vectors)
 

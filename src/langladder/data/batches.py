@@ -2,6 +2,10 @@
 
 No sampler holds a position and no generator is carried along: the order of an epoch is a permutation drawn from
 (seed, epoch), and the place inside it follows from the step.
+
+Where several processes train one model, each draws the whole batch of a step and learns from its rows of it, every
+n-th one, so that neighbours in length are spread evenly. With the weights that these have, the gradients of all
+processes add up to that of the whole batch.
 """
 
 from abc import ABC, abstractmethod
@@ -10,6 +14,8 @@ from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
+
+from langladder.errors import InputError
 
 Batch = TypeVar("Batch")
 
@@ -29,19 +35,60 @@ class StepBatches(ABC, Generic[Batch]):
     def size(self, batch: Batch) -> int:
         """Number of predicted tokens in a training batch (the unit of tokens per second)."""
 
+    def examples(self, step: int, batch: Batch) -> int:  # noqa: ARG002 - not all know it from the batch
+        """Into how many parts a step's batch can be divided."""
+        raise InputError("training.devices: these batches are not divided among processes; set it to 1")
+
+    def take(self, step: int, batch: Batch, rows: np.ndarray) -> Batch:
+        """Some of these parts as a batch: rows (n,) ascending, n ≥ 1."""
+        raise NotImplementedError
+
+    def terms(self, batch: Batch) -> tuple[int, ...]:
+        """Of how many terms each mean is taken that the loss is the sum of (`Task.means`)."""
+        return (self.size(batch),)
+
+    def share(self, step: int, number: int, count: int) -> "Share[Batch]":
+        """What process `number` of `count` learns from at step `step`."""
+        whole = self.train(step)
+        size = self.size(whole)
+        if count == 1:
+            return Share(whole, size, ())
+        own = np.arange(self.examples(step, whole))[number::count]
+        all_terms = self.terms(whole)
+        if not len(own):  # fewer rows than processes: this one reads along, and learns nothing
+            return Share(self.take(step, whole, np.arange(1)), size, (0.0,) * len(all_terms))
+        batch = self.take(step, whole, own)
+        weights = (n / max(1, total) for n, total in zip(self.terms(batch), all_terms, strict=True))
+        return Share(batch, size, tuple(weights))
+
+
+class Share(NamedTuple, Generic[Batch]):
+    """A process's part of a batch, the predicted tokens of all, and what its means weigh in theirs; (): it is all."""
+
+    batch: Batch
+    size: int
+    weights: tuple[float, ...]
+
 
 class Update(NamedTuple):
-    """What one update learns from: batches, and the predicted tokens of each."""
+    """What one update learns from: batches, the predicted tokens of each, and see `Share.weights`."""
 
     batches: list[Any]
     sizes: list[int]
+    weights: list[tuple[float, ...]]
 
     @classmethod
-    def of(cls, batches: StepBatches[Any], step: int, count: int, period: int = 0) -> Self:
-        """The `count` batches of step `step`; with a period, the steps of batches repeat after so many."""
+    def of(
+        cls, batches: StepBatches[Any], step: int, count: int, period: int = 0, part: tuple[int, int] = (0, 1)
+    ) -> Self:
+        """The `count` batches of step `step`; with a period, the steps of batches repeat after so many.
+
+        Args:
+            part: (i, n): what the i-th of n processes learns from.
+        """
         places = range(step * count, (step + 1) * count)
-        parts = [batches.train(place % period if period else place) for place in places]
-        return cls(parts, [batches.size(part) for part in parts])
+        shares = [batches.share(place % period if period else place, *part) for place in places]
+        return cls([one.batch for one in shares], [one.size for one in shares], [one.weights for one in shares])
 
     @property
     def tokens(self) -> int:

@@ -15,6 +15,7 @@ import torch
 
 from langladder.data.batches import StepBatches, generator, shuffled
 from langladder.errors import InputError
+from langladder.models.base import predicted
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, PAD
 
@@ -56,6 +57,18 @@ class _TrainingBatches(StepBatches[torch.Tensor | LanguageBatch]):
     def size(self, batch: torch.Tensor | LanguageBatch) -> int:  # noqa: ARG002 - all batches are of one size
         """Targets in the batch."""
         return self.B * self.T
+
+    def examples(self, step: int, batch: Any) -> int:  # noqa: ARG002 - see `StepBatches`
+        """Streams or windows."""
+        return self.B
+
+    def take(self, step: int, batch: Any, rows: np.ndarray) -> LanguageBatch:  # noqa: ARG002 - see `StepBatches`
+        """Some of the streams or windows."""
+        return LanguageBatch(batch.tokens[torch.from_numpy(rows)], batch.fresh)
+
+    def terms(self, batch: Any) -> tuple[int, ...]:
+        """Targets that are predicted."""
+        return (int(predicted(batch.tokens[:, 1:]).sum()),)
 
     def _gather(self, starts: np.ndarray) -> torch.Tensor:
         """(B, T + 1) int64: T + 1 tokens from each start, round the stream's end to its beginning."""

@@ -61,6 +61,29 @@ class MaskedBatches(StepBatches[Masked]):
         """Tokens read, specials included: those that are masked are a share of them."""
         return int((batch.tokens != PAD).sum())
 
+    def examples(self, step: int, batch: Masked) -> int:  # noqa: ARG002 - see `StepBatches`
+        """Rows of tokens."""
+        return len(batch.tokens)
+
+    def take(self, step: int, batch: Masked, rows: np.ndarray) -> Masked:  # noqa: ARG002 - see `StepBatches`
+        """Some of the rows, with the gaps that they have in the whole batch."""
+        length, chosen = batch.tokens.shape[1], torch.from_numpy(rows)
+        place = torch.full((len(batch.tokens),), -1)
+        place[chosen] = torch.arange(len(rows))
+        row = place[batch.places // length]  # (M,): where it stands now, −1: nowhere
+        kept = row >= 0
+        return Masked(
+            batch.tokens[chosen],
+            batch.segments[chosen],
+            (row * length + batch.places % length)[kept],
+            batch.targets[kept],
+            batch.strange[chosen] if len(batch.strange) else batch.strange,
+        )
+
+    def terms(self, batch: Masked) -> tuple[int, ...]:
+        """Gaps, and rows where they are pairs."""
+        return (len(batch.targets), len(batch.strange)) if len(batch.strange) else (len(batch.targets),)
+
 
 def masked_text(
     text: Pairs, encoder: Encoder, words: WordStarts, masking: Masking, *, limit: int | None = None

@@ -31,6 +31,7 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
         collate: (whether of training, rows) → batch.
         batch_size: texts of a training batch.
         seed: of the order.
+        terms: see `StepBatches.terms`; None: as `size` has it.
     """
 
     def __init__(
@@ -40,21 +41,31 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
         *,
         batch_size: int,
         seed: int,
+        terms: Callable[[Batch], tuple[int, ...]] | None = None,
     ) -> None:
+        self._terms = terms
         self.lengths = np.array(lengths[0], dtype=np.int64)  # (N,)
         self.validation_lengths = np.array(lengths[1], dtype=np.int64)
         self.collate, self.batch_size, self.seed = collate, batch_size, seed
         self.per_epoch = -(-len(self.lengths) // batch_size)
         self._plan = lru_cache(maxsize=2)(self._plan_epoch)
 
-    def rows(self, step: int) -> np.ndarray:
+    def texts(self, step: int) -> np.ndarray:
         """Which texts a step sees: at most `batch_size`."""
         epoch, place = divmod(step, self.per_epoch)
         return self._plan(epoch)[place]
 
     def train(self, step: int) -> Batch:
         """See `StepBatches.train`."""
-        return self.collate(True, self.rows(step))
+        return self.collate(True, self.texts(step))
+
+    def examples(self, step: int, batch: Batch) -> int:  # noqa: ARG002 - a batch may have several rows a text
+        """Texts."""
+        return len(self.texts(step))
+
+    def take(self, step: int, batch: Batch, rows: np.ndarray) -> Batch:  # noqa: ARG002 - padded anew
+        """Some of the texts."""
+        return self.collate(True, self.texts(step)[rows])
 
     def validation(self) -> Sequence[Batch]:
         """See `StepBatches.validation`."""
@@ -71,6 +82,10 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
         """Texts of a batch: the unit of its speed, and its weight in an update."""
         labels: np.ndarray = batch[1]  # type: ignore[index]
         return len(labels)
+
+    def terms(self, batch: Batch) -> tuple[int, ...]:
+        """See `StepBatches.terms`."""
+        return super().terms(batch) if self._terms is None else self._terms(batch)
 
     def _plan_epoch(self, epoch: int) -> list[np.ndarray]:
         random = generator(self.seed, epoch)

@@ -62,6 +62,18 @@ class SkipGramBatches(StepBatches[SkipGramBatch]):
         """Words of text read for one step, before subsampling (as word2vec counts its speed)."""
         return len(self.ids) // self.steps_per_epoch
 
+    def examples(self, step: int, batch: SkipGramBatch) -> int:  # noqa: ARG002 - see `StepBatches`
+        """Blocks."""
+        return len(batch["centres"])
+
+    def take(self, step: int, batch: SkipGramBatch, rows: np.ndarray) -> SkipGramBatch:  # noqa: ARG002
+        """Some of the blocks."""
+        return {name: values[torch.from_numpy(rows)] for name, values in batch.items()}
+
+    def terms(self, batch: SkipGramBatch) -> tuple[int, ...]:
+        """Pairs of a centre and a word near it."""
+        return (int(batch["before"].sum() + batch["after"].sum()),)
+
     def _epoch_bounds(self, epoch: int) -> np.ndarray:
         """(steps + 1,): which lines of the epoch's order each step takes, so that each gets its share of the words."""
         ends = np.cumsum(self.lengths[permutation(len(self.starts), self.seed, epoch)])

@@ -35,8 +35,7 @@ class SpeechBatches(StepBatches[SpeechBatch]):
 
     def train(self, step: int) -> SpeechBatch:
         """See `StepBatches.train`."""
-        epoch, place = divmod(step, -(-len(self.train_utterances) // self.batch_size))
-        return collate([self.train_utterances[i] for i in self._plan(epoch)[place]])
+        return collate([self.train_utterances[i] for i in self._chosen(step)])
 
     def validation(self) -> Sequence[SpeechBatch]:
         """See `StepBatches.validation`."""
@@ -47,6 +46,18 @@ class SpeechBatches(StepBatches[SpeechBatch]):
     def size(self, batch: SpeechBatch) -> int:
         """Characters to recognise."""
         return int(batch.label_lengths.sum())
+
+    def examples(self, step: int, batch: SpeechBatch) -> int:  # noqa: ARG002 - see `StepBatches`
+        """Utterances."""
+        return len(batch.lengths)
+
+    def take(self, step: int, batch: SpeechBatch, rows: np.ndarray) -> SpeechBatch:  # noqa: ARG002 - padded anew
+        """Some of the utterances."""
+        return collate([self.train_utterances[i] for i in self._chosen(step)[rows]])
+
+    def _chosen(self, step: int) -> np.ndarray:
+        epoch, place = divmod(step, -(-len(self.train_utterances) // self.batch_size))
+        return self._plan(epoch)[place]
 
     def _plan_epoch(self, epoch: int) -> list[np.ndarray]:
         """The rows of each batch: drawn, then sorted by length (the draw breaks ties), cut, and drawn again."""

@@ -85,6 +85,14 @@ class TranslationBatches(StepBatches[PairBatch]):
         """Predicted target tokens."""
         return int((batch.target[:, 1:] != PAD).sum())
 
+    def examples(self, step: int, batch: PairBatch) -> int:  # noqa: ARG002 - see `StepBatches`
+        """Pairs."""
+        return len(batch.source)
+
+    def take(self, step: int, batch: PairBatch, rows: np.ndarray) -> PairBatch:  # noqa: ARG002 - see `StepBatches`
+        """Some of the pairs, padded as all are."""
+        return PairBatch(*(side[torch.from_numpy(rows)] for side in batch))
+
     def batches_per_epoch(self) -> int:
         """Batches in the first epoch (later ones may differ by a few)."""
         return len(self._plan(0))

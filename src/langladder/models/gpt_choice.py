@@ -92,17 +92,27 @@ class GPTChoice(GrownFromGPT, NetworkReader):
 
     def losses(self, batch: ChoiceBatch) -> torch.Tensor:
         """L3 in nats, see `NetworkReader.losses`."""
+        # L3 = L2 + λ L1
+        loss, *language = self.means(batch)
+        return loss + language[0] if language else loss
+
+    def means(self, batch: ChoiceBatch) -> tuple[torch.Tensor, ...]:
+        """See `NetworkReader.means`: L2, and λ L1 where λ is not 0."""
         log_probs, hidden = self(batch)
         # L2 = −log softmax(z)_y
         loss = F.nll_loss(log_probs, batch.right)
         if not self.config.lm_weight:
-            return loss
+            return (loss,)
         # L1 = −log P(u_t | u_<t)
         told = batch.tokens[:, 1:] != PAD  # (R, T − 1)
         targets = batch.tokens[:, 1:][told]
         language = self.gpt.head.loss(hidden[:, :-1][told], targets) / len(targets)
-        # L3 = L2 + λ L1
-        return loss + self.config.lm_weight * language
+        return loss, self.config.lm_weight * language
+
+    def terms(self, batch: ChoiceBatch) -> tuple[int, ...]:
+        """See `NetworkReader.terms`: questions, and told tokens."""
+        told = int((batch.tokens[:, 1:] != PAD).sum())
+        return (len(batch.right), told) if self.config.lm_weight else (len(batch.right),)
 
     def judge(self, batch: ChoiceBatch) -> tuple[float, int, int]:
         """See `NetworkReader.judge`; without L1."""

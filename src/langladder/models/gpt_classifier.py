@@ -126,17 +126,27 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
 
     def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """L3 in nats; labels (B,) int64."""
+        # L3 = L2 + λ L1
+        loss, *language = self.means(batch, labels, smoothing)
+        return loss + language[0] if language else loss
+
+    def means(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> tuple[torch.Tensor, ...]:
+        """See `NeuralClassifier.means`: L2, and λ L1 where λ is not 0."""
         tokens, hidden = self._states(batch)  # (R, T), (R, T, D)
         # L2 = −log softmax(z)_y
         loss = functional.cross_entropy(self._scores(tokens, hidden).float(), labels, label_smoothing=smoothing)
         if not self.config.lm_weight:
-            return loss
+            return (loss,)
         # L1 = −log P(u_t | u_<t)
         told = tokens[:, 1:] != PAD  # (R, T − 1)
         targets = tokens[:, 1:][told]
         language = self.gpt.head.loss(hidden[:, :-1][told], targets) / len(targets)
-        # L3 = L2 + λ L1
-        return loss + self.config.lm_weight * language
+        return loss, self.config.lm_weight * language
+
+    def terms(self, batch: Reading) -> tuple[int, ...]:
+        """See `NeuralClassifier.terms`: texts, and told tokens (in both orders of a pair as many)."""
+        told = int((batch.tokens[:, 1:] != PAD).sum())
+        return (len(batch.lengths), told) if self.config.lm_weight else (len(batch.lengths),)
 
     def as_read(self, example: Example) -> Read:
         """See `NeuralClassifier.as_read`: what the context has room for."""

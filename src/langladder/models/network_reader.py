@@ -60,6 +60,14 @@ class NetworkReader(Network, Reader):
     def losses(self, batch: Any) -> torch.Tensor:
         """Mean loss of the rows, in nats: what is trained."""
 
+    def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
+        """The means that `losses` is the sum of."""
+        return (self.losses(batch),)
+
+    def terms(self, batch: Any) -> tuple[int, ...]:
+        """Of how many terms each of them is taken: rows; what is right has one number for each."""
+        return (len(batch[-1]),)
+
     @abstractmethod
     def judge(self, batch: Any) -> tuple[float, int, int]:
         """Σ −log P(what is right), rows that are answered right, rows; of a batch that is only read."""

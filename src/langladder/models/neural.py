@@ -42,6 +42,7 @@ class NeuralLanguageModel(Network, LanguageModel):
 
     maker: ClassVar[str] = "langladder.tasks.language_modelling.make"
     maker_from_vectors: ClassVar[str] = "langladder.tasks.from_vectors.make"  # where `input.vectors` names some
+    state_rows: ClassVar[int] = 0  # which dimension of a carried state's tensors goes through the rows
     head: OutputLayer
     context: int | None = None
 
@@ -154,8 +155,8 @@ class NeuralLanguageModel(Network, LanguageModel):
         return hidden, after
 
     def state_of(self, state: Any, rows: torch.Tensor) -> Any:
-        """The states of some rows (B,), any row as often as it is named: here a tuple of tensors, rows first."""
-        return tuple(part.index_select(0, rows) for part in state)
+        """The states of some rows (B,), any row as often as it is named: of a tuple of tensors."""
+        return tuple(part.index_select(self.state_rows, rows) for part in state)
 
     def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
         scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)

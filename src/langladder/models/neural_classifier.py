@@ -59,6 +59,14 @@ class NeuralClassifier(Network, Classifier):
         """Mean cross-entropy in nats; labels (B,) int64. Networks with losses inside (trees) override this."""
         return F.cross_entropy(self.logits(batch).float(), labels, label_smoothing=smoothing)
 
+    def means(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> tuple[torch.Tensor, ...]:
+        """The means that `loss` is the sum of."""
+        return (self.loss(batch, labels, smoothing),)
+
+    def terms(self, batch: Reading) -> tuple[int, ...]:
+        """Of how many terms each of them is taken: texts."""
+        return (len(batch.lengths),)
+
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
         tokens = words(rows, length, self.vocab_size)  # (B, T)

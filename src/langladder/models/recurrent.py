@@ -68,6 +68,7 @@ class RecurrentLM(NeuralLanguageModel):
 
     approach = "recurrent"
     Config: ClassVar[type[schema.Config]] = RecurrentConfig
+    state_rows = 1  # (L, B, H) each
 
     def __init__(self, config: RecurrentConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
@@ -94,10 +95,6 @@ class RecurrentLM(NeuralLanguageModel):
         x = self.input_dropout(embed_with_word_dropout(self.embedding, tokens, self.word_dropout))  # (B, T, D)
         hidden, last = self.cell(x, state)  # (B, T, H)
         return self.dropout(self.bridge(hidden)), last  # (B, T, D or H)
-
-    def state_of(self, state: RecurrentState, rows: torch.Tensor) -> RecurrentState:
-        """See `NeuralLanguageModel.state_of`; the state is (L, B, H) each."""
-        return tuple(part.index_select(1, rows) for part in state)
 
     def _initialise(self, config: RecurrentConfig) -> None:
         """Small embeddings, one matrix per gate, no bias but the LSTM's forget gate's."""

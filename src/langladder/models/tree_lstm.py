@@ -92,6 +92,14 @@ class TreeLSTM(ReadingNetwork):
         wanted = forest.label.index_put((forest.roots,), labels)  # (N,)
         return F.cross_entropy(self.decide(h).float(), wanted, ignore_index=-1, label_smoothing=smoothing)
 
+    def terms(self, batch: Reading) -> tuple[int, ...]:
+        """See `NeuralClassifier.terms`: nodes with a label, where they are learnt."""
+        if self.config.loss == "root" or batch.forest is None:
+            return super().terms(batch)
+        known = batch.forest.label >= 0  # (N,)
+        known[batch.forest.roots] = True
+        return (int(known.sum()),)
+
     @torch.no_grad()
     def nodes(self, example: Example) -> list[np.ndarray]:
         """P(label) at each node of the example's tree, (C,) float64 each, in the order of `Tree`: the root last."""

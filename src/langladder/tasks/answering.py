@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.errors import InputError
@@ -41,26 +42,25 @@ class Answering(Task):
         self.model = model
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
-        self._right = 0
 
     def loss(self, batch: Any) -> Any:
         """Mean loss of a batch, in nats per row."""
         return self.model.losses(batch)
 
-    def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
-        super().on_validation_epoch_start()
-        self._right = 0
+    def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
+        """See `Task.means`."""
+        return self.model.means(batch)
 
     def evaluate(self, batch: Any) -> tuple[float, int]:
         """Summed −log P of what is right, and the number of rows."""
         loss, right, rows = self.model.judge(batch)
-        self._right += right
+        self.tally["right"] += right
+        self.tally["asked"] += rows
         return loss, rows
 
     def measures(self) -> dict[str, float]:
         """Share of the validation rows that are answered right, as tokens: the start and the end, or the option."""
-        return {ACCURACY: self._right / max(1, self._sums[1])}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
 
 
 class QuestionBatches(ReadingBatches[Any]):
@@ -94,7 +94,9 @@ def train_reader(
         return model.collate([rows[0 if training else 1][place] for place in chosen])
 
     lengths = [[row.length for row in split] for split in rows]
-    batches = QuestionBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
+    batches = QuestionBatches(
+        (lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed, terms=model.terms
+    )
     config = config.of(len(rows[0]))
     task = Answering(model, config)
     result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)

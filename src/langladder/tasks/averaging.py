@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from pytorch_lightning import Callback, Trainer
 
+from langladder.ranks import first
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
 from langladder.tasks.optimisation import TrainingConfig
 
@@ -29,7 +30,10 @@ class Snapshots(Callback):
         step = pl_module.steps_done
         if self.config.fast_dev_run or (step % self.config.validate_every and step != self.config.max_steps):
             return
-        write_checkpoint(self.folder / f"{step:09}{SUFFIX}", {"state_dict": pl_module.state_dict()})
+        weights = trainer.strategy.lightning_module_state_dict()
+        if not first():
+            return
+        write_checkpoint(self.folder / f"{step:09}{SUFFIX}", {"state_dict": weights})
         for old in snapshots(self.folder, step)[: -self.config.average_checkpoints]:
             old.unlink()
 

@@ -13,6 +13,7 @@ from pytorch_lightning.callbacks import Checkpoint
 
 from langladder.errors import InputError
 from langladder.progress import say, working
+from langladder.ranks import ranks, summed
 from langladder.tasks.gradients import UpdateWatch, makes_row
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
 
@@ -47,7 +48,7 @@ class Recorder(Callback):
         self.seconds += time.perf_counter() - self.started
 
     def _add_row(self, trainer: Trainer, step: int, update: dict[str, float | None]) -> None:
-        loss = self.total.item() / self.batches
+        loss = self._mean_total().item() / self.batches
         if not math.isfinite(loss):
             raise InputError(
                 f"training diverged: the loss is {loss} at step {step}. "
@@ -72,8 +73,12 @@ class Recorder(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """The curve and what has been added up since its last row."""
-        names = ("rows", "total", "batches", "tokens", "seconds")
-        return {name: getattr(self, name) for name in names}
+        names = ("rows", "batches", "tokens", "seconds")
+        return {name: getattr(self, name) for name in names} | {"total": self._mean_total()}
+
+    def _mean_total(self) -> torch.Tensor:
+        """The losses added up: of several processes the mean, each's part being so many times as large."""
+        return summed(self.total) / ranks().size if ranks().size > 1 else self.total
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a checkpoint."""

@@ -43,28 +43,26 @@ class Classification(Task):
         self.smoothing = config.label_smoothing
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
-        self._right = self._asked = 0
 
     def loss(self, batch: LabelledBatch) -> torch.Tensor:
         """Mean cross-entropy of a batch, in nats per text."""
         return self.model.loss(batch.reading, batch.labels, self.smoothing)
 
-    def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
-        super().on_validation_epoch_start()
-        self._right = self._asked = 0
+    def means(self, batch: LabelledBatch) -> tuple[torch.Tensor, ...]:
+        """See `Task.means`."""
+        return self.model.means(batch.reading, batch.labels, self.smoothing)
 
     def evaluate(self, batch: LabelledBatch) -> tuple[float, int]:
         """Summed negative log-likelihood of the labels, and the number of texts."""
         log_probs = torch.log_softmax(self.model.logits(batch.reading).float(), dim=-1)  # (B, C)
-        self._right += int((log_probs.argmax(dim=-1) == batch.labels).sum())
-        self._asked += len(batch.labels)
+        self.tally["right"] += int((log_probs.argmax(dim=-1) == batch.labels).sum())
+        self.tally["asked"] += len(batch.labels)
         chosen = log_probs.gather(1, batch.labels[:, None])  # (B, 1)
         return -float(chosen.sum(dtype=torch.float64)), len(batch.labels)
 
     def measures(self) -> dict[str, float]:
         """Share of the validation texts that get their label."""
-        return {ACCURACY: self._right / max(1, self._asked)}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
 
 
 def train_classifier(
@@ -92,7 +90,13 @@ def train_classifier(
         return LabelledBatch(collate([encoded[side][row] for row in rows]), torch.from_numpy(labels[side][rows]))
 
     lengths = [[len(one.ids) for one in split] for split in encoded]
-    batches = ReadingBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
+    batches = ReadingBatches(
+        (lengths[0], lengths[1]),
+        batch,
+        batch_size=config.batch_size,
+        seed=seed,
+        terms=lambda one: model.terms(one.reading),
+    )
     config = config.of(len(train))
     result = train_task(
         Classification(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger

@@ -11,6 +11,7 @@ from langladder.errors import InputError
 from langladder.models.base import predicted
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
+from langladder.ranks import gathered, ranks
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
@@ -40,12 +41,19 @@ class LanguageModelling(Task):
         return -float(scores.sum(dtype=torch.float64)), int(predicted(batch).sum())
 
     def carried(self) -> Any:
-        """The state that a network carries on."""
-        return self.state
+        """The state that a network carries on: of all streams, whichever process has them."""
+        if self.state is None or ranks().size == 1:
+            return self.state
+        rows = self.model.state_rows  # the i-th row of each process, then the next one of each
+        return tuple(torch.stack(gathered(part), dim=rows + 1).flatten(rows, rows + 1) for part in self.state)
 
     def set_carried(self, carried: Any) -> None:
         """Put the state back. Copied: the tensors of a file may lie unaligned, which costs products their last bit."""
-        self.state = None if carried is None else tuple(part.to(self.device, copy=True) for part in carried)
+        self.state = None
+        if carried is not None:
+            own = ranks()
+            rows = torch.arange(own.rank, carried[0].shape[self.model.state_rows], own.size)
+            self.state = tuple(part.to(self.device) for part in self.model.state_of(carried, rows))
 
 
 def train_language_model(

@@ -29,29 +29,29 @@ class MaskedLanguageModelling(Task):
     def __init__(self, model: BERT, config: MaskedTraining) -> None:
         super().__init__(config)
         self.model = model
-        self._right = self._told = 0
 
     def loss(self, batch: Masked) -> torch.Tensor:
         """L_MLM + L_NSP in nats."""
         words, pairs = self.model.losses(batch)
         return words if pairs is None else words + pairs
 
-    def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
-        super().on_validation_epoch_start()
-        self._right = self._told = 0
+    def means(self, batch: Masked) -> tuple[torch.Tensor, ...]:
+        """See `Task.means`."""
+        words, pairs = self.model.losses(batch)
+        return (words,) if pairs is None else (words, pairs)
 
     def evaluate(self, batch: Masked) -> tuple[float, int]:
         """Summed −log P of the masked tokens, and their number."""
         scores = self.model.target_log_probs(batch)
         if len(batch.strange):
-            self._right += int((self.model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
-            self._told += len(batch.strange)
+            self.tally["right"] += int((self.model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
+            self.tally["told"] += len(batch.strange)
         return -float(scores.sum(dtype=torch.float64)), len(scores)
 
     def measures(self) -> dict[str, float]:
         """Share of the validation pairs that are told right, where rows are pairs."""
-        return {"validation_next_sentence": self._right / self._told} if self._told else {}
+        right, told = self.tally["right"], self.tally["told"]
+        return {"validation_next_sentence": right / told} if told else {}
 
 
 def train_encoder(

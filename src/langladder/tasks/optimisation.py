@@ -30,6 +30,7 @@ from torch import nn
 
 from langladder.errors import InputError
 from langladder.nn.output import SoftmaxOutput
+from langladder.ranks import ranks
 from langladder.schema import Config
 from langladder.tasks.muon import Muon, hidden_matrices
 
@@ -64,6 +65,14 @@ class TrainingConfig(Config):
     """bf16 is faster, and its figures are others. auto depends on the machine: bf16 where the GPU, or the CPU (AVX-512
     BF16 or AMX), computes in it, else fp32."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    devices: int = Field(default=1, ge=1, le=1024)
+    """Processes of each machine, each with a GPU or, on processors, with its share of the threads. All batches stay
+    what they are: each process takes its rows of them."""
+    nodes: int = Field(default=1, ge=1)
+    """Machines with so many processes each."""
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    """What several processes share: ddp, the gradients; fsdp, the weights, their gradients and the optimiser's state,
+    for networks that one device has no room for. auto: ddp."""
     validate_every: int = Field(default=500, ge=1)
     patience: int | None = Field(default=None, ge=1)
     """Stop after this many validations in a row without a new best; null = train all steps."""
@@ -95,6 +104,14 @@ class TrainingConfig(Config):
             raise ValueError(f"warmup_steps={self.warmup_steps} exceeds max_steps={self.max_steps}")
         if self.min_lr > self.lr:
             raise ValueError(f"min_lr={self.min_lr} exceeds lr={self.lr}")
+        processes, rows = self.devices * self.nodes, getattr(self, "batch_size", 0)
+        if rows % processes:
+            raise ValueError(
+                f"devices={self.devices} on nodes={self.nodes}: batch_size={rows} is not divided evenly among "
+                f"{processes} processes; choose a batch_size that is a multiple of {processes}, or fewer devices"
+            )
+        if self.strategy == "fsdp" and self.optimizer == "muon":
+            raise ValueError("strategy=fsdp: muon needs whole matrices; set strategy to ddp or optimizer to adamw")
         if self.schedule == "noam" and self.warmup_steps == 0:
             raise ValueError("schedule=noam rises during the warm-up: warmup_steps must be 1 or more, got 0")
         return self
@@ -156,12 +173,15 @@ def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
 
     So it does where SGD or AdaGrad leave alone what has no gradient, and where the table is also an output layer's
     matrix: autograd adds the rows to that layer's dense gradient. Momentum and Adam move every row at every step.
+
+    With several processes all gradients are dense: they are exchanged as such.
     """
     plain = config.optimizer in ("sgd", "adagrad") and not config.weight_decay
     tied = {id(layer.weight) for layer in module.modules() if isinstance(layer, SoftmaxOutput)}
     for table in module.modules():
         if isinstance(table, nn.Embedding):
-            large = table.num_embeddings >= LARGE_VOCABULARY and table.weight.device.type == "cpu"
+            alone = ranks().size == 1
+            large = alone and table.num_embeddings >= LARGE_VOCABULARY and table.weight.device.type == "cpu"
             table.sparse = large and (plain or id(table.weight) in tied)
 
 

@@ -34,30 +34,24 @@ class RewardModelling(Task):
         self.model = model
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
-        self._right = self._asked = 0
 
     def loss(self, batch: RankingBatch) -> torch.Tensor:
         """−log σ(r_w − r_l) in nats: the mean over each prompt's pairs, and over the prompts."""
         return pairwise_loss(self.model(batch.tokens), batch.better, batch.worse, batch.weights)
-
-    def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
-        super().on_validation_epoch_start()
-        self._right = self._asked = 0
 
     @torch.no_grad()
     def evaluate(self, batch: RankingBatch) -> tuple[float, int]:
         """Summed loss of the prompts, and their number."""
         with scoring(self.model, self.device.type):
             rewards = self.model(batch.tokens).double()
-        self._right += int((rewards[batch.better] > rewards[batch.worse]).sum())
-        self._asked += len(batch.better)
+        self.tally["right"] += int((rewards[batch.better] > rewards[batch.worse]).sum())
+        self.tally["asked"] += len(batch.better)
         loss = pairwise_loss(rewards, batch.better, batch.worse, batch.weights)
         return float(loss) * batch.prompts, batch.prompts
 
     def measures(self) -> dict[str, float]:
         """Share of the validation pairs whose better response has the higher reward."""
-        return {ACCURACY: self._right / max(1, self._asked)}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
 
 
 def train_reward_model(

@@ -59,7 +59,6 @@ class Tagging(Task):
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
         self.register_buffer("dropped", _dropped(config, counts), persistent=False)
-        self._right = 0
 
     def loss(self, batch: TaggedBatch) -> torch.Tensor:
         """Mean −log P(tags | words) in nats per word, some words taken for unknown."""
@@ -68,22 +67,18 @@ class Tagging(Task):
         loss: torch.Tensor = self.model.loss(self.model(sentences), sentences, batch.tags) / sentences.lengths.sum()
         return loss
 
-    def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
-        super().on_validation_epoch_start()
-        self._right = 0
-
     def evaluate(self, batch: TaggedBatch) -> tuple[float, int]:
         """Summed −log P(tags | words), and the number of words."""
         sentences, tags = batch
         f = self.model(sentences)
         best = self.model.best(f.float(), sentences.lengths).to(tags.device)  # (B, T)
-        self._right += int(((best == tags) & self.model.inside(sentences)).sum())
+        self.tally["right"] += int(((best == tags) & self.model.inside(sentences)).sum())
+        self.tally["asked"] += int(sentences.lengths.sum())
         return float(self.model.loss(f, sentences, tags)), int(sentences.lengths.sum())
 
     def measures(self) -> dict[str, float]:
         """Share of the validation words that get their tag."""
-        return {ACCURACY: self._right / max(1, self._sums[1])}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
 
 
 def _dropped(config: ReadingTraining, counts: np.ndarray | None) -> torch.Tensor | None:

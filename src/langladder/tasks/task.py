@@ -1,12 +1,14 @@
 """What is being learnt, apart from how: a task holds a network and says its loss on a batch."""
 
 from abc import abstractmethod
+from collections import Counter
 from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
 import torch
 
 from langladder.data.batches import Update, generator
+from langladder.ranks import from_first, gathered, ranks, summed
 from langladder.tasks.optimisation import (
     TrainingConfig,
     clip_gradients,
@@ -25,6 +27,7 @@ class Task(pl.LightningModule):
         monitor: the measure of a validation that says which weights are best.
         mode: whether its lowest (min) or its highest value (max) is the best.
         unit: what its speed is counted in.
+        tally: what `evaluate` counts besides in a validation, for `measures`.
     """
 
     monitor: str = MONITOR
@@ -36,11 +39,16 @@ class Task(pl.LightningModule):
         self.config = config
         self.seed = 0
         self.steps_done = 0
-        self._sums = [0.0, 0]
+        self.tally: Counter[str] = Counter()
+        self._found: list[tuple[float, int]] = []
 
     @abstractmethod
     def loss(self, batch: Any) -> torch.Tensor:
         """Mean loss of a training batch: a scalar to differentiate."""
+
+    def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
+        """The means that `loss` is the sum of; of how many terms each is taken, `StepBatches.terms` says."""
+        return (self.loss(batch),)
 
     @abstractmethod
     def evaluate(self, batch: Any) -> tuple[float, int]:
@@ -55,7 +63,7 @@ class Task(pl.LightningModule):
         return None
 
     def set_carried(self, carried: Any) -> None:
-        """Put back what `carried` gave."""
+        """Put back what `carried` gave, in whatever number of processes."""
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """See `make_optimizer`."""
@@ -67,8 +75,9 @@ class Task(pl.LightningModule):
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
-        """Make the step's randomness and learning rate functions of (seed, step)."""
-        seed = int(generator(self.seed, self.steps_done).integers(2**63))
+        """Make the step's randomness and learning rate functions of (seed, step); each process has its own dropout."""
+        key = (self.seed, self.steps_done, *filter(None, [ranks().rank]))
+        seed = int(generator(*key).integers(2**63))
         if self.device.type == "cpu":  # torch.manual_seed would note a stack trace per step for each absent accelerator
             torch.default_generator.manual_seed(seed)
         else:
@@ -84,33 +93,68 @@ class Task(pl.LightningModule):
         """One update: the mean loss of its batches, whose gradients but the last's are added up here."""
         self.zero_grad()
         before = torch.zeros((), device=self.device)
-        *parts, (last, last_share) = zip(update.batches, update.shares, strict=True)
-        for batch, share in parts:
-            loss = share * self.loss(batch)
+        *parts, (last, last_share, last_weights) = zip(update.batches, update.shares, update.weights, strict=True)
+        for batch, share, weights in parts:
+            loss = share * self._weighted(batch, weights)
             with torch.autocast(self.device.type, enabled=False):
                 loss.backward()  # type: ignore[no-untyped-call]
             before += loss.detach()
-        loss = last_share * self.loss(last)
+        loss = last_share * self._weighted(last, last_weights)
+        if (
+            parts and last_weights
+        ):  # what has a gradient by now is to be exchanged, whether the last batch uses it or not
+            for parameter in self.parameters():
+                if parameter.grad is not None:
+                    loss = loss + 0.0 * parameter.flatten()[0]
         self.steps_done += 1
         return before + loss
+
+    def _weighted(self, batch: Any, weights: tuple[float, ...]) -> torch.Tensor:
+        """The loss of a batch, or of this process's part: as much more as averaging over n processes makes it less."""
+        if not weights:
+            return self.loss(batch)
+        # L = Σ_r Σ_i (n_ri / n_i) L_ri = (1/n) Σ_r n Σ_i (n_ri / n_i) L_ri
+        means = zip(weights, self.means(batch), strict=True)
+        return ranks().size * torch.stack([weight * mean for weight, mean in means]).sum()
 
     def optimizer_zero_grad(self, *_: Any, **__: Any) -> None:
         """Nothing: Lightning would clear the gradients between `training_step` and the last batch's."""
 
     def on_validation_epoch_start(self) -> None:
         """Begin a validation."""
-        self._sums = [0.0, 0]
+        self.tally, self._found = Counter(), []
 
-    def validation_step(self, batch: Any) -> None:
-        """Add one validation batch."""
-        total, count = self.evaluate(batch)
-        self._sums = [self._sums[0] + total, self._sums[1] + count]
+    def validation_step(self, batch: tuple[Any, bool]) -> None:
+        """Add one validation batch; one that does not count is there to keep the processes in step."""
+        validation, counts = batch
+        before = Counter(self.tally)
+        found = self.evaluate(validation)
+        if counts:
+            self._found.append(found)
+        else:
+            self.tally = Counter({name: before[name] for name in self.tally})
 
     def on_validation_epoch_end(self) -> None:
         """Publish the mean loss and the other measures for early stopping and for keeping the best weights."""
-        measures = {MONITOR: self._sums[0] / max(1, self._sums[1])} | self.measures()
+        total, count = 0.0, 0
+        for loss, terms in self._of_all():
+            total, count = total + loss, count + terms
+        names = sorted(self.tally)
+        numbers = summed(torch.tensor([self.tally[name] for name in names], dtype=torch.float64))
+        self.tally = Counter({name: int(number) for name, number in zip(names, numbers.tolist(), strict=True)})
+        measures = from_first({MONITOR: total / max(1, count)} | self.measures())
         for name, value in measures.items():
             self.trainer.callback_metrics[name] = torch.tensor(value, dtype=torch.float64)
+
+    def _of_all(self) -> list[tuple[float, int]]:
+        """What all processes have found, in the order of the batches, whatever their number."""
+        if ranks().size == 1:
+            return self._found
+        most = int(max(gathered(torch.tensor([len(self._found)])))[0])
+        padded = torch.full((most, 2), -1.0, dtype=torch.float64)
+        padded[: len(self._found)] = torch.tensor(self._found, dtype=torch.float64).view(-1, 2)
+        rows = torch.stack(gathered(padded), dim=1).flatten(0, 1).tolist()  # the i-th of each, then the next of each
+        return [(loss, int(terms)) for loss, terms in rows if terms >= 0]
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the step, and leave out Lightning's own counters: a resumed run counts on from the step."""
@@ -126,5 +170,5 @@ class Task(pl.LightningModule):
 
     def run(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to be continued."""
-        shown = {"progress", "profiler", "log_every", "checkpoint_every"}
+        shown = {"progress", "profiler", "log_every", "checkpoint_every", "devices", "nodes", "strategy"}
         return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=shown)}

@@ -15,15 +15,16 @@ from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 from langladder.data.batches import StepBatches, Update
 from langladder.errors import InputError
 from langladder.memory import keep_freed_memory, peak_bytes
+from langladder.ranks import first, from_first, ranks
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
-from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
+from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
+from langladder.tasks.devices import joined, trainer_settings
 from langladder.tasks.gradients import UpdateWatch
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
@@ -74,7 +75,13 @@ def train_task(
     Raises:
         InputError: `checkpoints` belongs to another run, early stopping without validation data, training diverged.
     """
-    checkpoints = Path(checkpoints)
+    with joined(config):
+        return _train(module, batches, config, seed=seed, checkpoints=Path(from_first(str(checkpoints))), logger=logger)
+
+
+def _train(
+    module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, checkpoints: Path, logger: Any
+) -> TrainingResult:
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
     module.seed = seed
     recorder = Recorder(config, UpdateWatch(config))
@@ -84,7 +91,7 @@ def train_task(
     with _quiet(), _reproducible():
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
         if saved is None and not config.fast_dev_run:
-            for old in all_snapshots(kept):  # of a run that was never saved
+            for old in all_snapshots(kept) if first() else ():  # of a run that was never saved
                 old.unlink()
         if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
@@ -92,7 +99,8 @@ def train_task(
             trainer = _trainer(config, callbacks, checkpoints, config.max_steps - done, logger)
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
-            trainer.fit(module, loader, _Sized(validation) if len(validation) else None, ckpt_path=resume)
+            trainer.fit(module, loader, _Validation(validation) if len(validation) else None, ckpt_path=resume)
+            trainer.strategy.barrier()  # all has been written
         else:
             module.on_load_checkpoint(saved)
             recorder.load_state_dict(saved["callbacks"]["Recorder"])
@@ -116,7 +124,7 @@ def train_task(
 def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: bool) -> list[pl.Callback]:
     config = module.config
     callbacks: list[pl.Callback] = [recorder.watch, recorder]
-    if config.progress:
+    if config.progress and first():
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
         callbacks.append(EarlyStopping(module.monitor, patience=config.patience, mode=module.mode))
@@ -134,12 +142,10 @@ def _trainer(
     return pl.Trainer(
         max_epochs=-1,
         max_steps=steps,
-        accelerator=config.accelerator,
-        devices=1,
+        **trainer_settings(config),
         precision="bf16-mixed" if resolve_precision(config) == "bf16" else "32-true",
         callbacks=callbacks,
-        plugins=[SafetensorsCheckpointIO(), LightningEnvironment()],
-        logger=logger or False,
+        logger=(first() and logger) or False,
         log_every_n_steps=config.log_every,
         num_sanity_val_steps=0,
         deterministic="warn",
@@ -155,7 +161,7 @@ def _trainer(
 def _validated(module: Task, validation: Sequence[Any], checkpoints: Path) -> float:
     """The validation loss of the weights as they are, computed as during training."""
     trainer = _trainer(module.config, [], checkpoints, 0)
-    trainer.validate(module, _Sized(validation), verbose=False)
+    trainer.validate(module, _Validation(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
 
 
@@ -183,20 +189,23 @@ class _Steps:
     def __iter__(self) -> Iterator[Update]:
         first, every = self.module.steps_done, self.config.validate_every
         for step in range(first, min((first // every + 1) * every, self.config.max_steps)):
-            yield Update.of(self.batches, step, self.config.accumulate, self.config.overfit_batches)
+            own = ranks().rank, ranks().size
+            yield Update.of(self.batches, step, self.config.accumulate, self.config.overfit_batches, own)
 
 
 @dataclass(frozen=True)
-class _Sized:
-    """A list of batches that Lightning does not take for a list of loaders."""
+class _Validation:
+    """This process's batches, every n-th, and whether each counts: all processes have as many, whatever for."""
 
     batches: Sequence[Any]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.batches)
+    def __iter__(self) -> Iterator[tuple[Any, bool]]:
+        for place in range(ranks().rank, len(self) * ranks().size, ranks().size):
+            counts = place < len(self.batches)
+            yield self.batches[place if counts else 0], counts
 
     def __len__(self) -> int:
-        return len(self.batches)
+        return -(-len(self.batches) // ranks().size)
 
 
 def _read_own(module: Task, path: Path) -> dict[str, Any]:

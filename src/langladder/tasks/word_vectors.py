@@ -10,6 +10,7 @@ from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.word2vec.skipgram import SkipGram
+from langladder.ranks import ranks
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
@@ -24,7 +25,10 @@ class WordVectorTask(Task):
         self.network = network
         # These optimisers leave alone what a batch does not touch, so that a step need not cost more with more words.
         network.sparse = (
-            training.optimizer in ("adagrad", "sgd") and not training.clip_norm and not training.weight_decay
+            training.optimizer in ("adagrad", "sgd")
+            and not training.clip_norm
+            and not training.weight_decay
+            and ranks().size == 1
         )
 
     def loss(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -32,7 +32,6 @@ class DPO(PolicyTask):
 
     def __init__(self, policy: NeuralLanguageModel, config: DPOTraining, watched: Prompts | None = None) -> None:
         super().__init__(policy, config, watched)
-        self._right = self._asked = 0
 
     def loss(self, batch: Answers) -> torch.Tensor:
         """Mean loss of the pairs."""
@@ -40,21 +39,16 @@ class DPO(PolicyTask):
 
     def evaluate(self, batch: Answers) -> tuple[float, int]:
         """Summed loss without smoothing, and the pairs; the first batch has the policy answer the watched prompts."""
-        if not self._asked and self.watched is not None:
+        if not self.tally["asked"] and self.watched is not None:
             self.watch(np.arange(min(len(self.watched.ids), self.settings.validation_prompts)))
         losses, margins = self._compared(batch, 0.0)
-        self._right += int((margins > 0).sum())
-        self._asked += len(margins)
+        self.tally["right"] += int((margins > 0).sum())
+        self.tally["asked"] += len(margins)
         return float(losses.sum(dtype=torch.float64)), len(losses)
-
-    def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
-        super().on_validation_epoch_start()
-        self._right = self._asked = 0
 
     def measures(self) -> dict[str, float]:
         """See `PolicyTask.measures`, and the share of the pairs whose chosen response gains more on the reference."""
-        return super().measures() | {ACCURACY: self._right / max(1, self._asked)}
+        return super().measures() | {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
 
     def _compared(self, batch: Answers, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Losses and margins, (N,) each."""

@@ -38,6 +38,10 @@ class WatchedTraining(TrainingConfig):
                 f"patience={self.patience} with keep=last: it watches the measure that the weights are kept by; set "
                 "keep to validation_reward or validation_loss, or patience to null"
             )
+        if self.devices * self.nodes > 1:
+            raise ValueError(
+                f"devices={self.devices}, nodes={self.nodes}: a policy learns in one process; set both to 1"
+            )
         if self.precision != "fp32":
             raise ValueError(
                 f"precision={self.precision}: ratios of probabilities need their last bits; set it to fp32"

@@ -1,0 +1,143 @@
+"""Which of a training's processes this one is, and what they tell each other.
+
+Whoever starts the processes says so in the environment: torchrun and the stages of the pipeline by RANK, WORLD_SIZE,
+LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, Slurm's srun by its own variables. Nothing else is asked, so
+that a process that nobody has started beside others is alone, and all that is told here costs it nothing.
+"""
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import torch
+
+PATIENCE = timedelta(minutes=30)
+"""How long a process waits for the others."""
+PORT = 15_000
+"""Slurm says no port: the first of those that follow from the number of its job."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The number of this process among all and among those of its machine, and how many these are."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+
+    @property
+    def nodes(self) -> int:
+        """Machines; all have as many processes."""
+        return self.size // self.local_size
+
+
+def ranks() -> Ranks:
+    """What the environment says."""
+    said = os.environ
+    if int(said.get("WORLD_SIZE") or 1) > 1 and "RANK" in said:
+        size, local = int(said["WORLD_SIZE"]), int(said.get("LOCAL_RANK") or 0)
+        return Ranks(int(said["RANK"]), size, local, int(said.get("LOCAL_WORLD_SIZE") or size))
+    if int(said.get("SLURM_STEP_NUM_TASKS") or 1) > 1:  # set by srun alone, not in a batch script
+        size, nodes = int(said["SLURM_STEP_NUM_TASKS"]), int(said.get("SLURM_STEP_NUM_NODES") or 1)
+        return Ranks(int(said["SLURM_PROCID"]), size, int(said["SLURM_LOCALID"]), size // nodes)
+    return Ranks()
+
+
+def first() -> bool:
+    """Whether this process writes what is written: models, figures, checkpoints, what is said."""
+    return ranks().rank == 0
+
+
+def address() -> tuple[str, int]:
+    """Where the processes meet: a name of the first one's machine, and a port there."""
+    said = os.environ
+    host, port = said.get("MASTER_ADDR"), said.get("MASTER_PORT")
+    if host is None:
+        from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+
+        host = SLURMEnvironment.resolve_root_node_address(said.get("SLURM_STEP_NODELIST") or "127.0.0.1")
+    return host, int(port or PORT + int(said.get("SLURM_JOB_ID") or 0) % 10_000)
+
+
+def join(backend: str) -> None:
+    """Meet the others, once a process; they part when it ends.
+
+    Args:
+        backend: nccl (GPUs) or gloo.
+    """
+    import torch.distributed as dist
+
+    own = ranks()
+    if own.size == 1 or dist.is_initialized():
+        return
+    host, port = address()
+    os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
+    if backend == "nccl":
+        import torch
+
+        torch.cuda.set_device(own.local_rank)
+    dist.init_process_group(backend, rank=own.rank, world_size=own.size, timeout=PATIENCE)
+
+
+def part() -> None:
+    """Leave the others, where this process has met them."""
+    import torch.distributed as dist
+
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def together() -> bool:
+    """Whether there are others, and they have met."""
+    import torch.distributed as dist
+
+    return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
+
+
+def from_first(value: Value) -> Value:
+    """What the first process has."""
+    if not together():
+        return value
+    import torch.distributed as dist
+
+    told: list[Any] = [value]
+    dist.broadcast_object_list(told, device=_device())
+    given: Value = told[0]
+    return given
+
+
+def summed(values: "torch.Tensor") -> "torch.Tensor":
+    """Entry by entry over all processes; of equal shapes."""
+    if not together():
+        return values
+    import torch.distributed as dist
+
+    total = values.detach().to(_device(), copy=True)
+    dist.all_reduce(total)
+    return total.to(values.device)
+
+
+def gathered(values: "torch.Tensor") -> "list[torch.Tensor]":
+    """Those of all processes, by rank; of equal shapes."""
+    if not together():
+        return [values]
+    import torch
+    import torch.distributed as dist
+
+    own = values.detach().to(_device()).contiguous()
+    found = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(found, own)
+    return [one.to(values.device) for one in found]
+
+
+def _device() -> "torch.device":
+    """Where tensors must lie to be told."""
+    import torch
+    import torch.distributed as dist
+
+    return torch.device("cuda", ranks().local_rank) if dist.get_backend() == "nccl" else torch.device("cpu")

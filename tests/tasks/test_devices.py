@@ -1,0 +1,122 @@
+"""Two processes learn what one does: the same curve, whatever the batches; one goes on where two were broken off."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from one_of_two import CUT, Curve, run, start
+
+from langladder.errors import InputError
+from langladder.tasks.checkpoints import read_checkpoint
+from langladder.tasks.devices import check_devices
+from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.policy.settings import DPOTraining
+from langladder.tasks.settings import LMTrainingConfig
+
+QUICK, LONG = ("lstm", "gpt", "transformer", "bert", "classifier"), ("attention", "tagger")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """As two processes on two threads have each."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Curve]:
+    """The curve of a kind, by one process."""
+    place = tmp_path_factory.mktemp("alone")
+
+    @cache
+    def curve(kind: str) -> Curve:
+        return run(kind, place) or []
+
+    return curve
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trained by two processes; one training they broke off."""
+    place = tmp_path_factory.mktemp("two")
+    start(place, ["begun:lstm", *QUICK])
+    return place
+
+
+def read(folder: Path, work: str) -> Curve:
+    found: Curve = json.loads((folder / "two" / f"{work}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def same(found: Curve | None, wanted: Curve) -> None:
+    assert found and [row.keys() for row in found] == [row.keys() for row in wanted]
+    for row, other in zip(found, wanted, strict=True):
+        known = {name: value for name, value in other.items() if value is not None}
+        assert {name: row[name] for name in known} == pytest.approx(known, rel=1e-5, abs=1e-6), row["step"]
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_two_processes_have_the_curve_of_one(kind: str, folder: Path, alone: Callable[[str], Curve]) -> None:
+    same(read(folder, kind), alone(kind))
+
+
+def test_one_goes_on_where_two_were_broken_off(folder: Path, alone: Callable[[str], Curve]) -> None:
+    saved = read_checkpoint(folder / "work" / "cut_lstm" / "last.safetensors")
+    assert 0 < saved["steps_done"] <= CUT
+    same(run("continued:lstm", folder), alone("lstm"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", LONG)
+def test_and_so_has_every_other_kind(kind: str, tmp_path: Path, alone: Callable[[str], Curve]) -> None:
+    start(tmp_path, [kind])
+    same(read(tmp_path, kind), alone(kind))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["lstm", "gpt", "transformer"])
+def test_two_go_on_where_one_was_broken_off(kind: str, tmp_path: Path, alone: Callable[[str], Curve]) -> None:
+    assert run(f"begun:{kind}", tmp_path) is None
+    start(tmp_path, [f"continued:{kind}"])
+    same(read(tmp_path, f"continued:{kind}"), alone(kind))
+
+
+def test_a_batch_must_be_divided_evenly() -> None:
+    with pytest.raises(ValueError, match="batch_size=64 is not divided evenly among 3 processes"):
+        LMTrainingConfig(batch_size=64, devices=3)
+    assert LMTrainingConfig(batch_size=64, devices=4, nodes=2).devices == 4
+
+
+def test_policies_learn_in_one_process() -> None:
+    with pytest.raises(ValueError, match="a policy learns in one process"):
+        DPOTraining(devices=2)
+
+
+def test_nobody_has_started_the_others() -> None:
+    with pytest.raises(InputError, match="this process is alone; start them all"):
+        check_devices(TrainingConfig(devices=2))
+
+
+def test_as_many_as_were_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    check_devices(LMTrainingConfig(batch_size=8, accelerator="cpu"))
+    check_devices(LMTrainingConfig(batch_size=8, devices=2, nodes=2, accelerator="cpu"))
+    with pytest.raises(InputError, match="4 processes were started, not 2; set"):
+        check_devices(LMTrainingConfig(batch_size=8, devices=2, accelerator="cpu"))
+    with pytest.raises(InputError, match="batch_size=6 is not divided evenly among 4"):
+        check_devices(LMTrainingConfig(batch_size=6, accelerator="cpu"))
+
+
+def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(InputError, match="this machine has 2 GPUs; set it to 2 or less"):
+        check_devices(LMTrainingConfig(batch_size=8, devices=4))
