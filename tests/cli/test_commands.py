@@ -306,6 +306,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "fill",
         "prompt",
         "chat",
+        "serve",
         "export",
         "import",
         "translate",

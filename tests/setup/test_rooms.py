@@ -23,7 +23,7 @@ FLOORS = [
     {"evaluation"},
     {"experiments"},
     {"families"},
-    {"reporting"},
+    {"reporting", "serving"},
     {"cli", "__main__"},
 ]
 """A room imports from its own floor or below."""

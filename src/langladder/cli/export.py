@@ -9,10 +9,10 @@ import click
 from langladder.atomic import Owner
 from langladder.cli.encoders import is_encoder, read_encoder
 from langladder.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
-from langladder.cli.language_models import read_model
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
+from langladder.models.loaded import read_model
 
 if TYPE_CHECKING:
     from langladder.cli.fine_tuned import Fine

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from langladder.cli.language_models import LoadedModel, read_model
 from langladder.cli.output import json_option, print_json, print_table
+from langladder.models.loaded import LoadedModel, read_model
 
 
 @click.command()

@@ -22,6 +22,7 @@ from langladder.cli.perplexity import perplexity
 from langladder.cli.prompt import prompt
 from langladder.cli.reading import refuse_broken_text
 from langladder.cli.score import score
+from langladder.cli.serve import serve
 from langladder.cli.similarity import similarity
 from langladder.cli.tag import tag
 from langladder.cli.translate import translate
@@ -82,7 +83,7 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, perplexity, prompt, chat, export, import_model)
+OF_MODELS = (generate, score, perplexity, prompt, chat, serve, export, import_model)
 OF_READERS = (translate, classify, tag, answer, fill, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
     app.add_command(command)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.language_models import LoadedModel, read_model
 from langladder.cli.output import interval, json_option, print_json, print_table
 from langladder.cli.reading import asked
+from langladder.models.loaded import LoadedModel, read_model
 
 if TYPE_CHECKING:
     from langladder.evaluation.prompting import Prompter

@@ -72,8 +72,8 @@ def generate_batch(
     if not prefixes or not config.max_tokens:
         return [[] for _ in prefixes]
     lengths = [len(prefix) for prefix in prefixes]
-    random = [_generator(config.seed, row) for row in numbers or range(len(prefixes))]
-    device = _device(model)
+    random = [generator(config.seed, row) for row in numbers or range(len(prefixes))]
+    device = device_of(model)
     tokens = torch.tensor([list(prefix)[: min(lengths)] for prefix in prefixes])  # (B, t)
     running, unread, state = [True] * len(prefixes), tokens, None
     while any(running):
@@ -84,7 +84,7 @@ def generate_batch(
             if t < lengths[row]:
                 following.append(prefix[t])
                 continue
-            following.append(_draw(scores[row], config, random[row]) if running[row] else EOS)
+            following.append(draw(scores[row], config, random[row]) if running[row] else EOS)
             running[row] = running[row] and following[row] != EOS and t + 1 < lengths[row] + config.max_tokens
         unread = torch.tensor(following)[:, None]  # (B, 1)
         tokens = torch.cat([tokens, unread], dim=1)
@@ -145,7 +145,7 @@ def complete(model: LanguageModel, tokenizer: Tokenizer, prompt: str, config: Sa
     return tokenizer.decode(ids + generate(model, [BOS, *ids], config)[0])
 
 
-def _draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator) -> int:
+def draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator) -> int:
     """A token by its scores (V,); EOS where the model rules out every token, as an unsmoothed n-gram model may."""
     if bool(torch.isneginf(scores).all()):
         return EOS
@@ -156,13 +156,13 @@ def _draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator)
     return int(torch.multinomial(torch.softmax(scores, dim=0), 1, generator=random))
 
 
-def _generator(seed: int, row: int) -> torch.Generator:
+def generator(seed: int, row: int) -> torch.Generator:
     """Random numbers of one row."""
     words = np.random.SeedSequence([seed, row]).generate_state(1, np.uint64)
     return torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
 
 
-def _device(model: LanguageModel) -> torch.device:
+def device_of(model: LanguageModel) -> torch.device:
     """Where a network is; a counted model is on the CPU."""
     parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
     return next((parameter.device for parameter in parameters), torch.device("cpu"))

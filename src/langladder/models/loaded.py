@@ -1,4 +1,4 @@
-"""Saved language models as the commands read them."""
+"""Saved language models with what they read, as commands and servers take them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple

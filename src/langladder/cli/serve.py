@@ -1,0 +1,34 @@
+"""`langladder serve`: models behind OpenAI's API, for clients that know it."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0: one that is free.")
+@click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
+def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
+    """Answer OpenAI's /v1/completions, /v1/models and /v1/embeddings with each MODEL.
+
+    A language model completes and scores; word vectors (and a language model's input embedding) embed.
+
+    \b
+    Examples:
+      langladder serve models/lm/gpt models/embedding/skipgram
+      curl localhost:8000/v1/completions -H 'content-type: application/json' -d '{"model": "gpt", "prompt": "the king"}'
+    """
+    from langladder.engine.choosing import bytes_of
+    from langladder.serving import api
+    from langladder.serving.shelf import Shelf
+    from langladder.serving.starting import run
+
+    try:
+        granted = bytes_of(memory)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--memory") from error
+    shelf = Shelf.of(models, granted)
+    hosts = api.LOOPBACK if host in ("127.0.0.1", "::1", "localhost") else ("*",)
+    run(api.create(shelf, hosts), host, port, f"serving {', '.join(shelf.folders)}")

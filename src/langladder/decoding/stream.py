@@ -1,0 +1,60 @@
+"""Continuing one text token by token, each given as soon as it is drawn: what a server streams.
+
+The tokens are those of `sampling.generate_batch` for a row by itself: same seed, same tokens.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+
+from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generator
+from langladder.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.text.specials import BOS, EOS
+
+
+class Drawn(NamedTuple):
+    """A drawn token (EOS too) and what the model gave every token in its place: (V,) natural-log probabilities."""
+
+    token: int
+    log_probs: torch.Tensor
+
+
+@torch.no_grad()
+def stream(model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, *, row: int = 0) -> Iterator[Drawn]:
+    """Continue a text until EOS, which is given too, or for `max_tokens`.
+
+    Args:
+        prefix: ids that begin with BOS.
+        row: which of several samples of it this is; each has random numbers of its own.
+
+    Raises:
+        InputError: the prefix does not begin with BOS.
+    """
+    if not prefix or prefix[0] != BOS:
+        raise InputError(f"prefix: {list(prefix)[:5]} … must begin with BOS ({BOS})")
+    random, device = generator(config.seed, row), device_of(model)
+    tokens = torch.tensor([list(prefix)])  # (1, t)
+    unread, state = tokens, None
+    for _ in range(config.max_tokens):
+        log_probs, state = model.advance(unread.to(device), state)  # (1, V)
+        token = draw(candidates(log_probs.cpu(), tokens, config)[0], config, random)
+        yield Drawn(token, log_probs[0].cpu())
+        if token == EOS:
+            return
+        unread = torch.tensor([[token]])
+        tokens = torch.cat([tokens, unread], dim=1)
+
+
+@torch.no_grad()
+def distributions(model: LanguageModel, ids: Sequence[int]) -> Iterator[torch.Tensor]:
+    """What the model gives every token in each place after the first, one place after the other: (V,) log P each.
+
+    Args:
+        ids: BOS and what follows.
+    """
+    device, state = device_of(model), None
+    for token in ids[:-1]:
+        log_probs, state = model.advance(torch.tensor([[token]], device=device), state)  # (1, V)
+        yield log_probs[0].cpu()

@@ -1,0 +1,254 @@
+"""The completions form of OpenAI's API, for every language model: continue a prompt, or say how likely it is.
+
+https://platform.openai.com/docs/api-reference/completions, as clients and lm-evaluation-harness's `local-completions`
+use it: `prompt` is text, several texts, or ids of the model's own tokenizer; `echo` with `logprobs` scores the prompt.
+What differs: a text begins with BOS, so its first token has a probability, too; `seed` decides what is drawn.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+
+from langladder.decoding.sampling import SamplingConfig, device_of
+from langladder.decoding.stream import distributions, stream
+from langladder.errors import InputError
+from langladder.serving.shelf import Rung
+from langladder.text.specials import BOS, EOS
+
+MOST_CHARACTERS = 100_000  # of a prompt
+MOST_PROMPTS = 128
+MOST_TOKENS = 4096  # new ones of a choice
+MOST_STOPS = 4
+MOST_LIKELIEST = 20
+
+Ids = list[Annotated[int, Field(ge=0)]]
+
+
+class CompletionRequest(BaseModel):
+    """What a client asks for; keys that langladder does not know are passed over, as OpenAI's server does."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    prompt: str | list[str] | Ids | list[Ids] = ""
+    max_tokens: int = Field(default=16, ge=0, le=MOST_TOKENS)
+    temperature: float = Field(default=1.0, ge=0, le=100)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1)  # which OpenAI's lacks
+    n: int = Field(default=1, ge=1, le=128)
+    stream: bool = False
+    logprobs: int | None = Field(default=None, ge=0, le=MOST_LIKELIEST)
+    echo: bool = False
+    stop: str | list[str] | None = None
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    best_of: int | None = None
+    suffix: str | None = None
+
+    @property
+    def stops(self) -> list[str]:
+        """Texts at which a continuation ends."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
+
+    def sampling(self) -> SamplingConfig:
+        """How tokens are drawn: temperature 0 is greedy."""
+        return SamplingConfig(
+            strategy="sample" if self.temperature else "greedy",
+            temperature=max(0.01, self.temperature),
+            top_p=None if self.top_p == 1 else self.top_p,
+            top_k=self.top_k,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+        )
+
+
+def check(request: CompletionRequest) -> None:
+    """Refuse what is not offered.
+
+    Raises:
+        InputError: names the key, what it is and what is allowed.
+    """
+    if request.suffix is not None:
+        raise InputError("suffix: not offered; these models read from left to right")
+    if request.best_of not in (None, request.n):
+        raise InputError(f"best_of: {request.best_of} is not offered; leave it out, or say n={request.n}")
+    if len(request.stops) > MOST_STOPS or not all(request.stops):
+        raise InputError(f"stop: up to {MOST_STOPS} texts, none of them empty")
+
+
+def prompts(rung: Rung, request: CompletionRequest) -> list[list[int]]:
+    """The ids of each prompt, BOS first.
+
+    Raises:
+        InputError: too many or too long, or an id that the model does not have.
+    """
+    asked: Any = request.prompt
+    if isinstance(asked, str) or (asked and isinstance(asked[0], int)):
+        asked = [asked]
+    if not 1 <= len(asked) <= MOST_PROMPTS:
+        raise InputError(f"prompt: {len(asked)} prompts; 1 to {MOST_PROMPTS} at once are allowed")
+    rows = []
+    for prompt in asked:
+        if len(prompt) > MOST_CHARACTERS:
+            raise InputError(f"prompt: {len(prompt):,} long; at most {MOST_CHARACTERS:,} characters or ids are allowed")
+        ids = rung.tokenizer.encode(prompt).tolist() if isinstance(prompt, str) else list(prompt)
+        if ids and max(ids) >= rung.model.vocab_size:
+            raise InputError(
+                f"prompt: id {max(ids)} is none of the model's, which are 0 to {rung.model.vocab_size - 1}"
+            )
+        rows.append([BOS, *ids] if ids[:1] != [BOS] else ids)
+    return rows
+
+
+@dataclass
+class Choice:
+    """One continuation, as it grows.
+
+    Attributes:
+        ids: of the text that is given back: the prompt's, where it is echoed, and the new ones.
+        new: how many tokens were drawn.
+        sent: characters, and `marked` tokens, that were given in pieces already.
+        finish: why it ended.
+    """
+
+    rung: Rung
+    request: CompletionRequest
+    index: int
+    prompt: list[int]
+    ids: list[int] = field(default_factory=list)
+    text: str = ""
+    new: int = 0
+    sent: int = 0
+    marked: int = 0
+    finish: str | None = None
+    marks: dict[str, list[Any]] = field(
+        default_factory=lambda: {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+    )
+
+    def read_prompt(self) -> None:
+        """Give the prompt back, with what the model finds of it."""
+        model, row = self.rung.model, self.prompt
+        if self.request.logprobs is not None and len(row) > 1:
+            with torch.no_grad():
+                found = model.log_probs(torch.tensor([row], device=device_of(model)))[0, 1:].tolist()
+            likeliest = distributions(model, row) if self.request.logprobs else iter([None] * len(found))
+            for token, value, others in zip(row[1:], found, likeliest, strict=True):
+                self.add(token, value, others)
+        else:
+            self.ids += row[1:]
+            self.text = self._decoded()
+
+    def add(self, token: int, log_prob: float | None, others: torch.Tensor | None) -> str:
+        """One token more; returns what the text grew by."""
+        before = len(self.text)
+        self.ids.append(token)
+        self.text = self._decoded()
+        if self.request.logprobs is not None:
+            self.marks["tokens"].append(self.rung.tokenizer.piece(token))
+            self.marks["token_logprobs"].append(_finite(log_prob))
+            self.marks["top_logprobs"].append(self._likeliest(others))
+            self.marks["text_offset"].append(before)
+        return self.text[before:]
+
+    def grow(self) -> Iterator[str]:
+        """Draw tokens until EOS, a stop, or `max_tokens`; gives what the text grows by."""
+        written = len(self.text)
+        for token, log_probs in stream(self.rung.model, self.prompt, self.request.sampling(), row=self.index):
+            if token == EOS:
+                self.finish = "stop"
+                return
+            self.new += 1
+            self.add(token, float(log_probs[token]), log_probs)
+            ends = [place for stop in self.request.stops if (place := self.text.find(stop, written)) >= 0]
+            if ends:
+                self.text = self.text[: min(ends)]
+                self.finish = "stop"
+                return
+            yield self.text
+        self.finish = "length"
+
+    def _decoded(self) -> str:
+        return self.rung.tokenizer.decode(self.ids)
+
+    def _likeliest(self, log_probs: torch.Tensor | None) -> dict[str, float] | None:
+        """The likeliest tokens by their text, of which several ids may have the same: the likelier one counts."""
+        if not self.request.logprobs or log_probs is None:
+            return {} if self.request.logprobs == 0 else None
+        values, ids = log_probs.topk(min(self.request.logprobs, len(log_probs)))
+        found: dict[str, float] = {}
+        for value, token in zip(values.tolist(), ids.tolist(), strict=True):
+            if math.isfinite(value):
+                found.setdefault(self.rung.tokenizer.piece(token), value)
+        return found
+
+    def told(self) -> dict[str, Any]:
+        """As the API has it."""
+        self.sent = self.marked = 0
+        return self.more(len(self.text)) | {"finish_reason": self.finish}
+
+    def more(self, until: int) -> dict[str, Any]:
+        """As the API has it, what was not given yet: the text up to a place, and the marks of all tokens so far."""
+        text, marks = self.text[self.sent : until], None
+        if self.request.logprobs is not None:
+            marks = {name: values[self.marked :] for name, values in self.marks.items()}
+            self.marked = len(self.marks["tokens"])
+        self.sent = until
+        return {"index": self.index, "text": text, "logprobs": marks, "finish_reason": None}
+
+
+def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
+    """The choices that a request asks for, n of each prompt, not yet grown.
+
+    Raises:
+        InputError: as `check` and `prompts`.
+    """
+    check(request)
+    rows = [row for row in prompts(rung, request) for _ in range(request.n)]
+    return [Choice(rung, request, index, row) for index, row in enumerate(rows)]
+
+
+def complete(rung: Rung, request: CompletionRequest) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """All choices in full, and how many tokens were read and made.
+
+    Raises:
+        InputError: as `choices`.
+    """
+    found = choices(rung, request)
+    for choice in found:
+        if request.echo:
+            choice.read_prompt()
+        for _ in choice.grow():
+            pass
+    return [choice.told() for choice in found], usage(found)
+
+
+def usage(found: list[Choice]) -> dict[str, int]:
+    """Tokens of the prompts (BOS aside) and new ones."""
+    read, made = sum(len(choice.prompt) - 1 for choice in found), sum(choice.new for choice in found)
+    return {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
+
+
+def chunks(rung: Rung, request: CompletionRequest) -> Iterator[dict[str, Any]]:
+    """What is streamed: of each choice the text that is certain by now, then how it ended.
+
+    The last characters are held back while they may be the beginning of a stop, or of a character that is not whole.
+
+    Raises:
+        InputError: as `choices`, before anything is given.
+    """
+    held = max((len(stop) - 1 for stop in request.stops), default=0)
+    for choice in choices(rung, request):
+        if request.echo:
+            choice.read_prompt()
+            yield choice.more(len(choice.text))
+        for text in choice.grow():
+            if (safe := len(text.rstrip("\ufffd")) - held) > choice.sent:
+                yield choice.more(safe)
+        yield choice.more(len(choice.text)) | {"finish_reason": choice.finish}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

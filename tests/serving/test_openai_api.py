@@ -1,0 +1,194 @@
+"""OpenAI's completions, models and embeddings, asked over HTTP."""
+
+import base64
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.cli.score import score_sentences
+from langladder.decoding.sampling import SamplingConfig, generate_batch
+from langladder.decoding.stream import distributions, stream
+from langladder.errors import InputError
+from langladder.serving.shelf import Shelf, UnknownModelError
+from langladder.text.specials import BOS, EOS
+
+MODELS = ("kneser_ney", "gpt")
+
+
+def said(events: str) -> list[dict]:
+    """The JSON of server-sent events; the last says that they are over."""
+    *lines, last = [line.removeprefix("data: ") for line in events.split("\n\n") if line]
+    assert last == "[DONE]"
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stream_draws_what_a_batch_draws(shelf, name) -> None:
+    rung = shelf.language_model(name)
+    prefix = [BOS, *rung.tokenizer.encode("the king").tolist()]
+    for config in (SamplingConfig(seed=3, max_tokens=9), SamplingConfig(strategy="greedy", max_tokens=9, top_k=3)):
+        rows = generate_batch(rung.model, [prefix] * 3, config)
+        for row, wanted in enumerate(rows):
+            drawn = [one.token for one in stream(rung.model, prefix, config, row=row)]
+            assert (drawn[:-1] if drawn[-1] == EOS else drawn) == wanted
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_prompt_is_scored_as_by_the_one_scorer(ask, shelf, name) -> None:
+    sentence = "the cat and the king"
+    asked = {"model": name, "prompt": sentence, "max_tokens": 0, "echo": True, "logprobs": 2}
+    status, answer = ask("/v1/completions", asked)
+    assert status == 200
+    (choice,) = answer["choices"]
+    rung = shelf.language_model(name)
+    (wanted,) = score_sentences(rung, [sentence])
+    marks = choice["logprobs"]
+    assert [token["token"] for token in wanted["tokens"][:-1]] == marks["tokens"]
+    bits = [-value / math.log(2) for value in marks["token_logprobs"]]
+    assert bits == pytest.approx([token["bits"] for token in wanted["tokens"][:-1]], abs=1e-4)
+    ids = [BOS, *rung.tokenizer.encode(sentence).tolist()]
+    for found, others in zip(marks["top_logprobs"], distributions(rung.model, ids), strict=True):
+        assert max(found.values()) == pytest.approx(float(others.max()), abs=1e-5)
+        assert len(found) <= 2
+    assert choice["text"] == sentence
+    assert choice["finish_reason"] == "length"
+    assert marks["text_offset"][0] == 0
+    assert answer["usage"] == {"prompt_tokens": len(ids) - 1, "completion_tokens": 0, "total_tokens": len(ids) - 1}
+
+
+def test_ids_are_prompts_too_and_several_prompts_stand_in_order(ask, shelf) -> None:
+    rung = shelf.language_model("kneser_ney")
+    ids = [rung.tokenizer.encode(text).tolist() for text in ("the king", "a pair")]
+    by_ids = ask("/v1/completions", {"model": "kneser_ney", "prompt": ids, "n": 2, "seed": 5, "max_tokens": 5})[1]
+    texts = {"model": "kneser_ney", "prompt": ["the king", "a pair"], "n": 2, "seed": 5, "max_tokens": 5}
+    by_text = ask("/v1/completions", texts)[1]
+    assert by_ids["choices"] == by_text["choices"]
+    assert [choice["index"] for choice in by_ids["choices"]] == [0, 1, 2, 3]
+
+
+def test_what_is_streamed_is_what_is_answered_at_once(ask) -> None:
+    for more in ({}, {"echo": True, "logprobs": 1}, {"stop": [" s"]}, {"n": 2}):
+        asked = {"model": "gpt", "prompt": "the king", "max_tokens": 12, "seed": 2} | more
+        whole = ask("/v1/completions", asked)[1]["choices"]
+        pieces = [event["choices"][0] for event in said(ask("/v1/completions", asked | {"stream": True})[1])]
+        for choice in whole:
+            mine = [piece for piece in pieces if piece["index"] == choice["index"]]
+            assert "".join(piece["text"] for piece in mine) == choice["text"]
+            assert mine[-1]["finish_reason"] == choice["finish_reason"]
+            if choice["logprobs"]:
+                tokens = [token for piece in mine for token in piece["logprobs"]["tokens"]]
+                assert tokens == choice["logprobs"]["tokens"]
+
+
+def test_a_stop_ends_the_text_before_it(ask) -> None:
+    free = {"model": "kneser_ney", "prompt": "the", "temperature": 0, "max_tokens": 8}
+    text = ask("/v1/completions", free)[1]["choices"][0]["text"]
+    stop = text.split()[-1]
+    cut = ask("/v1/completions", free | {"stop": stop})[1]["choices"][0]
+    assert cut["text"] == text[: text.index(stop)]
+    assert cut["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({"model": "claude"}, 404, "kneser_ney, gpt"),
+        ({"model": "broken"}, 400, "broken"),
+        ({"model": "gpt", "max_tokens": -1}, 400, "max_tokens"),
+        ({"model": "gpt", "max_tokens": 10**9}, 400, "max_tokens"),
+        ({"model": "gpt", "prompt": [10**6]}, 400, "id 1000000"),
+        ({"model": "gpt", "prompt": [-1]}, 400, "prompt"),
+        ({"model": "gpt", "prompt": []}, 400, "0 prompts"),
+        ({"model": "gpt", "prompt": "x" * 100_001}, 400, "100,001"),
+        ({"model": "gpt", "suffix": "."}, 400, "suffix"),
+        ({"model": "gpt", "best_of": 5}, 400, "best_of"),
+        ({"model": "gpt", "stop": ["a"] * 5}, 400, "stop"),
+        ({"model": "gpt", "stop": ["a"] * 5, "stream": True}, 400, "stop"),
+        ({"prompt": "x"}, 400, "model"),
+        ("nonsense", 400, ""),
+    ],
+)
+def test_bad_requests_get_openai_s_form_of_error(ask, body, status, told) -> None:
+    found, answer = ask("/v1/completions", body)
+    assert found == status
+    assert told in answer["error"]["message"]
+    assert answer["error"]["type"] == "invalid_request_error"
+
+
+def test_models_are_listed_by_name_and_asked_for_by_path(ask, shelf) -> None:
+    listed = ask("/v1/models")[1]["data"]
+    assert [model["id"] for model in listed] == ["kneser_ney", "gpt", "svd", "broken"]
+    assert ask("/v1/models/gpt")[1]["id"] == "gpt"
+    assert ask("/v1/models/none")[0] == 404
+    assert shelf.find(str(shelf.folders["gpt"])) == shelf.folders["gpt"]
+    with pytest.raises(UnknownModelError):
+        shelf.find("../../etc")
+
+
+def test_a_text_has_the_mean_of_its_words_vectors(ask) -> None:
+    body = {"model": "svd", "input": ["king", "the king and the cat"]}
+    first, second = ask("/v1/embeddings", body)[1]["data"]
+    assert first["embedding"] == [1, 0]
+    assert second["embedding"] == [0.5, 0.5]
+    packed = ask("/v1/embeddings", body | {"encoding_format": "base64"})[1]["data"][1]["embedding"]
+    assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == [0.5, 0.5]
+    status, answer = ask("/v1/embeddings", {"model": "svd", "input": "quark"})
+    assert (status, "quark" in answer["error"]["message"]) == (400, True)
+    assert len(ask("/v1/embeddings", {"model": "gpt", "input": "the"})[1]["data"][0]["embedding"]) == 8
+
+
+def test_other_hosts_and_large_bodies_are_refused(ask, server) -> None:
+    assert ask("/v1/models", host="evil.example")[0] == 400
+    assert ask("/v1/models", host="localhost")[0] == 200
+    connection = HTTPConnection(server.removeprefix("http://"), timeout=10)
+    connection.putrequest("POST", "/v1/completions")
+    connection.putheader("content-length", str(5 * 2**20))  # refused before any of it is sent
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+
+
+def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:
+    asked = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "seed": 1}
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: ask("/v1/completions", asked), range(50)))
+    assert {status for status, _ in answers} == {200}
+    assert len({answer["choices"][0]["text"] for _, answer in answers}) == 1
+
+
+def test_what_was_not_asked_for_longest_is_let_go(shelf) -> None:
+    small = Shelf(dict(shelf.folders), granted=1)
+    small.language_model("gpt")
+    small.language_model("kneser_ney")
+    assert [folder.endswith("kneser_ney") for folder in small.loaded] == [True]
+    assert small.language_model("kneser_ney").model is small.language_model("kneser_ney").model
+    with pytest.raises(InputError, match="no such folder"):
+        Shelf.of([shelf.folders["gpt"] / "none"])
+    twins = Shelf.of([shelf.folders["gpt"], shelf.folders["gpt"].parent.parent / "lm" / "gpt"])
+    assert list(twins.folders) == [str(shelf.folders["gpt"])]
+
+
+def test_parity_with_openai_s_own_client(server) -> None:
+    openai = pytest.importorskip("openai", reason="pip install openai")
+    client = openai.OpenAI(base_url=f"{server}/v1", api_key="none", max_retries=0)
+    assert [model.id for model in client.models.list()][:2] == list(MODELS)
+    asked = {"model": "kneser_ney", "prompt": "the king", "max_tokens": 5, "seed": 4}
+    whole = client.completions.create(**asked, logprobs=1)
+    pieces = list(client.completions.create(**asked, stream=True))
+    assert "".join(piece.choices[0].text for piece in pieces) == whole.choices[0].text
+    assert len(whole.choices[0].logprobs.tokens) == whole.usage.completion_tokens
+    assert client.embeddings.create(model="svd", input="cat").data[0].embedding == [0, 1]
+    with pytest.raises(openai.NotFoundError):
+        client.completions.create(model="none", prompt="x")
+
+
+def test_an_empty_prompt_is_the_beginning_of_a_line(ask, shelf) -> None:
+    rung = shelf.language_model("kneser_ney")
+    wanted = rung.model.next_log_probs(torch.tensor([[BOS]]))[0].max()
+    asked = {"model": "kneser_ney", "prompt": "", "temperature": 0, "max_tokens": 1, "logprobs": 0}
+    marks = ask("/v1/completions", asked)[1]["choices"][0]["logprobs"]
+    assert marks["token_logprobs"] == [pytest.approx(float(wanted), abs=1e-5)]
