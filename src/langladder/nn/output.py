@@ -10,7 +10,8 @@ Because the gradient needs nothing but the slice's own softmax, it is made in th
 is thrown away at once: the memory is one slice, however large the vocabulary, and no product is computed twice.
 
 A slice of positions is worked off in blocks of words small enough for the processor's cache: what comes out of the
-product is turned into exponentials before it leaves for memory. Each block has its own peak m, e = exp(z − m); the
+product is turned into exponentials before it leaves for memory (by a kernel in one pass, `_blocks_by_kernel`; `_blocks`
+says the same operation by operation). Each block has its own peak m, e = exp(z − m); the
 softmax is e · exp(m − log Σ exp z), and that factor, one number per position, goes into the small matrices instead of
 the large one. The rest of ∂L/∂z, the target's one and the smoothing, is of rank one or sparse and is added apart.
 
@@ -195,11 +196,27 @@ def _exponentials(
     h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float = 0.0
 ) -> _Logits:
     """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), mean if smoothing, e if `keep`."""
-    words = BLOCK_WORDS if h.device.type == "cpu" else len(W)
+    if h.device.type == "cpu" and W.dtype in (torch.float32, torch.bfloat16):
+        target, total, peaks, sums, blocks = _blocks_by_kernel(h, W, bias, y, keep=keep, smoothing=smoothing)
+    else:
+        target, total, peaks, sums, blocks = _blocks(h, W, bias, y, keep=keep, smoothing=smoothing)
+    # log Σ_v exp z_v = log Σ_blocks exp(m + log Σ e)
+    log_normaliser = torch.logsumexp(peaks + sums.log(), dim=1, keepdim=True)
+    return _Logits(log_normaliser, target, total / len(W), blocks)
+
+
+Blocks = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[tuple[slice, torch.Tensor, torch.Tensor]]]
+"""The targets' logits and the sums of logits, (n, 1) each; each block's peaks and sums, (n, blocks); the blocks."""
+
+
+def _blocks(
+    h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float
+) -> Blocks:
+    """The equations, operation by operation: on GPUs, and in float64."""
     target = torch.zeros(len(h), 1, device=h.device)
     total, peaks, sums, blocks = torch.zeros_like(target), [], [], []
-    for low in range(0, len(W), words):
-        block = slice(low, min(low + words, len(W)))
+    for block in _word_blocks(h, W):
+        low = block.start
         if bias is not None and W.dtype == torch.float32:
             z = torch.addmm(bias[block], h, W[block].T)  # (n, v)
         else:
@@ -216,9 +233,34 @@ def _exponentials(
         sums.append(e.sum(dim=1, keepdim=True))
         if keep:
             blocks.append((block, e.to(W.dtype), peak))
-    # log Σ_v exp z_v = log Σ_blocks exp(m + log Σ e)
-    log_normaliser = torch.logsumexp(torch.cat(peaks, dim=1) + torch.cat(sums, dim=1).log(), dim=1, keepdim=True)
-    return _Logits(log_normaliser, target, total / len(W), blocks)
+    return target, total, torch.cat(peaks, dim=1), torch.cat(sums, dim=1), blocks
+
+
+def _blocks_by_kernel(
+    h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float
+) -> Blocks:
+    """The same, what comes after the product in one pass."""
+    from langladder.nn.softmax_kernel import exponentials  # Numba takes time to load
+
+    parts = _word_blocks(h, W)
+    target, total = torch.zeros(2, len(h)).unbind()
+    peaks, sums = torch.empty(2, len(parts), len(h)).unbind()
+    b = torch.zeros(len(W)) if bias is None else bias.detach()
+    added = total if smoothing else total[:0]
+    blocks = []
+    for number, block in enumerate(parts):
+        z = h @ W[block].T  # (n, v)
+        bits = z.view(torch.int16) if z.dtype == torch.bfloat16 else z
+        filled = (peaks[number].numpy(), sums[number].numpy(), target.numpy(), added.numpy())
+        exponentials(bits.numpy(), b[block].numpy(), y[:, 0].numpy(), block.start, *filled)
+        if keep:
+            blocks.append((block, z, peaks[number, :, None]))
+    return target[:, None], total[:, None], peaks.T, sums.T, blocks
+
+
+def _word_blocks(h: torch.Tensor, W: torch.Tensor) -> list[slice]:
+    words = BLOCK_WORDS if h.device.type == "cpu" else len(W)
+    return [slice(low, min(low + words, len(W))) for low in range(0, len(W), words)]
 
 
 class _Sums(NamedTuple):
