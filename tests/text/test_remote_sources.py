@@ -16,6 +16,7 @@ from langladder import remote_bytes
 from langladder.errors import InputError
 from langladder.remote import is_url, located
 from langladder.text import tables
+from langladder.text.hub import HubSource, read_hub
 from langladder.text.label_files import read_labels
 from langladder.text.label_sources import LabelledSource, TaggedSource
 from langladder.text.lines import read_lines, reading
@@ -170,3 +171,28 @@ def test_places_here_stay_paths(tmp_path: Path) -> None:
     assert str(located("s3://bucket/corpus/")) == "s3://bucket/corpus"
     assert located("https://host/a/b.txt?x=1/2").name == "b.txt"
     assert str(located("https://host/a/b.txt").parent) == "https://host/a/"
+
+
+def test_a_data_set_of_the_hub_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps({"text": f"row {i}"}) + "\n" for i in range(5)))
+    load, asked = datasets.load_dataset, []
+
+    def here(*_: Any, **given: Any) -> Any:
+        asked.append(given.pop("revision"))
+        return load("json", data_files=str(tmp_path / "x.jsonl"), cache_dir=str(tmp_path / "kept"), **given)
+
+    monkeypatch.setattr(datasets, "load_dataset", here)
+    source = HubSource(name="x", splits="train", revision="abc", streaming=True)
+    assert read_hub(source, tmp_path / "raw")["splits"]["all"]["lines"] == 5
+    assert asked == ["abc"] and not (tmp_path / "kept").exists(), "it was kept"
+
+    def breaks(*_: Any, **__: Any) -> Iterator[dict[str, str]]:
+        yield {"text": "one row"}
+        raise ConnectionError("the line is dead")
+
+    monkeypatch.setattr(datasets, "load_dataset", breaks)
+    with pytest.raises(InputError, match=r"'x' .*cannot be loaded: the line is dead"):
+        read_hub(source, tmp_path / "again")
+    assert not (tmp_path / "again").exists()

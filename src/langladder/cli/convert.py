@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.out import claim, overwrite_option, tell, to
+from langladder.cli.out import Place, claim, overwrite_option, tell, to
 from langladder.cli.output import json_option, print_json, vectors_argument
 from langladder.errors import InputError
 
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from langladder.atomic import Owner
     from langladder.embeddings.base import WordVectors
     from langladder.export.vector_files import Format
+    from langladder.remote import File
 
 FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
 
 
 @click.command()
 @vectors_argument
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=Place())
 @click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
 @click.option("--top", type=click.IntRange(min=1), help="Keep the first (most frequent) so many words.")
 @click.option("--vocabulary", type=click.Path(path_type=Path), help="Words to read from a model: a vocabulary.json.")
@@ -27,7 +28,7 @@ FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
 @json_option
 def convert(
     vectors: str,
-    out: Path,
+    out: "File",
     format: "Format | None",
     top: int | None,
     vocabulary: Path | None,
@@ -38,7 +39,7 @@ def convert(
 
     OUT's name says which: x.vec or x.txt is word2vec text, x.bin word2vec binary, x.glove GloVe text (all also .gz); a
     name without a dot is a folder of safetensors; - is the standard output (with --to). --to projector writes a folder
-    for TensorBoard's projector.
+    for TensorBoard's projector. OUT and VECTORS may be URLs (s3://…).
 
     Of a language model, the words that are one token are taken, or with --vocabulary all words of a vocabulary, where
     a word of several tokens has the mean of their vectors.
@@ -50,7 +51,7 @@ def convert(
     """
     from langladder.export.vector_files import format_of, read_vectors, write_vectors
 
-    chosen = format or format_of(out)
+    chosen = format or format_of(str(out))
     place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen), answers=as_json)
     known = read_vectors(vectors) if vocabulary is None else _from_model(Path(vectors), vocabulary)
     if top is not None:

@@ -9,7 +9,7 @@ import click
 from langladder.atomic import Owner
 from langladder.cli.encoders import is_encoder, read_encoder
 from langladder.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
-from langladder.cli.out import claim, overwrite_option
+from langladder.cli.out import Place, claim, overwrite_option, to
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
 from langladder.models.loaded import read_model
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from langladder.models.bert import BERT
     from langladder.models.transformer import Transformer
     from langladder.models.translator import Translator
+    from langladder.remote import File
     from langladder.text.tokenizers import Tokenizer
 
 ExportFormat = Literal["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
@@ -40,7 +41,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=Place())
 @click.option(
     "--to",
     "format",
@@ -53,14 +54,14 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 @json_option
 def export(
     model: Path,
-    out: Path,
+    out: "File",
     format: ExportFormat | None,
     scores: Path | None,
     words: bool,
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Write MODEL into the folder OUT for other tools, with a model card (README.md).
+    """Write MODEL into the folder OUT, or to a URL (s3://…), for other tools, with a model card (README.md).
 
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
@@ -105,10 +106,11 @@ def export(
         kind = "arpa_tokens"
     limits, name = families()[family].limits, LOADED.get(chosen, ".")
     card = model_card(model, figures, loading=LOADING[kind], limits=limits, name=name)
-    with atomic_folder(place, EXPORT) as temporary:
-        _write(saved, tokenizers, temporary, chosen)
-        write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")
-    files = sorted(file.name for file in place.iterdir())
+    with to(place) as path:
+        with atomic_folder(path, EXPORT) as temporary:
+            _write(saved, tokenizers, temporary, chosen)
+            write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")
+        files = sorted(file.name for file in path.iterdir())
     if as_json:
         print_json({"out": str(out), "format": chosen, "files": files})
     else:

@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.out import claim, overwrite_option
+from langladder.cli.out import Place, claim, overwrite_option
 from langladder.cli.output import json_option, print_json
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.base import LanguageModel
     from langladder.models.bert import BERT
+    from langladder.remote import File
     from langladder.text.tokenizers import Tokenizer
 
 
 @click.command("import")
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("source", type=Place())
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--tokenizer",
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 )
 @overwrite_option
 @json_option
-def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
-    """Make a model folder OUT of another tool's language model SOURCE.
+def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
+    """Make a model folder OUT of another tool's language model SOURCE, here or behind a URL (s3://…).
 
     It holds weights, settings, tokenizer and model card, and every command here reads it.
 
@@ -50,9 +51,11 @@ def import_model(source: Path, out: Path, tokens: Path | None, overwrite: bool, 
     from langladder.export.model_card import model_card
     from langladder.models.encoder import Encoder
     from langladder.models.saving import MODEL
+    from langladder.remote_copies import fetched
 
-    place = claim(out, overwrite, [source, tokens], MODEL)
-    model, tokenizer = _read(source, tokens)
+    place = claim(out, overwrite, [source if isinstance(source, Path) else None, tokens], MODEL)
+    with fetched(source) as folder:
+        model, tokenizer = _read(folder, tokens)
     known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
     if model.vocab_size != known:
         raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {known}")

@@ -12,6 +12,7 @@ from langladder.cli.chat import chat
 from langladder.cli.check_gradients import check_gradients
 from langladder.cli.classify import classify
 from langladder.cli.convert import convert
+from langladder.cli.copy import copy
 from langladder.cli.draw_map import draw_map
 from langladder.cli.export import export
 from langladder.cli.fill import fill
@@ -83,7 +84,7 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, perplexity, prompt, chat, serve, export, import_model)
+OF_MODELS = (generate, score, perplexity, prompt, chat, serve, export, import_model, copy)
 OF_READERS = (translate, classify, tag, answer, fill, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
     app.add_command(command)

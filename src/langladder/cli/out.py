@@ -10,15 +10,26 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import click
 
 from langladder.atomic import Owner, check_file, check_folder
 from langladder.errors import InputError
+from langladder.remote import File, Remote, located
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 STDOUT = Path("-")
+
+
+class Place(click.ParamType):  # type: ignore[type-arg]
+    """A path, or a URL."""
+
+    name = "path or url"
+
+    def convert(self, value: Any, _param: click.Parameter | None, _context: click.Context | None) -> File:
+        """What it names."""
+        return located(value)
 
 
 def overwrite_option(function: Function) -> Function:
@@ -26,6 +37,7 @@ def overwrite_option(function: Function) -> Function:
     return click.option("--overwrite", is_flag=True, help="Replace what is there already.")(function)
 
 
+@overload
 def claim(
     out: Path,
     overwrite: bool,
@@ -33,7 +45,24 @@ def claim(
     folder: Owner | None = None,
     *,
     answers: bool = False,
-) -> Path:
+) -> Path: ...
+@overload
+def claim(
+    out: File,
+    overwrite: bool,
+    reads: Iterable[Path | str | None] = (),
+    folder: Owner | None = None,
+    *,
+    answers: bool = False,
+) -> File: ...
+def claim(
+    out: File,
+    overwrite: bool,
+    reads: Iterable[Path | str | None] = (),
+    folder: Owner | None = None,
+    *,
+    answers: bool = False,
+) -> File:
     """The place to write to, links followed.
 
     Args:
@@ -44,6 +73,10 @@ def claim(
     Raises:
         InputError: something is there and `overwrite` is not given, or it is not of this sort, or it is read.
     """
+    if isinstance(out, Remote):
+        if not overwrite and out.exists():
+            raise InputError(f"{out}: exists already; give --overwrite to replace it")
+        return out
     if out == STDOUT:
         if folder is not None or answers:
             what = "a folder cannot go to the standard output" if folder else "the standard output has the answer"
@@ -73,19 +106,24 @@ def _overlap(read: Path, place: Path) -> str | None:
 
 
 @contextmanager
-def to(place: Path) -> Iterator[Path]:
-    """`place` itself, or a temporary file that goes to the standard output at the end."""
-    if place != STDOUT:
+def to(place: File) -> Iterator[Path]:
+    """`place` itself, or a temporary one that goes to the standard output or behind the URL at the end."""
+    if isinstance(place, Path) and place != STDOUT:
         yield place
         return
     with tempfile.TemporaryDirectory() as folder:
-        temporary = Path(folder) / "out"
+        temporary = Path(folder) / (place.name if isinstance(place, Remote) else "out")
         yield temporary
+        if isinstance(place, Remote):
+            from langladder.remote_copies import copy
+
+            copy(temporary, place, overwrite=True)
+            return
         with temporary.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 
-def tell(place: Path, line: str) -> None:
+def tell(place: File, line: str) -> None:
     """Say what was written; on stderr where the standard output carries it."""
     click.echo(line, err=place == STDOUT)

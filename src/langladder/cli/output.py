@@ -6,12 +6,12 @@ Into a pipe or file go plain text lines as long as they need to be; on a termina
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from langladder.errors import InputError
+from langladder.remote import located
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Cell = str | int | float | None
@@ -26,7 +26,7 @@ def vectors_argument(function: Function) -> Function:
 
 def _there(context: click.Context, _: click.Parameter, vectors: str) -> str:
     """What is given first must be there: a word in its place is the likeliest slip."""
-    if not context.resilient_parsing and not Path(vectors).exists():
+    if not context.resilient_parsing and not located(vectors).exists():
         first = "what comes first is where the word vectors are, such as models/embedding/skipgram"
         raise InputError(f"{vectors}: no such file or folder; {first}")
     return vectors

@@ -22,6 +22,8 @@ from langladder.embeddings.saved import load_vectors
 from langladder.errors import InputError
 from langladder.export import glove_format, projector, word2vec_format
 from langladder.export.vector_entries import is_number
+from langladder.remote import is_url
+from langladder.remote_copies import fetched
 from langladder.text.lines import reading
 
 Format = Literal["safetensors", "word2vec", "word2vec-binary", "glove", "projector"]
@@ -41,11 +43,16 @@ _OTHERS = {  # first bytes of what people try, and what to do instead
 def read_vectors(path: Path | str) -> WordVectors:
     """Read word vectors of any format in the module's table, or the input embedding of a saved language model.
 
+    What is behind a URL is fetched first.
+
     Of a model, the whole-word tokens are read; see `input_embedding` for the words of a vocabulary.
 
     Raises:
         InputError: missing, malformed, of no known format, or with a number that is not finite (says where and what).
     """
+    if is_url(path):
+        with fetched(path) as local:
+            return read_vectors(local)
     path = Path(path)
     try:
         vectors = _read_folder(path) if path.is_dir() else _read_file(path)

@@ -11,6 +11,8 @@ from langladder.schema import Config
 from langladder.text.readers import Record, text_field, write_raw_pairs, write_raw_text
 from langladder.text.sources import Documents, check_splits
 
+_LOST = (OSError, ValueError, RuntimeError)
+
 
 class HubData(Config):
     """Which data set of the Hub."""
@@ -19,6 +21,7 @@ class HubData(Config):
     config: str | None = None  # e.g. wikitext-2-v1
     revision: str | None = None  # a commit or tag: pins the content
     # Our splits to theirs, or the one split that `clean` cuts.
+    streaming: bool = False  # rows come over the network as they are read; true keeps nothing of them here
     splits: str | dict[str, str] = Field(default={"train": "train", "validation": "validation", "test": "test"})
 
     @model_validator(mode="after")
@@ -72,13 +75,31 @@ def _load(source: HubData) -> dict[str, Iterator[dict[str, Any]]]:
     from datasets import load_dataset
 
     wanted = source.splits if isinstance(source.splits, dict) else {"all": source.splits}
+    settings = {"revision": source.revision} | ({"streaming": True} if source.streaming else {})
     loaded = {}
     for ours, theirs in wanted.items():
         try:
-            loaded[ours] = iter(load_dataset(source.name, source.config, split=theirs, revision=source.revision))
-        except (OSError, ValueError, RuntimeError) as error:
-            raise InputError(
-                f"Hub data set {source.name!r} (config {source.config!r}, split {theirs!r}) cannot be loaded: {error}. "
-                "Check the names and the network; without a network use corpus=microworld or corpus=text"
-            ) from error
+            rows = iter(load_dataset(source.name, source.config, split=theirs, **settings))
+        except _LOST as error:
+            raise _told(source, theirs, error) from error
+        loaded[ours] = _streamed(rows, source, theirs) if source.streaming else rows
     return loaded
+
+
+def _streamed(rows: Iterator[dict[str, Any]], source: HubData, split: str) -> Iterator[dict[str, Any]]:
+    """Rows that come over the network, which may break; `datasets` tries again before it gives up."""
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except _LOST as error:
+            raise _told(source, split, error) from error
+        yield row
+
+
+def _told(source: HubData, split: str, error: Exception) -> InputError:
+    return InputError(
+        f"Hub data set {source.name!r} (config {source.config!r}, split {split!r}) cannot be loaded: {error}. "
+        "Check the names and the network; without a network use corpus=microworld or corpus=text"
+    )

@@ -1,0 +1,114 @@
+"""Files and folders copied from here to a URL, from a URL to here, or from one URL to another.
+
+A copy here stands in its place when it is whole, not before, and replaces no folder; behind a URL, what was written is
+taken away again where the copy breaks off. Bytes go through in pieces. A stranger's listing names what it likes: names
+that lead out of the folder are refused. What is fetched is checked by whoever reads it, as if it had come by hand.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from langladder.atomic import atomic_file, atomic_folder
+from langladder.errors import InputError
+from langladder.remote import File, Remote, below, in_order, is_url, located
+from langladder.remote_errors import told
+
+PIECE = 2**23  # bytes
+
+
+@contextmanager
+def fetched(path: str | File) -> Iterator[Path]:
+    """A path as it is, or a temporary copy of what is behind a URL; errors name the URL.
+
+    Raises:
+        InputError: there is nothing, or it cannot be read.
+    """
+    if not is_url(path):
+        yield Path(str(located(path)))
+        return
+    source = located(path)
+    with tempfile.TemporaryDirectory() as folder:
+        local = Path(folder) / source.name
+        copy(source, local)
+        try:
+            yield local
+        except InputError as error:
+            raise InputError(str(error).replace(str(local), str(source))) from error
+
+
+def copy(source: File, target: File, *, overwrite: bool = False) -> tuple[int, int]:
+    """Copy a file, or a folder with all that is below.
+
+    Args:
+        overwrite: whether a file that is there already may be replaced. Behind a URL, files of other names stay; here
+            only an empty folder is filled.
+
+    Returns:
+        How many files, and their bytes.
+
+    Raises:
+        InputError: there is no source, the target is there, or it cannot be read or written.
+    """
+    if not source.exists():
+        raise InputError(f"{source}: no such file or folder")
+    if not overwrite and target.exists():
+        raise InputError(f"{target}: exists already; give --overwrite to replace it")
+    files = {".": source} if source.is_file() else _files(source)
+    if not files:
+        raise InputError(f"{source}: an empty folder; there is nothing to copy")
+    if isinstance(target, Remote):
+        return len(files), _upload(files, target)
+    if "." in files:
+        with atomic_file(target) as temporary:
+            return 1, _pour(source, temporary)
+    with atomic_folder(target) as folder:
+        return len(files), sum(_pour(file, folder / name) for name, file in files.items())
+
+
+def _files(folder: File) -> dict[str, File]:
+    """The path of each file below a folder → the file. Raises InputError where a path leads elsewhere."""
+    found = {}
+    for file in in_order(folder.rglob("*")):
+        if file.is_file():
+            parts = below(folder, file).parts
+            if not parts or {"", ".", ".."} & set(parts) or "/" in parts:
+                raise InputError(f"{file}: a name that leads out of {folder}; nothing was copied")
+            found["/".join(parts)] = file
+    return found
+
+
+def _pour(source: File, target: Path) -> int:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source.open("rb") as reading, target.open("wb") as writing:
+        shutil.copyfileobj(reading, writing, PIECE)
+        return writing.tell()
+
+
+def _upload(files: dict[str, File], target: Remote) -> int:
+    if target.is_web or target.scheme == "hf":
+        raise InputError(f"{target}: {target.scheme}:// is only read; write to s3://, gs:// or a path")
+    system, place = target.system()
+    written: list[str] = []
+    size = 0
+    try:
+        for name, file in files.items():
+            path = place if name == "." else f"{place.rstrip('/')}/{name}"
+            with file.open("rb") as reading, system.open(path, "wb", block_size=PIECE) as writing:
+                written.append(path)
+                shutil.copyfileobj(reading, writing, PIECE)
+                size += writing.tell()
+    except BaseException as error:
+        _take_away(system, written)
+        raise told(target.url, error) if isinstance(error, Exception) else error from error
+    return size
+
+
+def _take_away(system: object, written: list[str]) -> None:
+    for path in written:
+        try:
+            system.rm_file(path)  # type: ignore[attr-defined]
+        except Exception:  # it may never have come to be, or the connection is gone
+            return

@@ -1,0 +1,106 @@
+"""`langladder copy`, and what other commands write to and read from a URL."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from remote_servers import BUCKET, s3_server, web_server
+
+from langladder.cli.main import app
+from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
+from langladder.export.vector_files import read_vectors
+from langladder.remote import Remote, located
+from langladder.remote_copies import copy, fetched
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    with s3_server() as system:
+        yield system
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    WordVectors(["a", "b"], np.array([[1, 0], [0, 1]], np.float32)).save(tmp_path / "vectors")
+    return tmp_path / "vectors"
+
+
+def ask(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_a_folder_goes_to_a_bucket_and_back(s3: Any, vectors: Path, tmp_path: Path) -> None:
+    (vectors / "deep").mkdir()
+    (vectors / "deep" / "x.bin").write_bytes(os.urandom(100_000))
+    place = f"s3://{BUCKET}/there"
+    assert json.loads(ask("copy", vectors, place, "--json"))["files"] == len(s3.find(f"{BUCKET}/there"))
+    ask("copy", place, tmp_path / "back")
+    for file in filter(Path.is_file, vectors.rglob("*")):
+        assert (tmp_path / "back" / file.relative_to(vectors)).read_bytes() == file.read_bytes()
+    assert "exists already" in ask("copy", vectors, place, code=2)
+    assert "is not empty" in ask("copy", place, tmp_path / "back", "--overwrite", code=2)
+    ask("copy", vectors / "words.json", f"{place}/words.json", "--overwrite")
+    assert s3.cat(f"{BUCKET}/there/words.json") == (vectors / "words.json").read_bytes()
+
+
+def test_commands_write_to_a_bucket_and_read_from_it(s3: Any, vectors: Path) -> None:
+    assert not s3.exists(f"{BUCKET}/converted")
+    for name in ("x.vec.gz", "folder"):
+        place = f"s3://{BUCKET}/converted/{name}"
+        assert place in ask("convert", vectors, place)
+        assert np.array_equal(read_vectors(place).matrix, np.eye(2))
+        assert "exists already" in ask("convert", vectors, place, code=2)
+        ask("convert", vectors, place, "--overwrite")
+    assert "b" in ask("neighbours", f"s3://{BUCKET}/converted/folder", "a")
+    assert f"s3://{BUCKET}/nothing" in ask("neighbours", f"s3://{BUCKET}/nothing", "a", code=2)
+    assert f"s3://{BUCKET}/converted/folder: holds neither" in ask(
+        "import", f"s3://{BUCKET}/converted/folder", vectors.parent / "model", code=2
+    )
+    assert not (vectors.parent / "model").exists()
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(s3: Any, vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pour = shutil.copyfileobj
+    done: list[int] = []
+
+    def breaks(*given: Any) -> None:
+        pour(*given)
+        done.append(1)
+        if len(done) == 2:
+            raise OSError("the line is dead")
+
+    monkeypatch.setattr(shutil, "copyfileobj", breaks)
+    with pytest.raises(InputError, match=r"s3://bucket/broken: .*the line is dead"):
+        copy(vectors, located(f"s3://{BUCKET}/broken"))
+    s3.invalidate_cache()
+    assert not s3.find(f"{BUCKET}/broken")
+
+
+def test_names_that_lead_out_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [Remote("s3://b/x/fine", listed=True), Remote("s3://b/x/../../evil", listed=True)]
+    monkeypatch.setattr(Remote, "rglob", lambda *_: listed)
+    monkeypatch.setattr(Remote, "exists", lambda _: True)
+    with pytest.raises(InputError, match="leads out of"):
+        copy(Remote("s3://b/x"), tmp_path / "in" / "here")
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_the_web_is_only_read(vectors: Path, tmp_path: Path) -> None:
+    with web_server(vectors.parent) as (url, _):
+        ask("copy", f"{url}/vectors/words.json", tmp_path / "words.json")
+        assert (tmp_path / "words.json").read_bytes() == (vectors / "words.json").read_bytes()
+        assert "is only read" in ask("copy", vectors / "words.json", f"{url}/new.json", code=2)
+        with (
+            pytest.raises(InputError, match=r"127\.0\.0\.1:\d+/vectors/words\.json: bad"),
+            fetched(f"{url}/vectors/words.json") as local,
+        ):
+            raise InputError(f"{local}: bad")
