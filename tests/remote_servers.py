@@ -3,6 +3,7 @@
 import http.server
 import os
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ def s3_server() -> Iterator[Any]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    reset = urllib.request.Request(f"http://{host}:{port}/moto-api/reset", method="POST")  # all servers share one state
+    urllib.request.urlopen(reset).close()
     with patch.dict(os.environ, AWS | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}):
         s3fs.S3FileSystem.clear_instance_cache()
         system = s3fs.S3FileSystem()

@@ -47,8 +47,10 @@ def test_a_folder_goes_to_a_bucket_and_back(s3: Any, vectors: Path, tmp_path: Pa
     for file in filter(Path.is_file, vectors.rglob("*")):
         assert (tmp_path / "back" / file.relative_to(vectors)).read_bytes() == file.read_bytes()
     assert "exists already" in ask("copy", vectors, place, code=2)
-    assert "is not empty" in ask("copy", place, tmp_path / "back", "--overwrite", code=2)
+    assert "this folder is not replaced" in ask("copy", place, tmp_path / "back", "--overwrite", code=2)
     ask("copy", vectors / "words.json", f"{place}/words.json", "--overwrite")
+    with_file = CliRunner().invoke(app, ["copy", f"{place}/words.json", "-"])
+    assert with_file.stdout.encode() == (vectors / "words.json").read_bytes() and "1 file," in with_file.stderr
     assert s3.cat(f"{BUCKET}/there/words.json") == (vectors / "words.json").read_bytes()
 
 

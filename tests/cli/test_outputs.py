@@ -39,6 +39,7 @@ OUTPUTS: dict[str, tuple[str, bool, list[str]]] = {
     "convert.gz": ("convert vectors OUT.glove.gz", False, []),
     "convert folder": ("convert vectors OUT", True, ["vectors"]),
     "convert projector": ("convert vectors OUT --to projector", True, ["vectors"]),
+    "copy": ("copy vectors/words.json OUT.json", False, ["vectors/words.json"]),
     "bias debias": ("bias debias vectors lists OUT.bin", False, ["lists/professions.txt"]),
     "export gpt2": ("export models/gpt OUT", True, ["models/gpt", "models"]),
     "export torchscript": ("export models/lstm OUT --scores scores.json", True, ["models/lstm", "scores.json"]),

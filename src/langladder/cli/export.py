@@ -61,7 +61,7 @@ def export(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Write MODEL into the folder OUT, or to a URL (s3://…), for other tools, with a model card (README.md).
+    """Write MODEL into the folder OUT for other tools, with a model card (README.md). OUT may be a URL (s3://…).
 
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @overwrite_option
 @json_option
 def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
-    """Make a model folder OUT of another tool's language model SOURCE, here or behind a URL (s3://…).
+    """Make a model folder OUT of another tool's language model SOURCE. SOURCE may be a URL (s3://…).
 
     It holds weights, settings, tokenizer and model card, and every command here reads it.
 
