@@ -125,6 +125,9 @@ def test_models_are_listed_by_name_and_asked_for_by_path(ask, shelf) -> None:
     assert [model["id"] for model in listed] == ["kneser_ney", "gpt", "svd", "broken"]
     assert ask("/v1/models/gpt")[1]["id"] == "gpt"
     assert ask("/v1/models/none")[0] == 404
+    for path, body, status in (("/v1/chat", None, 404), ("/v1/models", {}, 405)):
+        found, answer = ask(path, body)
+        assert (found, path in answer["error"]["message"]) == (status, True)
     assert shelf.find(str(shelf.folders["gpt"])) == shelf.folders["gpt"]
     with pytest.raises(UnknownModelError):
         shelf.find("../../etc")

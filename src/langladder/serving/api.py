@@ -12,9 +12,8 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import JSONResponse, StreamingResponse
-from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from langladder.errors import InputError
 from langladder.serving import completions, embeddings
@@ -93,9 +92,12 @@ def guard(app: FastAPI, hosts: Sequence[str]) -> None:
         told = [f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors()]
         return _error(400, "; ".join(told)[:1000])
 
-    @app.exception_handler(HTTPException)
-    def missing(_: Request, error: HTTPException) -> Response:
-        return _error(error.status_code, str(error.detail))
+    @app.exception_handler(404)
+    @app.exception_handler(405)
+    def missing(request: Request, error: Exception) -> Response:
+        return _error(
+            getattr(error, "status_code", 404), f"{request.method} {request.url.path}: there is no such thing"
+        )
 
 
 def _events(rung: Any, request: CompletionRequest, about: dict[str, Any]) -> Iterator[str]:
