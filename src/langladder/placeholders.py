@@ -37,7 +37,10 @@ COMPILER: Mapping[str, Any] = {
     "graph_break": lambda *_, **__: None,
 }
 METRICS: Mapping[str, Any] = {"__version__": _version("torchmetrics"), "_logger": logging.getLogger("torchmetrics")}
-ALONE = {("torchmetrics", "Metric"): ("torchmetrics.utilities", "torchmetrics.metric")}
+ALONE = {
+    ("torchmetrics", "Metric"): ("torchmetrics.utilities", "torchmetrics.metric"),
+    ("torchmetrics", "MetricCollection"): ("torchmetrics.utilities", "torchmetrics.collections"),
+}
 """What is asked of a package, and the modules below it to load for it, the last of which has it."""
 
 
