@@ -20,12 +20,11 @@ from typing import Any
 from langladder import progress
 from langladder.errors import InputError
 from pipeline import ROOT
-from pipeline.settings.threads import processors
+from pipeline.settings.threads import jobs_at_once, processors
 
 DVC = ["dvc", "--wait-for-lock", "repro", "--single-item"]
 # What DVC says of each job that only the last of them need say, if at all.
 UNSAID = "Updating lock", "Generating lock", "Use `dvc push", "To track", "To enable", "\t", "> python"
-JOB_BYTES = 2**30  # about what a job takes
 
 Needs = dict[str, set[str]]
 
@@ -133,16 +132,6 @@ def _say(job: str, line: str) -> None:
         progress.say(text)  # above the bars
     else:
         print(text, flush=True)
-
-
-def jobs_at_once(threads: int) -> int:
-    """How many jobs of so many threads the machine has processors and memory for; JOBS decides where it is set."""
-    if wanted := os.environ.get("JOBS"):
-        if not wanted.isdecimal() or wanted == "0":
-            raise InputError(f"JOBS={wanted!r}: it is the number of jobs that run side by side, 1 or more")
-        return int(wanted)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(processors() // threads, memory // JOB_BYTES))
 
 
 def main() -> None:

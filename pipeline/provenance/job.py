@@ -95,4 +95,5 @@ def _refuse_finished(name: str) -> None:
     if made is None and run.outputs and run.outputs.model_outputs:
         return
     place = f" → {made.relative_to(ROOT)}" if made else ""
-    raise Finished(f"done before (run {run.info.run_id}){place}; again=true runs it again")
+    said = f"done before (run {run.info.run_id}){place}; again=true runs it again"
+    raise Finished(said, run.data.metrics)

@@ -16,18 +16,22 @@ from langladder.families import families
 from pipeline.settings import growth, jobs, names, params, plan, schema
 from pipeline.settings.aside import Values
 from pipeline.settings.errors import together
+from pipeline.settings.threads import jobs_at_once
 
 TOGETHER = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
 MANY = 32  # rungs that one holds; more of them make every step of it slower
 
 
 def prepare() -> None:
-    """Tell Hydra of the families, and of `${steps:400}`: 400 at size small, more and fewer at others.
+    """Tell Hydra of the families, and of what files of conf/ compute.
+
+    `${steps:400}` is 400 at size small, more and fewer at others; `${at_once:1}` how many jobs of one thread run here.
 
     conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another.
     """
     _take({name: family.default for name, family in families().items()})
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
+    OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
 
 
 def _take(rungs: Mapping[str, str]) -> None:

@@ -8,15 +8,13 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -27,7 +25,7 @@ from langladder.families import families
 from langladder.schema import Config
 from pipeline import ROOT
 from pipeline.provenance.finished import Finished, skip_finished
-from pipeline.settings import compose, jobs, names, params, place, plan, run_folder, schema
+from pipeline.settings import compose, jobs, names, params, place, plan, run_folder, schema, sweeps
 from pipeline.settings.errors import together
 from pipeline.settings.threads import compute_with
 
@@ -44,23 +42,23 @@ def stage(run: Run) -> Callable[[], None]:
     """Make `run(job, out)` a stage: job = its checked settings, out = the folder that its outputs are relative to."""
     name = run.__module__.rpartition(".")[2] if run.__module__ != "__main__" else Path(sys.argv[0]).stem
 
-    def job(config: DictConfig) -> None:
-        resolved = "_job_" in config
+    def job(config: DictConfig) -> float | None:
         try:
-            settings = _resolved(name, config) if resolved else _composed(name, config)
-            compute_with(getattr(settings, "threads", 1))
-            rung = Path(config._job_).stem if resolved else name
-            title = name if rung == name else f"{name} {rung}"
-            with progress.shown(), progress.working(title), _once(config), place.engine(settings, title):
-                run(settings, Path() if resolved else Path(HydraConfig.get().runtime.output_dir))
+            if "_job_" not in config:
+                return _single(name, run, config)
+            _whole(name, run, config)
         except InputError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            sys.exit(2)
+            problem = str(error)
         except Exception as error:
             if (number := disk_error(error)) is None:
                 raise
-            print(f"{name}: {explain(Path(getattr(error, 'filename', None) or '.'), number)}", file=sys.stderr)
-            sys.exit(2)
+            problem = explain(Path(getattr(error, "filename", None) or "."), number)
+        else:
+            return None
+        if sweeps.swept():
+            raise InputError(problem)  # which its launcher brings to `main`, from another process or machine
+        print(f"{name}: {problem}", file=sys.stderr)
+        sys.exit(2)
 
     def main() -> None:
         os.chdir(ROOT)
@@ -71,6 +69,7 @@ def stage(run: Run) -> Callable[[], None]:
         try:
             if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
                 run_folder.check(sys.argv[1:])
+                sweeps.check(sys.argv[1:])
                 carried = _carried(sys.argv[1:])
                 _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
             hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
@@ -80,6 +79,37 @@ def stage(run: Run) -> Callable[[], None]:
             sys.exit(2)
 
     return main
+
+
+def _whole(name: str, run: Run, config: DictConfig) -> None:
+    """A job of `dvc repro`."""
+    settings, rung = _resolved(name, config), Path(config._job_).stem
+    compute_with(getattr(settings, "threads", 1))
+    title = name if rung == name else f"{name} {rung}"
+    with progress.shown(), progress.working(title), place.engine(settings, title):
+        run(settings, Path())
+
+
+def _single(name: str, run: Run, config: DictConfig) -> float | None:
+    """A single run, or a job of a sweep: there, what has finished before is said and passed over.
+
+    Returns:
+        What a search has asked for.
+    """
+    settings, out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
+    family = plan.stages()[name].family
+    compute_with(getattr(settings, "threads", 1))
+    token = skip_finished.set(sweeps.swept() and not config.again)
+    try:
+        with progress.shown(), progress.working(name), place.engine(settings, name):
+            run(settings, out)
+        figures = sweeps.written(out, name, getattr(settings, family).name) if family else {}
+    except Finished as done:
+        print(f"{', '.join(_task())}: {done}")
+        figures = dict(done.figures)
+    finally:
+        skip_finished.reset(token)
+    return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
 
 
 def _resolved(name: str, config: DictConfig) -> Config:
@@ -97,19 +127,6 @@ def _composed(name: str, config: DictConfig) -> Config:
     own = jobs.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
     values = jobs.job_values(stage, name, everything, own, chosen, rung)
     return schema.checked(name, values, schema.file_of(config))
-
-
-@contextmanager
-def _once(config: DictConfig) -> Iterator[None]:
-    """In a sweep, what has finished before is said and passed over, unless it is asked for again."""
-    sweep = "_job_" not in config and HydraConfig.get().mode == RunMode.MULTIRUN
-    token = skip_finished.set(sweep and not config.again)
-    try:
-        yield
-    except Finished as done:
-        print(f"{', '.join(_task())}: {done}")
-    finally:
-        skip_finished.reset(token)
 
 
 def _carried(arguments: list[str]) -> list[str]:

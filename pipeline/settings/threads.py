@@ -9,6 +9,9 @@ counting of word pairs, the `tokenizers` library) takes all processors.
 import os
 import sys
 
+from langladder.errors import InputError
+
+JOB_BYTES = 2**30  # about what a job takes
 LIBRARIES = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMBA")  # each reads <library>_NUM_THREADS when it is loaded
 
 
@@ -33,3 +36,17 @@ def compute_with(threads: int) -> None:
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def jobs_at_once(threads: int) -> int:
+    """How many jobs of so many threads the machine has processors and memory for; JOBS decides where it is set.
+
+    Raises:
+        InputError: JOBS is no number.
+    """
+    if wanted := os.environ.get("JOBS"):
+        if not wanted.isdecimal() or wanted == "0":
+            raise InputError(f"JOBS={wanted!r}: it is the number of jobs that run side by side, 1 or more")
+        return int(wanted)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(processors() // threads, memory // JOB_BYTES))

@@ -15,7 +15,8 @@ import pytest
 from project_copy import ENVIRONMENT, run
 
 from langladder.errors import InputError
-from pipeline import ROOT, parallel
+from pipeline import ROOT
+from pipeline.settings import threads
 
 STAGES = """
 stages:
@@ -113,14 +114,14 @@ def test_wrong_settings_stop_it_before_it_begins(make: Make) -> None:
 
 def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JOBS", raising=False)
-    monkeypatch.setattr(parallel, "processors", lambda: 8)
-    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**20)  # type: ignore[attr-defined]  # 1 TiB: pages times their size
-    assert [parallel.jobs_at_once(threads) for threads in (1, 2, 3, 16)] == [8, 4, 2, 1]
-    monkeypatch.setattr(parallel.os, "sysconf", lambda _: 2**16)  # type: ignore[attr-defined]  # 4 GiB
-    assert parallel.jobs_at_once(1) == 4
+    monkeypatch.setattr(threads, "processors", lambda: 8)
+    monkeypatch.setattr(threads.os, "sysconf", lambda _: 2**20)  # type: ignore[attr-defined]  # 1 TiB: pages times their size
+    assert [threads.jobs_at_once(number) for number in (1, 2, 3, 16)] == [8, 4, 2, 1]
+    monkeypatch.setattr(threads.os, "sysconf", lambda _: 2**16)  # type: ignore[attr-defined]  # 4 GiB
+    assert threads.jobs_at_once(1) == 4
     monkeypatch.setenv("JOBS", "3")
-    assert parallel.jobs_at_once(16) == 3
+    assert threads.jobs_at_once(16) == 3
     for wrong in ("0", "many", "-1"):
         monkeypatch.setenv("JOBS", wrong)
         with pytest.raises(InputError, match="JOBS"):
-            parallel.jobs_at_once(1)
+            threads.jobs_at_once(1)

@@ -19,6 +19,7 @@ class WordVectorFamily(Family):
     experiment = "word vectors"
     shown_by = "langladder.reporting.word_vectors"
     place = 30
+    objective = None
     default = "skipgram"
     reads = ("data/words",)
     loading = """from langladder.export.vector_files import read_vectors

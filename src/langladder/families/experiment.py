@@ -26,6 +26,7 @@ class ExperimentFamily(Family):
     experiment = "experiments"
     shown_by = "langladder.reporting.claims"
     place = 60
+    objective = None
     default = "gradient_flow"
     trained = False
 

@@ -66,6 +66,7 @@ class Family:
             that were trained elsewhere.
         beside: folders of what its rungs read beside their base, each with the family whose rungs it holds one entry
             of ("": it is read as a whole). A family with any says `reads: folder/entry` too, in that dictionary.
+        objective: the figure of a training that a search over settings makes as small as it can; None: it leaves none.
         looks_into: families whose trained models its rungs measure.
         trained: whether its rungs leave a model in models/<name>/.
         judged_in: seconds that judging a rung takes, roughly: what is said before any has been judged.
@@ -85,6 +86,7 @@ class Family:
     tokens: ClassVar[str | None] = None
     bases: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    objective: ClassVar[str | None] = "validation_loss"
     looks_into: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[bool] = True
     judged_in: ClassVar[float] = 5.0

@@ -17,6 +17,7 @@ class LanguageModelFamily(Family):
     experiment = "language models"
     shown_by = "langladder.reporting.language_models"
     place = 10
+    objective = "validation_perplexity_per_word"
     default = "lstm"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"

@@ -1,0 +1,77 @@
+"""Sweeps beyond Hydra's own: launchers that run jobs side by side or under Slurm, and searches for the best setting.
+
+They are plugins of Hydra's with files in conf/hydra/. A search gives a stage settings and wants one number back: the
+figure that the rung's family names (`Family.objective`) or the setting `objective` does, out of what the stage wrote
+to metrics/.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+
+from langladder.artefacts import read_json
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.infinity import from_plain
+
+INSTALL = "pip install 'langladder[cluster]'"
+SLURM = "slurm", "slurm_here", "submitit_slurm", "submitit_local"
+PLUGINS = {  # package of plugins → what the command line names of it: our files in conf/hydra/, and its own
+    "hydra_joblib_launcher": ("hydra/launcher=processes", "hydra/launcher=joblib"),
+    "hydra_submitit_launcher": tuple(f"hydra/launcher={name}" for name in SLURM),
+    "hydra_optuna_sweeper": ("hydra/sweeper=search", "hydra/sweeper=optuna"),
+}
+
+
+def check(arguments: Sequence[str]) -> None:
+    """See that the launcher and the sweeper are installed, and that a sweep is asked for where they are named.
+
+    Raises:
+        InputError: they are not.
+    """
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # of Optuna's, which lists its own parts
+    for package, names in PLUGINS.items():
+        for argument in set(names) & set(arguments):
+            if not (find_spec("hydra_plugins") and find_spec(f"hydra_plugins.{package}")):
+                raise InputError(f"{argument}: {package.replace('_', '-')} is not installed; {INSTALL}")
+            if not {"-m", "--multirun"} & set(arguments):
+                raise InputError(f"{argument}: it is for sweeps; add -m after the stage's name")
+
+
+def swept() -> bool:
+    """Whether this job is one of a sweep."""
+    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def objective(family: str | None, asked: str | None, figures: Mapping[str, Any]) -> float | None:
+    """What a search is told of a job; None where none asks.
+
+    Args:
+        asked: the setting `objective`.
+        figures: those of the job.
+
+    Raises:
+        InputError: a search wants a figure that the job has not.
+    """
+    wanted = asked or (families()[family].objective if family else None)
+    if not asked and not str(HydraConfig.get().sweeper._target_).endswith("OptunaSweeper"):
+        return None
+    value = figures.get(f"best_{wanted}", figures.get(wanted or ""))
+    if not isinstance(value, int | float):
+        numbers = sorted(key for key, said in figures.items() if isinstance(said, int | float))
+        raise InputError(
+            f"objective: {wanted or 'null'} is no figure of this job; set objective=… to one of "
+            f"{', '.join(numbers) or 'another stage: this one leaves none'}"
+        )
+    return float(value)
+
+
+def written(out: Path, stage: str, rung: str) -> dict[str, Any]:
+    """The figures that a stage wrote for a rung below `out`; none where it writes none."""
+    file = out / "metrics" / stage / f"{rung}.json"
+    return from_plain(read_json(file)) if file.is_file() else {}
