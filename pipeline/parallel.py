@@ -4,6 +4,8 @@
 
     python -m pipeline.parallel train_lm embed@svd              # these stages and jobs, and what they wait for
 
+Where params.yaml has `engine: dask` (or another of Dask's), the jobs about rungs run on its workers (`elsewhere`).
+
 DVC decides what is out of date and runs each job (`dvc repro --single-item`), so outcome, cache and dvc.lock are
 those of `dvc repro`: how many threads a job computes with is one of its settings. Only the order differs.
 """
@@ -13,13 +15,15 @@ import os
 import subprocess
 import sys
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from graphlib import TopologicalSorter
 from time import monotonic
 from typing import Any
 
 from langladder import progress
 from langladder.errors import InputError
-from pipeline import ROOT
+from pipeline import ROOT, elsewhere
+from pipeline.elsewhere import Cluster
 from pipeline.settings.threads import jobs_at_once, processors
 
 DVC = ["dvc", "--wait-for-lock", "repro", "--single-item"]
@@ -76,19 +80,25 @@ def wanted(needs: Needs, targets: list[str]) -> set[str]:
     return found
 
 
-def run_all(needs: Needs, jobs: int) -> list[str]:
+def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str]:
     """Run the jobs in any order that their needs allow, `jobs` at a time; returns those that failed.
 
-    After a failure nothing new is begun; what runs is let finish.
+    Those that go to a cluster are not counted; they are as many as it has room for. After a failure nothing new is
+    begun; what runs is let finish.
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
     failed: list[str] = []
     running: dict[Future[int], str] = {}
-    with ThreadPoolExecutor(jobs) as pool, progress.working("jobs", len(needs)) as task:
+    with ExitStack() as stack:
+        task = stack.enter_context(progress.working("jobs", len(needs)))
+        here = stack.enter_context(ThreadPoolExecutor(jobs))
+        there = stack.enter_context(ThreadPoolExecutor(cluster.slots)) if cluster else here
         while order.is_active() and not (failed and not running):
             if not failed:
-                running |= {pool.submit(_run, job): job for job in order.get_ready()}
+                for job in order.get_ready():
+                    away = cluster if cluster and cluster.goes(job) else None
+                    running[(there if away else here).submit(_run, job, away)] = job
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
@@ -102,13 +112,11 @@ def run_all(needs: Needs, jobs: int) -> list[str]:
     return failed
 
 
-def _run(job: str) -> int:
+def _run(job: str, cluster: Cluster | None) -> int:
     """One job through DVC; the lines of its own output, each under the job's name."""
     began = monotonic()
     with progress.working(job) as task:
-        command: Any = subprocess.Popen(
-            [*DVC, job], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
+        command: Any = cluster.begin(job, [*DVC, job]) if cluster else _begin([*DVC, job])
         if not _terminal():
             _say(job, "begins")
         for line in map(str.rstrip, command.stdout):
@@ -120,6 +128,12 @@ def _run(job: str) -> int:
     if code:
         _say(job, f"exit code {code} after {monotonic() - began:.0f} s")
     return code
+
+
+def _begin(command: list[str]) -> Any:
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
 
 
 def _terminal() -> bool:
@@ -149,7 +163,8 @@ def main() -> None:
         if not todo:
             print("everything is up to date")
             return
-        jobs = jobs_at_once(params.load().threads)
+        chosen = params.load()
+        jobs = jobs_at_once(chosen.threads)
     except InputError as error:
         print(f"parallel: {error}", file=sys.stderr)
         sys.exit(2)
@@ -162,7 +177,15 @@ def main() -> None:
         f"{len(todo)} of {len(needs)} jobs are out of date; {jobs} at a time, at most about {about} on {where}",
         flush=True,
     )
-    failed = run_all(order, jobs)
+    try:
+        with elsewhere.cluster(ROOT, chosen) as cluster:
+            if cluster:
+                where = cluster.client.scheduler.address
+                print(f"jobs about rungs go to {where}, {cluster.slots} at a time", flush=True)
+            failed = run_all(order, jobs, cluster)
+    except InputError as error:
+        print(f"parallel: {error}", file=sys.stderr)
+        sys.exit(2)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
 

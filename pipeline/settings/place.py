@@ -1,5 +1,6 @@
 """Where a data stage runs: the engine and the memory of params.yaml, around the stage's work."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,6 +8,11 @@ from typing import Any
 from langladder.engine.base import used
 from langladder.engine.choosing import bytes_of, made
 from pipeline.settings.threads import processors
+
+WHERE = "LANGLADDER_CLUSTER"
+"""`pipeline.parallel` sets it for its jobs: the address of the cluster that they share, in the place of a new one."""
+NOWHERE = "none"
+"""As its value: the job is a task of the cluster itself; were it to wait there for others, all could wait."""
 
 
 @contextmanager
@@ -18,10 +24,12 @@ def engine(job: Any, name: str) -> Iterator[None]:
     Raises:
         InputError: a cluster that cannot be had.
     """
-    if getattr(job, "engine", None) is None:
+    where = os.environ.get(WHERE, "")
+    if getattr(job, "engine", None) is None or where == NOWHERE:
         yield
         return
-    with used(made(job.engine, job.memory, processors())) as found:
+    config = job.engine.model_copy(update={"address": where}) if where else job.engine
+    with used(made(config, job.memory, processors())) as found:
         yield
         peak = found.peak()
     granted = f" of {job.memory}" if job.memory else ""
