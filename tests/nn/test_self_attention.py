@@ -29,6 +29,25 @@ def test_parity_of_fused_kernel_and_equation():
     assert (weights.triu(1) == 0).all()
 
 
+def test_parity_of_bf16_training_with_fp32_whose_attention_it_is():
+    """Under autocast on a CPU the products with the heads stay in float32, forwards and backwards."""
+    torch.manual_seed(0)
+    layer = CausalSelfAttention(width=16, heads=2, dropout=0.0)
+    x = torch.randn(2, 9, 16, requires_grad=True)
+    seen = []
+    whole = layer.mix(*(part.float() for part in layer._projected(x)), causal=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        query, key, value = layer._projected(x)
+        rough = layer.mix(query, key, value, causal=True)
+        rough.register_hook(lambda grad: seen.append(grad.dtype))
+        mixed, _ = layer(x)
+    assert rough.dtype == torch.float32 and mixed.dtype == torch.bfloat16
+    assert_close(rough, whole, atol=0.03, rtol=0.03)
+    exact, found = (torch.autograd.grad(part.square().sum(), x)[0] for part in (whole, rough))
+    assert_close(found, exact, atol=0.1, rtol=0.05)
+    assert seen == [torch.float32]
+
+
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 8, 11, 16])
 def test_parity_of_blocks_and_banded_equation(length):
     """Lengths below the window, at its multiples, and between them."""
