@@ -1,35 +1,39 @@
 """Cleaning a corpus: repaired lines, without duplicates, cut into train, validation and test, with a report.
 
-Two passes, neither of which holds the text in memory. The first cleans every line, drops what is outside the limits
-and what the corpus already had, and finds each document's place (a hash). The second sends whole documents to their
-splits. Splits that the corpus brings itself stay as they are; what it lacks is cut from train.
+    shards ─ steps, limits, hashes ─┬─ duplicates, cut ─┬─ clean shards ─ statistics, leakage → report
+             of each, on an engine  └─ of the corpus    └─ in order       of each, on an engine
+
+The text is never in memory as a whole: of each document 16 bytes are while it is decided which duplicates go and where
+splits are cut (`spilled`), and one byte after that. Splits that the corpus brings itself stay as they are; what it
+lacks is cut from train.
 """
 
 import shutil
-from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from langladder.atomic import atomic_folder
+from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text import leakage
-from langladder.text.drops import Book, LimitsConfig, outside
-from langladder.text.duplicates import DuplicatesConfig, Seen
-from langladder.text.shards import SHARDED
-from langladder.text.splitting import Cut, SplitConfig, cut, place
-from langladder.text.statistics import TextStatistics
-from langladder.text.steps import StepsConfig, build_steps
-from langladder.text.tables import SPLITS, TEXT, present_splits, read_batches, read_column, write_batches
-from langladder.text.words import split_words
-
-ROWS = 16_384
+from langladder.text.clean_shards import KINDS, Rules, Shard, clean_shard, cleaned_rows, drop_lines
+from langladder.text.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
+from langladder.text.duplicates import DuplicatesConfig, Scope
+from langladder.text.measure_shards import measure
+from langladder.text.near_duplicates import near
+from langladder.text.shards import SHARDED, ShardWriter, shard_files, write_dictionary
+from langladder.text.spilled import mapped, repeats, save
+from langladder.text.splitting import Cut, SplitConfig, cut
+from langladder.text.steps import StepsConfig
+from langladder.text.tables import SPLITS, TEXT, present_splits, read_column
 
 
 class CleanConfig(Config):
@@ -44,15 +48,8 @@ class CleanConfig(Config):
     leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
 
 
-class Document(NamedTuple):
-    """A document's cleaned lines, and their exact log-probabilities where the line is as it was."""
-
-    lines: list[str]
-    log_probs: list[float | None]
-
-
 def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
-    """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none.
+    """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none, on the current engine.
 
     Args:
         raw_folder: train (and validation, test) or all, as the readers write them.
@@ -65,22 +62,15 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
         InputError: cleaning leaves a split empty, or too few documents to cut one.
     """
     names = present_splits(raw_folder)
-    book, seen = Book(), Seen(config.duplicates)
+    own = [name for name in names if name not in ("train", "all")]
     with atomic_folder(out_folder, SHARDED) as folder:
-        places: dict[str, list[tuple[float, int]]] = {}
-        # Held-out text first: of two equal documents, the one in the training text goes.
-        for name in sorted(names, key=("test", "validation", "train", "all").index):
-            places[name] = []
-            documents = _clean(raw_folder / name, config, book, seen)
-            write_batches(folder / f"{name}.cleaned", TEXT, _tables(documents, places[name], seed))
-            if not places[name]:
-                reasons = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
-                raise InputError(f"{raw_folder}/{name}: cleaning leaves nothing ({reasons}); relax `clean`")
-        own = [name for name in names if name not in ("train", "all")]
-        cuts = [found for name in names if (found := _route(folder, name, places[name], config.split, own))]
-        counts = {split: _count(folder / split) for split in SPLITS}
-        held_out = {split: folder / split for split in ("validation", "test")}
-        overlap = leakage.measure(folder / "train", held_out, config.leakage_words)
+        (folder / "work").mkdir()
+        book, corpus = Book(), _Corpus(_shards(raw_folder, names, own, folder / "work", config, seed), current())
+        corpus.clean(raw_folder, book)
+        cuts = [found for name in names if (found := corpus.write(name, folder, config.split, own))]
+        write_dictionary(folder)
+        counts, overlap = measure(folder, config.leakage_words, current())
+        shutil.rmtree(folder / "work")
     return {
         "splits": counts,
         "cut_by_hash": [split for split in SPLITS if split not in names],
@@ -96,90 +86,139 @@ def cut_report(cuts: list[Cut]) -> dict[str, Any]:
     return ({"cut_by": cuts[-1].by} if cuts else {}) | ({"warnings": warnings} if warnings else {})
 
 
-def _clean(path: Path, config: CleanConfig, book: Book, seen: Seen) -> Iterator[Document]:
-    """Cleaned documents of one table, without those that are left empty or that were seen before."""
-    steps = build_steps(config.steps)
-    rows = (row for batch in read_batches(path, TEXT, ROWS) for row in zip(*_columns(batch), strict=True))
-    for _, group in groupby(rows, key=itemgetter(0)):
-        document = Document([], [])
-        for _, text, log_prob in group:
-            book.read += 1
-            line = book.apply(steps, text)
-            reason = outside(line, config.limits)
-            if reason is None and not config.iid:
-                reason = seen.is_duplicate(line, "lines")
-            if reason is not None:
-                book.drop(reason, text)
-                continue
-            document.lines.append(line)
-            document.log_probs.append(log_prob if line == text else None)
-        if not document.lines:
-            continue
-        reason = None if config.iid else seen.is_duplicate("\n".join(document.lines), "documents")
-        if reason is not None:
-            book.drop(reason, document.lines[0])
-            continue
-        yield document
+def _shards(
+    raw_folder: Path, names: list[str], own: list[str], scratch: Path, config: CleanConfig, seed: int
+) -> list[Shard]:
+    looked_for = DuplicatesConfig(exact="keep", near="keep") if config.iid else config.duplicates
+    rules = Rules(config.steps, config.limits, looked_for, seed)
+    # Held-out text first: of two equal documents, the one in the training text goes.
+    ordered = sorted(names, key=("test", "validation", "train", "all").index)
+    files = [(name, file) for name in ordered for file in shard_files(raw_folder / name)]
+    placed = len(own) < len(SPLITS) - 1
+    return [
+        Shard(file, name, scratch / f"{number:06d}", rules, placed and name not in own)
+        for number, (name, file) in enumerate(files)
+    ]
 
 
-def _columns(batch: pa.RecordBatch) -> list[list[Any]]:
-    return [column.to_pylist() for column in batch.columns]
+@dataclass
+class _Corpus:
+    """All shards in the order in which duplicates are looked for, and why each of their documents goes.
+
+    Attributes:
+        gone: of every document, 0 where it stays, else a position in KINDS; `bounds`: where each shard's begin.
+    """
+
+    shards: list[Shard]
+    engine: Engine
+
+    def clean(self, raw_folder: Path, book: Book) -> None:
+        """Clean all shards; note what was changed and dropped."""
+        books = list(self.engine.map(clean_shard, self.shards, "cleaning"))
+        config = self.shards[0].rules.duplicates
+        if "lines" in (config.exact, config.near):
+            gone, starts = self._duplicates("lines")
+            save(reasons := self.shards[0].scratch.with_name("reasons"), gone)
+            parts = list(zip(self.shards, starts.tolist(), strict=False))
+            for one, more in zip(
+                books, self.engine.map(partial(drop_lines, reasons=reasons), parts, "dropping lines"), strict=True
+            ):
+                one.add(more)
+        self.gone, self.bounds = self._duplicates("documents")
+        for name in dict.fromkeys(shard.name for shard in self.shards):
+            left = 0
+            for number, shard in enumerate(self.shards):
+                if shard.name == name:
+                    book.add(books[number])
+                    book.add(self._dropped(number))
+                    left += int((self._of(number) == 0).sum())
+            if not left:
+                reasons_said = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
+                raise InputError(f"{raw_folder}/{name}: cleaning leaves nothing ({reasons_said}); relax `clean`")
+
+    def _of(self, number: int) -> np.ndarray:
+        of_it: np.ndarray = self.gone[self.bounds[number] : self.bounds[number + 1]]
+        return of_it
+
+    def _duplicates(self, scope: Scope) -> tuple[np.ndarray, np.ndarray]:
+        """(N,) int8, positions in KINDS, of all lines or documents; where those of each shard begin, and the end."""
+        config, room = self.shards[0].rules.duplicates, self.engine.share
+        noted = "hashes" if config.exact == scope else "bands"
+        files = {kind: [shard.file(f"{scope}.{kind}") for shard in self.shards] for kind in ("hashes", "bands")}
+        if scope in (config.exact, config.near):
+            counts = [len(mapped(file)) for file in files[noted]]
+        else:
+            counts = [int(mapped(shard.file("count"))[0]) for shard in self.shards]
+        bounds = np.cumsum([0, *counts])
+        gone = np.zeros(int(bounds[-1]), dtype=np.int8)
+        if config.exact == scope:
+            gone[repeats(files["hashes"], room)] = 1
+        if config.near == scope:
+            gone[near(files["bands"], gone > 0)] = 2
+        return gone, bounds
+
+    def _dropped(self, number: int) -> Book:
+        """The documents of a shard that go as duplicates."""
+        book, gone = Book(), self._of(number)
+        for kind in np.unique(gone[gone > 0]).tolist():
+            reason, documents = f"{KINDS[kind]}_document", np.flatnonzero(gone == kind)
+            book.dropped[reason] = len(documents)
+            book.examples[reason] = [text[:EXAMPLE_CHARACTERS] for text in self._openings(number, documents[:EXAMPLES])]
+        return book
+
+    def _openings(self, number: int, documents: np.ndarray) -> Iterator[str]:
+        """The first lines of these documents of a shard."""
+        wanted = documents.tolist()
+        for batch in cleaned_rows(self.shards[number]):
+            numbers = batch.column("document").to_numpy()  # ascending
+            while wanted and wanted[0] <= numbers[-1]:
+                yield batch.column("text")[int(np.searchsorted(numbers, wanted.pop(0)))].as_py()
+
+    def write(self, name: str, folder: Path, config: SplitConfig, own: list[str]) -> Cut | None:
+        """Write the splits that a table is, or that are cut from it.
+
+        Returns:
+            How it was cut, None where it was not.
+        """
+        wanted = [name] if name in own else [split for split in SPLITS if split not in own]
+        mine = [number for number, shard in enumerate(self.shards) if shard.name == name]
+        where = np.concatenate([np.where(self._of(number) > 0, -1, 0).astype(np.int8) for number in mine])
+        found = None
+        if len(wanted) > 1:
+            places, words = (self._numbers(mine, kind, where == 0) for kind in ("places", "words"))
+            found = cut(places, words, config, own)
+            where[where == 0] = found.splits
+        else:
+            where[where == 0] = SPLITS.index(wanted[0])
+        with ExitStack() as stack:
+            writers = {s: stack.enter_context(ShardWriter(folder / s, TEXT, s)) for s in wanted}
+            for number in mine:
+                documents = self.bounds[number] - self.bounds[mine[0]] + np.arange(len(self._of(number)))
+                _send(self.shards[number], where[documents], writers)
+        return found
+
+    def _numbers(self, shards: Sequence[int], kind: str, stay: np.ndarray) -> np.ndarray:
+        """What is noted of each document that stays."""
+        whole: np.ndarray = np.concatenate([mapped(self.shards[number].file(kind)) for number in shards])
+        return whole if stay.all() else whole[stay]
 
 
-def _tables(documents: Iterator[Document], places: list[tuple[float, int]], seed: int) -> Iterator[pa.Table]:
-    """Tables of about ROWS lines; notes each document's place and number of words."""
-    columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
-    for document in documents:
-        columns[0].extend([len(places)] * len(document.lines))
-        columns[1].extend(document.lines)
-        columns[2].extend(document.log_probs)
-        words = sum(len(split_words(line, "auto")) for line in document.lines)
-        places.append((place(document.lines, seed), words))
-        if len(columns[0]) >= ROWS:
-            yield pa.table(list(columns), schema=TEXT)
-            columns = ([], [], [])
-    if columns[0]:
-        yield pa.table(list(columns), schema=TEXT)
-
-
-def _route(
-    folder: Path, name: str, documents: list[tuple[float, int]], config: SplitConfig, own: list[str]
-) -> Cut | None:
-    """Turn one cleaned table into the splits that it is, or that are cut from it, and remove it.
+def _send(shard: Shard, where: np.ndarray, writers: dict[str, ShardWriter]) -> None:
+    """Append the lines of a shard to the splits of their documents, which are numbered on.
 
     Args:
-        documents: place and number of words of each.
-
-    Returns:
-        How it was cut, None where it was not.
+        where: (D,) positions in SPLITS; -1: nowhere.
     """
-    cleaned = folder / f"{name}.cleaned"
-    wanted = [name] if name in own else [split for split in SPLITS if split not in own]
-    places, words = np.array(documents).T  # (D,) float64 each: words are far below 2^53
-    found = None if len(wanted) == 1 else cut(places, words.astype(np.int64), config, own)
-    for split in wanted:
-        mine = np.ones(len(places), dtype=bool) if found is None else found.splits == SPLITS.index(split)
-        numbers = np.cumsum(mine) - 1  # documents of each split are numbered from 0
-        write_batches(folder / split, TEXT, _selected(cleaned, mine, numbers))
-    shutil.rmtree(cleaned)
-    return found
-
-
-def _selected(path: Path, mine: np.ndarray, numbers: np.ndarray) -> Iterator[pa.Table]:
-    for batch in read_batches(path, TEXT, ROWS):
+    numbers = np.zeros(len(where), dtype=np.int64)
+    for split, writer in writers.items():
+        chosen = where == SPLITS.index(split)
+        numbers[chosen] = writer.documents + np.arange(int(chosen.sum()))
+    for batch in cleaned_rows(shard):
         documents = batch.column("document").to_numpy()
-        kept = pa.Table.from_batches([batch.filter(pa.array(mine[documents]))])
-        if kept.num_rows:
-            yield kept.set_column(0, "document", pa.array(numbers[documents[mine[documents]]]))
-
-
-def _count(path: Path) -> dict[str, Any]:
-    statistics = TextStatistics()
-    documents = 0
-    for batch in read_batches(path, TEXT, ROWS):
-        statistics.add(batch.column("text").to_pylist())
-        documents = int(batch.column("document")[-1].as_py()) + 1
-    return {"documents": documents, **statistics.report()}
+        batch = batch.set_column(0, "document", pa.array(numbers[documents]))
+        for split, writer in writers.items():
+            chosen = where[documents] == SPLITS.index(split)
+            writer.add(batch if chosen.all() else batch.filter(pa.array(chosen)))
 
 
 def training_lines(clean_folder: Path) -> Iterator[str]:

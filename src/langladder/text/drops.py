@@ -72,6 +72,15 @@ class Book:
         if len(examples) < EXAMPLES:
             examples.append(text[:EXAMPLE_CHARACTERS])
 
+    def add(self, other: "Book") -> None:
+        """What another notes of the text that follows."""
+        self.read += other.read
+        self.changed.update(other.changed)
+        self.dropped.update(other.dropped)
+        for reason, examples in other.examples.items():
+            mine = self.examples.setdefault(reason, [])
+            mine += examples[: EXAMPLES - len(mine)]
+
     def report(self) -> dict[str, Any]:
         """Figures ready for JSON."""
         dropped = {

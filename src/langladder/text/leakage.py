@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from langladder.text.line_words import mixed
 from langladder.text.tables import read_column
 from langladder.text.words import split_words
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing modulo 2⁶⁴
+_INVERSE = np.uint64(pow(int(_BASE), -1, 2**64))
+_ONE = np.uint64(1)
 
 
 class NGrams:
@@ -23,11 +26,6 @@ class NGrams:
     def __init__(self, size: int) -> None:
         self.size = size
         self._ids: dict[str, int] = {}
-        # powers[k] = BASE^k: an n-gram w_0 … w_{n-1} of random 64-bit word codes hashes to Σ_k code(w_k) · BASE^k
-        powers = [1]
-        for _ in range(size):
-            powers.append(powers[-1] * int(_BASE) % 2**64)
-        self._powers = np.array(powers, dtype=np.uint64)
 
     def hashes(self, lines: list[str], *, learn: bool) -> tuple[np.ndarray, np.ndarray]:
         """Hash every n-gram of each line.
@@ -47,21 +45,35 @@ class NGrams:
             ids = [self._ids.get(word, 0) for word in flat]
         numbers = np.array(ids, dtype=np.uint64)  # (W,)
         lengths = np.array([len(line) for line in words], dtype=np.int64)  # (L,)
-        spans = np.minimum(lengths, self.size)  # words in an n-gram of this line
-        grams = np.where(lengths > 0, lengths - spans + 1, 0)
-        starts = _ranges(np.cumsum(lengths) - lengths, grams)  # (G,) first word of every n-gram
-        span = np.repeat(spans, grams)  # (G,)
+        hashes, grams = gram_hashes(mixed(numbers), lengths, self.size)
+        starts, spans, _ = _windows(lengths, self.size)
+        strange = np.append(0, np.cumsum(numbers == 0))
+        return np.where(strange[starts + spans] > strange[starts], 0, np.maximum(hashes, 1)), grams
 
-        codes = _scramble(numbers)
-        sums = np.zeros(len(starts), dtype=np.uint64)
-        known = np.ones(len(starts), dtype=bool)
-        for k in range(self.size):
-            inside = k < span
-            at = starts[inside] + k
-            sums[inside] += codes[at] * self._powers[k]
-            known[inside] &= numbers[at] > 0
-        sums += span.astype(np.uint64)  # a short line is not the start of a longer n-gram
-        return np.where(known, np.maximum(sums, 1), 0), grams
+
+def gram_hashes(codes: np.ndarray, lengths: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Hash every n-gram of each line: w_0 … w_{n-1} to Σ_k code(w_k) · BASE^k + n.
+
+    Args:
+        codes: (W,) uint64, random-looking, of the words of all lines.
+        lengths: (L,) int64, words in each line.
+        size: n; a line with fewer words is one n-gram, which is not the start of a longer one.
+
+    Returns:
+        (G,) uint64 hashes, line after line; (L,) int64 n-grams in each line.
+    """
+    starts, spans, grams = _windows(lengths, size)
+    powers, inverse = (np.cumprod(np.append(_ONE, np.full(len(codes), base))) for base in (_BASE, _INVERSE))
+    sums = np.append(np.uint64(0), np.cumsum(codes * powers[:-1]))  # Σ_{i < j} code(w_i) · BASE^i
+    hashes: np.ndarray = (sums[starts + spans] - sums[starts]) * inverse[starts] + spans.astype(np.uint64)
+    return hashes, grams
+
+
+def _windows(lengths: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(G,) first word and number of words of every n-gram, (L,) n-grams in each line."""
+    spans = np.minimum(lengths, size)
+    grams = np.where(lengths > 0, lengths - spans + 1, 0)
+    return _ranges(np.cumsum(lengths) - lengths, grams), np.repeat(spans, grams), grams
 
 
 def measure(train: Path, held_out: dict[str, Path], size: int = 13, column: str = "text") -> dict[str, dict[str, Any]]:
@@ -92,9 +104,9 @@ def measure(train: Path, held_out: dict[str, Path], size: int = 13, column: str 
         report[split] = {
             "ngram_words": size,
             "ngrams": len(hashes),
-            "ngrams_in_train": _share(int(seen[np.searchsorted(wanted, hashes)].sum()), len(hashes)),
+            "ngrams_in_train": share(int(seen[np.searchsorted(wanted, hashes)].sum()), len(hashes)),
             "lines": len(lines),
-            "lines_in_train": _share(sum(line in seen_lines for line in lines), len(lines)),
+            "lines_in_train": share(sum(line in seen_lines for line in lines), len(lines)),
         }
     return report
 
@@ -112,14 +124,6 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return ranges
 
 
-def _scramble(numbers: np.ndarray) -> np.ndarray:
-    """Random-looking 64-bit codes of small numbers (the finaliser of SplitMix64)."""
-    z = numbers * _BASE
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    codes: np.ndarray = z ^ (z >> np.uint64(31))
-    return codes
-
-
-def _share(part: int, whole: int) -> float:
+def share(part: int, whole: int) -> float:
+    """Part of the whole, for a report."""
     return round(part / whole, 6) if whole else 0.0

@@ -122,7 +122,8 @@ class ShardWriter:
     """
 
     def __init__(self, folder: Path, schema: pa.Schema, name: str) -> None:
-        self.folder, self.schema, self.name, self.rows = folder, schema, name, 0
+        self.folder, self.schema, self.name = folder, schema, name
+        self.rows = self.documents = 0
         info = {"info": {"features": _features(schema)}}
         self._marked = schema.with_metadata({"huggingface": json.dumps(info)})
         self._digest = hashlib.blake2b(digest_size=8)
@@ -149,6 +150,7 @@ class ShardWriter:
         documents = batch.column("document").to_numpy()
         before = np.append(documents[0] if self._last is None else self._last, documents[:-1])
         opens = np.flatnonzero(documents != before)  # rows that are the first of their document
+        opened = len(opens) + (self._last is None)
         sizes = pc.binary_length(batch.column("text")).to_numpy()
         bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))  # bytes of text before each row, and in all
         self._last, start = int(documents[-1]), 0
@@ -161,6 +163,7 @@ class ShardWriter:
                 self._end_shard()
             start = stop
         self.rows += batch.num_rows
+        self.documents += opened
 
     def _append(self, batch: pa.RecordBatch, bounds: np.ndarray, start: int, stop: int) -> None:
         """Rows of one shard, cut into record batches."""

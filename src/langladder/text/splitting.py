@@ -48,11 +48,21 @@ class SplitConfig(Config):
 
 def place(texts: Iterable[str], seed: int) -> float:
     """u in [0, 1) for a document given as its lines."""
-    digest = hashlib.blake2b(f"{seed}\n".encode(), digest_size=8)
+    digest = salted(seed)
     for text in texts:
         digest.update(text.encode())
         digest.update(b"\n")
-    return float(int.from_bytes(digest.digest(), "big") >> 11) / float(1 << 53)
+    return as_place(digest.digest())
+
+
+def salted(seed: int) -> "hashlib.blake2b":
+    """The hash that makes a place, to be fed with a document's lines, each with its end."""
+    return hashlib.blake2b(f"{seed}\n".encode(), digest_size=8)
+
+
+def as_place(digest: bytes) -> float:
+    """u in [0, 1) of 8 random bytes."""
+    return float(int.from_bytes(digest, "big") >> 11) / float(1 << 53)
 
 
 class Cut(NamedTuple):

@@ -5,6 +5,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from langladder.text.line_words import Bytes
 from langladder.text.steps import has_control_characters
 from langladder.text.words import split_words
 
@@ -27,7 +31,6 @@ class TextStatistics:
         self.lines = 0
         self.bytes = 0
         self.control_lines = 0
-        self.replacement_characters = 0
         self.lengths: Counter[int] = Counter()  # words in a line → lines
         self.characters: Counter[str] = Counter()
         self.types: set[str] = set()
@@ -43,13 +46,42 @@ class TextStatistics:
             self.bytes += len(line) if line.isascii() else len(line.encode())
             self.control_lines += has_control_characters(line)
 
-    def report(self) -> dict[str, Any]:
-        """Figures ready for JSON. Words are split at spaces, or one a character in scripts without spaces."""
+    def add_batch(self, texts: pa.Array, lengths: np.ndarray) -> None:
+        """Count many lines at once, all but the types of their words.
+
+        Args:
+            lengths: (L,) words in each line.
+        """
+        data = Bytes.of(texts).data
+        self.lines += len(texts)
+        self.bytes += len(data)
+        self.lengths.update(_counted(lengths))
+        ascii_ = {chr(code): count for code, count in _counted(data).items() if code < 128}
+        beyond = data[data >= 128].tobytes().decode("utf-8").encode("utf-32-le")
+        others = {chr(code): count for code, count in _counted(np.frombuffer(beyond, np.uint32)).items()}
+        self.characters.update(ascii_ | others)
+        if has_control_characters("".join(ascii_ | others)):
+            self.control_lines += sum(map(has_control_characters, texts.to_pylist()))
+
+    def merge(self, other: "TextStatistics") -> None:
+        """Add what another has counted of other lines, all but the types of their words."""
+        self.lines += other.lines
+        self.bytes += other.bytes
+        self.control_lines += other.control_lines
+        self.lengths.update(other.lengths)
+        self.characters.update(other.characters)
+
+    def report(self, types: int | None = None) -> dict[str, Any]:
+        """Figures ready for JSON. Words are split at spaces, or one a character in scripts without spaces.
+
+        Args:
+            types: of words, where they were counted elsewhere.
+        """
         words = sum(length * lines for length, lines in self.lengths.items())
         return {
             "lines": self.lines,
             "words": words,
-            "word_types": len(self.types),
+            "word_types": len(self.types) if types is None else types,
             "characters": self.characters.total(),
             "character_types": len(self.characters),
             "bytes": self.bytes,
@@ -63,6 +95,11 @@ class TextStatistics:
             "lines_with_control_characters": self.control_lines,
             "replacement_characters": self.characters["\ufffd"],
         }
+
+
+def _counted(numbers: np.ndarray) -> dict[int, int]:
+    counts = np.bincount(numbers)
+    return {number: int(counts[number]) for number in np.flatnonzero(counts).tolist()}
 
 
 def percentiles(lengths: Counter[int]) -> dict[str, int]:
@@ -82,7 +119,7 @@ def histogram(lengths: Counter[int]) -> dict[str, int]:
     for length, lines in lengths.items():
         bins[length.bit_length()] += lines
     names = {0: "0", 1: "1"}
-    return {names.get(bits, f"{1 << bits - 1}-{(1 << bits) - 1}"): bins[bits] for bits in sorted(bins)}
+    return {names.get(bits) or f"{1 << bits - 1}-{(1 << bits) - 1}": bins[bits] for bits in sorted(bins)}
 
 
 def character_classes(characters: Counter[str]) -> dict[str, float]:

@@ -41,6 +41,16 @@ def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
     return [(name, step) for name, make in _MAKERS.items() if (step := make(config)) is not None]
 
 
+# Where ftfy finds nothing to repair there is no match: what it takes for broken (`ftfy.badness`) is a character of the
+# first line, or two neighbours of Latin, Greek, Cyrillic, punctuation, signs, of which not both are Greek or Cyrillic.
+_SIGNS = r"\x80-\u036f\u0384\u0385\u0460-\u052f\u1e00-\u1eff\u2000-\u27ff\uf8ff\ufb01\ufb02\ufffd"
+_LETTERS = r"\u0370-\u0383\u0386-\u045f"
+_MAY_BE_BROKEN = re.compile(
+    r"[\x80-\x9fŒœÂÃ\ud800-\udfff]"
+    rf"|[{_SIGNS}{_LETTERS}](?:[{_SIGNS}]|(?<=[{_SIGNS}])[{_LETTERS}]|(?<=[вВ])Ђ)"
+)
+
+
 def _fix_encoding(config: StepsConfig) -> Step | None:
     if not config.fix_encoding:
         return None
@@ -58,7 +68,11 @@ def _fix_encoding(config: StepsConfig) -> Step | None:
         normalization=None,
         explain=False,
     )
-    return lambda line: line if line.isascii() else str(ftfy.fix_text(line, repair))
+
+    def step(line: str) -> str:
+        return line if line.isascii() or not _MAY_BE_BROKEN.search(line) else str(ftfy.fix_text(line, repair))
+
+    return step
 
 
 def _unicode(config: StepsConfig) -> Step | None:

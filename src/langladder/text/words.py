@@ -19,10 +19,10 @@ from langladder.text.scripts import SPACELESS
 WordMode = Literal["whitespace", "unicode", "auto", "apart"]
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
-_SPACELESS = "".join(rf"\p{{{script}}}" for script in SPACELESS)
-_LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}{_SPACELESS}]]"
-_WORD = regex.compile(rf"(?V1){_LETTER}+(?:['’]{_LETTER}+)*|(?=[{_SPACELESS}])\X|\S")
-_UNSPACED = regex.compile(f"[{UNSPACED}{_SPACELESS}]")
+SPACELESS_CLASS = "".join(rf"\p{{{script}}}" for script in SPACELESS)
+_LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}{SPACELESS_CLASS}]]"
+_WORD = regex.compile(rf"(?V1){_LETTER}+(?:['’]{_LETTER}+)*|(?=[{SPACELESS_CLASS}])\X|\S")
+_UNSPACED = regex.compile(f"[{UNSPACED}{SPACELESS_CLASS}]")
 # What stands whole: `<unk>`, tokens without a letter or digit (`--`, `@-@`), English clitics on their own.
 _WHOLE = regex.compile(r"<\w+>|[^\p{L}\p{N}]+|['’](?:s|t|m|d|ll|re|ve|em|tis|twas|cause)", regex.IGNORECASE)
 _ENDS = regex.compile(r"((?:(?![@#&%‰])\p{P})*)(.*?)(\p{P}*)", regex.DOTALL)

@@ -1,0 +1,101 @@
+"""Cleaning as plainly as it can be said: line by line, in one process, everything in memory. What shards must equal."""
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from langladder.text.cleaning import CleanConfig, cut_report
+from langladder.text.drops import Book, outside
+from langladder.text.duplicates import Seen
+from langladder.text.splitting import cut, place
+from langladder.text.statistics import TextStatistics
+from langladder.text.steps import build_steps
+from langladder.text.tables import SPLITS
+from langladder.text.words import split_words
+
+Row = tuple[int, str, float | None]
+Document = list[tuple[str, float | None]]
+
+
+def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[dict[str, list[Row]], dict[str, Any]]:
+    """The rows of each split, and the data report."""
+    book, seen = Book(), Seen(config.duplicates)
+    order = [name for name in ("test", "validation", "train", "all") if name in raw]
+    found: dict[str, list[Document]] = {name: documents(raw[name], config, book, seen) for name in order}
+    own = [name for name in (*SPLITS, "all") if name in raw and name not in ("train", "all")]
+    splits, cuts = dict[str, list[Document]](), []
+    for name in (one for one in (*SPLITS, "all") if one in raw):
+        wanted = [name] if name in own else [split for split in SPLITS if split not in own]
+        if len(wanted) == 1:
+            splits[wanted[0]] = found[name]
+            continue
+        places = np.array([place([line for line, _ in one], seed) for one in found[name]])
+        words = np.array([sum(len(split_words(line, "auto")) for line, _ in one) for one in found[name]])
+        cuts.append(cut(places, words, config.split, own))
+        for split in wanted:
+            pairs = zip(found[name], cuts[-1].splits, strict=True)
+            splits[split] = [one for one, of in pairs if SPLITS[of] == split]
+    report = {
+        "splits": {split: counts(splits[split]) for split in SPLITS},
+        "cut_by_hash": [split for split in SPLITS if split not in raw],
+        **cut_report(cuts),
+        "cleaning": book.report(),
+        "leakage": {split: leakage(splits["train"], splits[split], config.leakage_words) for split in SPLITS[1:]},
+    }
+    rows = {s: [(n, line, p) for n, one in enumerate(found_) for line, p in one] for s, found_ in splits.items()}
+    return rows, report
+
+
+def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen) -> list[Document]:
+    """Cleaned documents, without those that are left empty or that were seen before."""
+    steps, found = build_steps(config.steps), []
+    for _, group in groupby(rows, key=lambda row: row[0]):
+        document: Document = []
+        for _, text, log_prob in group:
+            book.read += 1
+            line = book.apply(steps, text)
+            reason = outside(line, config.limits)
+            if reason is None and not config.iid:
+                reason = seen.is_duplicate(line, "lines")
+            if reason is not None:
+                book.drop(reason, text)
+                continue
+            document.append((line, log_prob if line == text else None))
+        if not document:
+            continue
+        lines = [line for line, _ in document]
+        reason = None if config.iid else seen.is_duplicate("\n".join(lines), "documents")
+        if reason is not None:
+            book.drop(reason, lines[0])
+            continue
+        found.append(document)
+    return found
+
+
+def counts(found: list[Document]) -> dict[str, Any]:
+    """Statistics of a split."""
+    statistics = TextStatistics()
+    statistics.add(line for one in found for line, _ in one)
+    return {"documents": len(found), **statistics.report()}
+
+
+def leakage(train: list[Document], held_out: list[Document], size: int) -> dict[str, Any]:
+    """n-grams and lines of a split, and the share that the training text has."""
+
+    def grams(line: str) -> list[tuple[str, ...]]:
+        words = split_words(line, "auto")
+        span = min(len(words), size)
+        return [tuple(words[at : at + span]) for at in range(len(words) - span + 1)] if words else []
+
+    lines = {line for one in train for line, _ in one}
+    have = {gram for line in lines for gram in grams(line)}
+    mine = [line for one in held_out for line, _ in one]
+    found = [gram in have for line in mine for gram in grams(line)]
+    return {
+        "ngram_words": size,
+        "ngrams": len(found),
+        "ngrams_in_train": round(sum(found) / len(found), 6) if found else 0.0,
+        "lines": len(mine),
+        "lines_in_train": round(sum(line in lines for line in mine) / len(mine), 6),
+    }
