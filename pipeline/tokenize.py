@@ -7,9 +7,8 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
 from langladder.text.alphabet import Alphabet
-from langladder.text.encoding import TableLines, encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.sizes import text_size
-from langladder.text.tables import SPLITS
+from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.table_lines import TableLines
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer
@@ -18,9 +17,8 @@ from pipeline.settings.stage import stage
 
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
-    tokenizer = train_tokenizer(training_text(clean), job.tokenizer)
+    tokenizer = train_tokenizer(training_text(clean, folder), job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
-    write_json(folder / "sizes.json", {split: text_size(clean / split) for split in SPLITS})
     report = report_on(tokenizer, TableLines([(clean / "validation", "text")]))
     return {"splits": splits} | report | alphabet(training_text(clean), tokenizer)
 
@@ -28,8 +26,11 @@ def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
 def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
-    source = train_tokenizer(training_sides(clean, sides[0]), job.tokenizer)
-    target = source if job.shared_tokenizer else train_tokenizer(training_sides(clean, sides[1]), job.tokenizer)
+    source, *other = [
+        train_tokenizer(training_sides(clean, side, folder), job.tokenizer)
+        for side in sides[: 2 - job.shared_tokenizer]
+    ]
+    target = other[0] if other else source
     splits = encode_pairs(clean, source, target, folder)
     reports = {
         side: report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]))

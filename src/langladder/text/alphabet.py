@@ -5,12 +5,11 @@ bytes and which a model has to put together. A vocabulary below the alphabet's s
 Chinese thousands of tokens go to characters before the first word gets one.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Self
 
+from langladder.text.counted_pieces import count_characters
 from langladder.text.specials import SPELLINGS
 
 SAMPLE = 50_000  # lines that are counted
@@ -33,9 +32,7 @@ class Alphabet:
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
         """Count the characters of the first lines."""
-        counts: Counter[str] = Counter()
-        for line in islice(lines, SAMPLE):
-            counts.update(line)
+        counts = count_characters(lines, SAMPLE)
         for character in [character for character in counts if character.isspace()]:
             del counts[character]
         wanted, covered, common = COVERED * counts.total(), 0, 0

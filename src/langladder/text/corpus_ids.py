@@ -1,15 +1,16 @@
 """Tokenised text on disk: Arrow stream files that are read by mapping them into memory.
 
-One file is one Arrow IPC *stream*, as `datasets.Dataset.from_file` expects, with list<int32> columns; the same rows
-give the same bytes. `TokenStream` holds one column (`ids`: a row is a document, or a line for word streams),
-`PairStream` two (`source`, `target`: a row is a sentence pair). Both show each column as one flat array of ids with
-the rows' bounds: row i is `ids[offsets[i] : offsets[i + 1]]`.
+One file is one Arrow IPC *stream*, as `datasets.Dataset.from_file` expects, with list<int32> columns (large_list beyond
+2^31 ids); the same rows give the same bytes. What the stages make is one record batch (see `id_files`). `TokenStream`
+holds one column (`ids`: a row is a document, or a line for word streams), `PairStream` two (`source`, `target`: a row
+is a sentence pair). Both show each column as one flat array of ids with the rows' bounds: row i is
+`ids[offsets[i] : offsets[i + 1]]`.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -141,17 +142,36 @@ def _read(path: Path, column: str) -> Rows:
         raise InputError(f"{path}: no such file; make it first (stage `tokenize`)") from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not an Arrow stream file ({str(error)[:200]})") from error
-    if table.column_names.count(column) != 1 or table.schema.field(column).type != pa.list_(pa.int32()):
+    known = (pa.list_(pa.int32()), pa.large_list(pa.int32()))
+    if table.column_names.count(column) != 1 or table.schema.field(column).type not in known:
         raise InputError(f"{path}: has no column {column!r} of list<int32>; its columns are {table.schema.names}")
 
     if any(chunk.null_count or chunk.values.null_count for chunk in table.column(column).chunks):
         raise InputError(f"{path}: column {column!r} has empty places (null)")
-    ids = [np.zeros(0, dtype=np.int32)]
-    offsets = [np.zeros(1, dtype=np.int64)]
-    for chunk in table.column(column).chunks:
-        bounds = chunk.offsets.to_numpy().astype(np.int64)
-        ids.append(chunk.values.to_numpy(zero_copy_only=True)[bounds[0] : bounds[-1]])
-        offsets.append(bounds[1:] - bounds[0] + offsets[-1][-1])
-    flat = ids[1] if len(ids) == 2 else np.concatenate(ids)
+    chunks = table.column(column).chunks
+    ids = [_flat(chunk) for chunk in chunks]
+    flat = ids[0] if len(ids) == 1 else np.concatenate([np.zeros(0, dtype=np.int32), *ids])
     flat.setflags(write=False)
-    return Rows(flat, np.concatenate(offsets))
+    return Rows(flat, _bounds(chunks))
+
+
+def _flat(chunk: Any) -> np.ndarray:
+    """The ids of a record batch: a view of the file."""
+    bounds = chunk.offsets
+    ids: np.ndarray = chunk.values.to_numpy(zero_copy_only=True)[bounds[0].as_py() : bounds[-1].as_py()]
+    return ids
+
+
+def _bounds(chunks: list[Any]) -> np.ndarray:
+    """(R + 1,) int64: where rows end. Those of one batch that are 64 bits wide already are a view of the file."""
+    if len(chunks) == 1 and chunks[0].offsets.type == pa.int64() and chunks[0].offsets[0].as_py() == 0:
+        view: np.ndarray = chunks[0].offsets.to_numpy(zero_copy_only=True)
+        return view
+    offsets = np.zeros(sum(map(len, chunks)) + 1, dtype=np.int64)
+    row = 0
+    for chunk in chunks:
+        bounds = chunk.offsets.to_numpy()
+        offsets[row + 1 : row + len(bounds)] = bounds[1:]
+        offsets[row + 1 : row + len(bounds)] += offsets[row] - bounds[0]
+        row += len(chunk)
+    return offsets

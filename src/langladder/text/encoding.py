@@ -1,80 +1,70 @@
-"""From clean text to memory-mapped ids: trains the tokenizers' files and writes the token streams.
+"""From clean text to memory-mapped ids, shard by shard wherever the engine runs them.
 
 A document is its lines one after the other, each `BOS ids… EOS`. Of a sentence pair, the source is `ids… EOS` and the
 target `BOS ids… EOS`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from langladder.text.corpus_ids import PairStream, TokenStream
-from langladder.text.scripts import write_writing, writing
+from langladder.artefacts import write_json
+from langladder.engine.base import current
+from langladder.text.counted_pieces import count_characters
+from langladder.text.id_files import IdWriter, StreamJoiner
+from langladder.text.line_encoder import LineEncoder
+from langladder.text.pieces import Lines
+from langladder.text.scripts import write_writing, writing_of
+from langladder.text.shards import shard_files
+from langladder.text.sizes import TextSize, total
 from langladder.text.specials import BOS, EOS
-from langladder.text.tables import PAIRS, TEXT, present_splits, read_batches, read_column
+from langladder.text.table_lines import TableLines
+from langladder.text.tables import PAIRS, TEXT, present_splits, read_batches
 from langladder.text.tokenizers import Tokenizer
 
-ROWS = 8_192
+ROWS = 16_384
+Part = tuple[int, Path]
 
 
-class TableLines:
-    """Text columns of tables as one iterable of lines that can be gone through again."""
+@dataclass
+class Encoded:
+    """What a shard was encoded to.
 
-    def __init__(self, columns: list[tuple[Path, str]]) -> None:
-        self.columns = columns
+    Attributes:
+        stems: of the files of ids of each column. figures: for the metrics. size: of the text.
+    """
 
-    def __iter__(self) -> Iterator[str]:
-        for path, column in self.columns:
-            for lines in read_column(path, column):
-                yield from lines
+    stems: dict[str, Path]
+    figures: dict[str, int]
+    size: TextSize = field(default_factory=TextSize)
 
 
-def training_text(clean_folder: Path) -> TableLines:
+def training_text(clean_folder: Path, scratch: Path | None = None) -> TableLines:
     """The training lines of a clean corpus."""
-    return TableLines([(clean_folder / "train", "text")])
+    return TableLines([(clean_folder / "train", "text")], scratch)
 
 
-def training_sides(clean_folder: Path, sides: list[str]) -> TableLines:
+def training_sides(clean_folder: Path, sides: list[str], scratch: Path | None = None) -> TableLines:
     """Training sentences of a clean parallel corpus: `["source"]`, `["target"]`, or both for a shared tokenizer."""
-    return TableLines([(clean_folder / "train.parquet", side) for side in sides])
+    return TableLines([(clean_folder / "train.parquet", side) for side in sides], scratch)
 
 
 def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) -> dict[str, Any]:
-    """Write `tokenizer.json` and one `TokenStream` a split.
+    """Write `tokenizer.json`, one `TokenStream` a split, and how large each split is (`sizes.json`, see `text.sizes`).
 
     Returns:
         Documents, lines and tokens (EOS included, BOS not) of each split.
     """
     tokenizer.save(out_folder / "tokenizer.json")
-    report = {}
-    for split in present_splits(clean_folder):
-        counts = {"documents": 0, "lines": 0, "tokens": 0}
-        documents = _documents(clean_folder / split, tokenizer, counts)
-        TokenStream.write(out_folder / f"{split}.arrow", documents)
-        report[split] = counts
-    return report
-
-
-def _documents(path: Path, tokenizer: Tokenizer, counts: dict[str, int]) -> Iterator[np.ndarray]:
-    """The ids of each document; lines of one document are consecutive rows."""
-    pending: list[np.ndarray] = []
-    current = None
-    for batch in read_batches(path, TEXT, ROWS):
-        rows = tokenizer.encode_lines(batch.column("text").to_pylist())
-        for document, ids in zip(batch.column("document").to_pylist(), rows, strict=True):
-            if document != current and pending:
-                counts["documents"] += 1
-                yield np.concatenate(pending)
-                pending = []
-            current = document
-            counts["lines"] += 1
-            counts["tokens"] += len(ids) + 1
-            pending.append(framed(ids))
-    if pending:
-        counts["documents"] += 1
-        yield np.concatenate(pending)
+    tables = {split: clean_folder / split for split in present_splits(clean_folder)}
+    encode = partial(_encode_text, out_folder)
+    figures, sizes = _encode(tables, encode, ("ids",), out_folder)
+    write_json(out_folder / "sizes.json", {split: size.figures() for split, size in sizes.items()})
+    return figures
 
 
 def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path) -> dict[str, Any]:
@@ -87,28 +77,85 @@ def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_f
     """
     source.save(out_folder / "source.json")
     target.save(out_folder / "target.json")
-    write_writing(out_folder, {side: writing(training_sides(clean_folder, [side])) for side in PAIRS.names})
-    report = {}
-    for split in present_splits(clean_folder):
-        counts = {"pairs": 0, "source_tokens": 0, "target_tokens": 0}
-        PairStream.write(
-            out_folder / f"{split}.arrow", _pairs(clean_folder / f"{split}.parquet", source, target, counts)
-        )
-        report[split] = counts
-    return report
+    written = {side: writing_of(count_characters(training_sides(clean_folder, [side]))) for side in PAIRS.names}
+    write_writing(out_folder, written)
+    tables = {split: clean_folder / f"{split}.parquet" for split in present_splits(clean_folder)}
+    return _encode(tables, partial(_encode_pairs, out_folder), ("source", "target"), out_folder)[0]
 
 
-def _pairs(
-    path: Path, source: Tokenizer, target: Tokenizer, counts: dict[str, int]
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for batch in read_batches(path, PAIRS, ROWS):
-        sources = source.encode_lines(batch.column("source").to_pylist())
-        targets = target.encode_lines(batch.column("target").to_pylist())
-        for one, two in zip(sources, targets, strict=True):
-            counts["pairs"] += 1
-            counts["source_tokens"] += len(one) + 1
-            counts["target_tokens"] += len(two) + 1
-            yield np.append(one, np.int32(EOS)), framed(two)
+def _encode(
+    tables: dict[str, Path], encode: Callable[[Part], Encoded], columns: tuple[str, ...], out_folder: Path
+) -> tuple[dict[str, Any], dict[str, TextSize]]:
+    """Encode all splits, and put the parts of each together."""
+    shards = [(split, shard) for split, table in tables.items() for shard in shard_files(table)]
+    results = current().map(encode, list(enumerate(shard for _, shard in shards)), "encoding")
+    figures, sizes = {}, {}
+    for split in tables:
+        joiner, made = StreamJoiner(out_folder / f"{split}.arrow", columns, out_folder), list[Encoded]()
+        for _ in range(sum(name == split for name, _ in shards)):
+            made.append(next(results))
+            joiner.append(made[-1].stems)
+        joiner.write()
+        figures[split] = {what: sum(one.figures[what] for one in made) for what in made[0].figures}
+        sizes[split] = total([one.size for one in made])
+    return figures, sizes
+
+
+def _encode_text(folder: Path, part: Part) -> Encoded:
+    """One shard of text. A row of ids is a document; lines of one document are consecutive rows."""
+    number, shard = part
+    encoder = encoder_of(folder / "tokenizer.json")
+    made = Encoded({"ids": folder / f"part-{number:06}"}, {"documents": 0, "lines": 0, "tokens": 0})
+    open_document, pending = None, 0  # the last document of the rows so far, and how many ids it has
+    with IdWriter.of(made.stems["ids"]) as out:
+        for batch in read_batches(shard, TEXT, ROWS):
+            lines = Lines.of(batch.column("text"))
+            ids, lengths = encoder.encode(lines, first=BOS, last=EOS)
+            documents = batch.column("document").to_numpy()
+            begins = np.flatnonzero(np.append(True, documents[1:] != documents[:-1]))
+            sums = np.add.reduceat(lengths, begins)
+            if open_document == documents[0]:
+                sums[0] += pending
+            elif open_document is not None:
+                sums = np.append(pending, sums)
+            open_document, pending = documents[-1], int(sums[-1])
+            out.add(ids, sums[:-1])
+            made.figures["documents"] += len(sums) - 1
+            made.figures["lines"] += len(lines)
+            made.figures["tokens"] += len(ids) - len(lines)
+            made.size.add(lines, batch.column("log_prob"))
+        if open_document is not None:
+            out.add(np.zeros(0, dtype=np.int32), np.array([pending]))
+            made.figures["documents"] += 1
+    return made
+
+
+def _encode_pairs(folder: Path, part: Part) -> Encoded:
+    """One shard of sentence pairs."""
+    number, shard = part
+    stems = {side: folder / f"part-{number:06}-{side}" for side in PAIRS.names}
+    made = Encoded(stems, {"pairs": 0, "source_tokens": 0, "target_tokens": 0})
+    with IdWriter.of(stems["source"]) as sources, IdWriter.of(stems["target"]) as targets:
+        for batch in read_batches(shard, PAIRS, ROWS):
+            for side, out, first in (("source", sources, -1), ("target", targets, BOS)):
+                encoder = encoder_of(folder / f"{side}.json")
+                ids, lengths = encoder.encode(Lines.of(batch.column(side)), first=first, last=EOS)
+                out.add(ids, lengths)
+                made.figures[f"{side}_tokens"] += len(ids) - (len(lengths) if side == "target" else 0)
+            made.figures["pairs"] += len(batch)
+    return made
+
+
+def encoder_of(path: Path) -> LineEncoder:
+    """The encoder of a tokenizer's file, kept while this process works on one corpus."""
+    facts = path.stat()
+    return _encoder(path, facts.st_mtime_ns, facts.st_size)
+
+
+@lru_cache(maxsize=2)
+def _encoder(path: Path, changed: int, size: int) -> LineEncoder:
+    del changed, size  # another file of the same name is another tokenizer
+    return LineEncoder(Tokenizer.load(path))
 
 
 def framed(ids: np.ndarray) -> np.ndarray:

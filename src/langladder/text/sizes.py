@@ -1,25 +1,60 @@
 """How much text there is, in units that no tokenizer changes: what perplexity per word and bits per byte divide by."""
 
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cache
+from math import fsum
 from typing import Any
 
-from langladder.text.tables import TEXT, read_batches
-from langladder.text.words import WordMode, split_words
+import numpy as np
+import pyarrow as pa
+
+from langladder.text.pieces import Classes, Lines
+from langladder.text.pieces_kernels import LETTER, SIGN, SPACE, count_words
+from langladder.text.words import has_unspaced_script, split_words
 
 
-def text_size(path: Path, words: WordMode = "auto") -> dict[str, Any]:
-    """Size of one split of a clean corpus.
+@dataclass
+class TextSize:
+    """Size of some lines of clean text, added up.
 
-    Returns:
-        {"words": words and one end a line, "bytes": UTF-8 bytes and one newline a line, "log_prob": sum of the lines'
-        exact natural-log probabilities, None where any is unknown}.
+    Attributes:
+        words: words (`auto`) and one end a line. bytes: of UTF-8, and one newline a line.
+        log_prob: sum of the lines' exact natural-log probabilities, None where any is unknown.
     """
-    count, size, log_prob = 0, 0, 0.0
-    known = True
-    for batch in read_batches(path, TEXT):
-        for line in batch.column("text").to_pylist():
-            count += len(split_words(line, words)) + 1
-            size += len(line.encode()) + 1
-        known = known and batch.column("log_prob").null_count == 0
-        log_prob += sum(value for value in batch.column("log_prob").to_pylist() if value is not None)
-    return {"words": count, "bytes": size, "log_prob": log_prob if known else None}
+
+    words: int = 0
+    bytes: int = 0
+    log_prob: float | None = 0.0
+
+    def add(self, lines: Lines, log_probs: pa.Array) -> None:
+        """Some more lines, and the log-probability of each."""
+        self.words += words_of(lines) + len(lines)
+        self.bytes += int(lines.bounds[-1] - lines.bounds[0]) + len(lines)
+        known = self.log_prob is not None and log_probs.null_count == 0
+        self.log_prob = fsum([self.log_prob or 0.0, *log_probs.to_pylist()]) if known else None
+
+    def figures(self) -> dict[str, Any]:
+        """As sizes.json has them."""
+        return {"words": self.words, "bytes": self.bytes, "log_prob": self.log_prob}
+
+
+def total(sizes: list[TextSize]) -> TextSize:
+    """Several together."""
+    log_probs = [size.log_prob for size in sizes if size.log_prob is not None]
+    whole = fsum(log_probs) if len(log_probs) == len(sizes) else None
+    return TextSize(sum(size.words for size in sizes), sum(size.bytes for size in sizes), whole)
+
+
+def words_of(lines: Lines) -> int:
+    """How many words `split_words(line, "auto")` finds in some lines."""
+    classes = _classes()
+    classes.cover(lines.text[lines.bounds[0] : lines.bounds[-1]])
+    mixed = np.zeros(len(lines), dtype=bool)
+    words = int(count_words(lines.text, lines.bounds, classes.table, mixed))
+    rest = (lines.line(number) for number in np.flatnonzero(mixed).tolist())
+    return words + sum(len(split_words(line, "auto")) for line in rest)
+
+
+@cache
+def _classes() -> Classes:
+    return Classes(lambda one: SPACE if one.isspace() else LETTER if has_unspaced_script(one) else SIGN)

@@ -1,18 +1,18 @@
 """A tokenizer looked at: how finely it cuts, what it cannot write, which of its tokens are used."""
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from langladder.text.line_encoder import LineEncoder
+from langladder.text.sizes import words_of
 from langladder.text.specials import UNK
+from langladder.text.table_lines import batches
 from langladder.text.tokenizers import Tokenizer
-from langladder.text.words import split_words
 
 SAMPLES = 5
 LONGEST = 20
-CHUNK = 8_192
 
 
 def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMPLES) -> dict[str, Any]:
@@ -25,15 +25,16 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
     uses = np.zeros(tokenizer.vocab_size, dtype=np.int64)
     words = size = total_lines = 0
     shown: list[dict[str, Any]] = []
-    rows = iter(lines)
-    while chunk := list(islice(rows, CHUNK)):
-        encoded = tokenizer.encode_lines(chunk)
-        uses += np.bincount(np.concatenate(encoded), minlength=tokenizer.vocab_size)
-        words += sum(len(split_words(line, "auto")) for line in chunk)
-        size += sum(len(line.encode()) for line in chunk)
+    encoder = LineEncoder(tokenizer)
+    for chunk in batches(lines):
+        ids, lengths = encoder.encode(chunk)
+        uses += np.bincount(ids, minlength=tokenizer.vocab_size)
+        words += words_of(chunk)
+        size += int(chunk.bounds[-1] - chunk.bounds[0])
         total_lines += len(chunk)
-        for line, ids in islice(zip(chunk, encoded, strict=True), max(0, samples - len(shown))):
-            shown.append({"text": line[:200], "tokens": " ".join(visible(tokenizer, token) for token in ids[:60])})
+        for number, row in enumerate(np.split(ids, np.cumsum(lengths[: samples - len(shown)]))[:-1]):
+            tokens_of_row = " ".join(visible(tokenizer, token) for token in row[:60])
+            shown.append({"text": chunk.line(number)[:200], "tokens": tokens_of_row})
     tokens = int(uses.sum())
     ordinary = tokenizer.ordinary
     longest = sorted((tokenizer.decode([token]) for token in ordinary), key=lambda text: (-len(text), text))

@@ -40,7 +40,7 @@ IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f
 # Byte-level BPE writes each byte as one visible character: itself where it is one, else the next free from 256 on.
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
-_BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for place, byte in enumerate(_HIDDEN)}
+BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for place, byte in enumerate(_HIDDEN)}
 
 
 class TokenizerConfig(Config):
@@ -152,7 +152,7 @@ class Tokenizer:
     def piece(self, token: int) -> str:
         r"""The text of one token by itself; bytes that make no whole character as `\xe4\xbd`; specials by name."""
         if token not in self._specials and self.kind == "bpe_bytes":
-            return bytes(_BYTES[character] for character in self._tokens[token]).decode(errors="backslashreplace")
+            return bytes(BYTES[character] for character in self._tokens[token]).decode(errors="backslashreplace")
         return self.decode([token]) or self.name(token)
 
     def name(self, token: int) -> str:
@@ -165,12 +165,16 @@ class Tokenizer:
         Args:
             reserved: with the ids behind the vocabulary; without them for other tools, whose models have no such rows.
         """
-        text = self._backend.to_str(pretty=True)
+        write_text(path, self.to_json(reserved=reserved, pretty=True) + "\n")
+
+    def to_json(self, *, reserved: bool = True, pretty: bool = False) -> str:
+        """The text of `tokenizer.json`, on one line or on many."""
+        text = str(self._backend.to_str(pretty=pretty))
         if not reserved:
             settings = json.loads(text)
             settings["added_tokens"] = [one for one in settings["added_tokens"] if one["id"] < self.vocab_size]
-            text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=True)
-        write_text(path, text + "\n")
+            text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=pretty)
+        return text
 
     def _rules(self) -> Any:
         """What makes ids of texts: the model with its vocabulary, and how text is cut before it."""
