@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
-from langladder.text.vocabulary import encode_words
+from langladder.text.word_stream import encode_words
 from pipeline.settings.stage import stage
 
 

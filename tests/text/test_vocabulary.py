@@ -13,7 +13,8 @@ from langladder.errors import InputError
 from langladder.text import tables
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.segmenters import Segmenter, splitter
-from langladder.text.vocabulary import Vocabulary, VocabularyConfig, encode_words
+from langladder.text.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.word_stream import encode_words
 from langladder.text.words import split_words, stands_apart
 
 LINES = ["b a a c", "a b d c", "e"]

@@ -15,12 +15,23 @@ Shape legend: N bytes of text, L lines, D different pieces, R running pieces.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
-from langladder.text.pieces_kernels import CHARACTERS, UNSEEN, cut_and_number, number_all, table_of, unseen
+from langladder.artefacts import map_arrays, write_arrays
+from langladder.text.pieces_kernels import (
+    CHARACTERS,
+    UNSEEN,
+    cut_and_number,
+    find_all,
+    hashes_of,
+    number_all,
+    table_of,
+    unseen,
+)
 
 Rule = Literal["byte_level", "words", "spaces", "characters"]
 RULES: dict[Rule, int] = {"byte_level": 0, "words": 1, "spaces": 2, "characters": 3}
@@ -69,15 +80,28 @@ class Lines:
         offsets = offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
         return cls(np.frombuffer(text, dtype=np.uint8) if text else np.zeros(0, dtype=np.uint8), offsets)
 
+    def selected(self, which: np.ndarray) -> "Lines":
+        """Some of the lines: (L,) bool."""
+        return Lines.of(self.strings().filter(pa.array(which)))
+
+    def share(self, number: int, shares: int, counts: np.ndarray) -> tuple["Lines", np.ndarray]:
+        """The lines whose hash falls into one of several shares, and their counts."""
+        which = hashes_of(self.text, self.bounds) % shares == number
+        return self.selected(which), counts[which]
+
     def line(self, number: int) -> str:
         """One as a string."""
         return self.text[self.bounds[number] : self.bounds[number + 1]].tobytes().decode()
 
     def texts(self) -> list[str]:
         """Each as a string."""
-        bounds, text = (pa.py_buffer(np.ascontiguousarray(array)) for array in (self.bounds, self.text))
-        found: list[str] = pa.LargeStringArray.from_buffers(len(self), bounds, text).to_pylist()
+        found: list[str] = self.strings().to_pylist()
         return found
+
+    def strings(self) -> pa.Array:
+        """As Arrow's strings."""
+        bounds, text = (pa.py_buffer(np.ascontiguousarray(array)) for array in (self.bounds, self.text))
+        return pa.LargeStringArray.from_buffers(len(self), bounds, text)
 
 
 class Numbered(NamedTuple):
@@ -132,6 +156,30 @@ class Pieces:
             self._grow(int(state[1]))
         self.size = int(state[1])
         return numbers
+
+    @classmethod
+    def of(cls, lines: Lines) -> Self:
+        """Pieces that are all different, numbered as they stand there."""
+        pieces = cls()
+        pieces.add(lines, np.zeros(len(lines), dtype=np.int64))
+        return pieces
+
+    def find(self, lines: Lines) -> np.ndarray:
+        """The numbers of pieces, (L,) int32; −1 for one that is not known."""
+        return find_all(lines.text, lines.bounds, *self._tables()[:4])
+
+    def save(self, path: Path) -> None:
+        """Write the tables; `open` maps them."""
+        names = ("slots", "hashes", "bounds", "known")
+        write_arrays(path, dict(zip(names, self._tables()[:4], strict=True)))
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Pieces that were saved, for looking up."""
+        pieces, arrays = cls(), map_arrays(path)
+        pieces._slots, pieces._hashes = arrays["slots"], arrays["hashes"]
+        pieces._bounds, pieces._known = arrays["bounds"], arrays["known"]
+        return pieces
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return self._slots, self._hashes, self._bounds, self._known, self._counts

@@ -188,6 +188,27 @@ def find(
 
 
 @njit()
+def find_all(
+    text: np.ndarray, lines: np.ndarray, slots: np.ndarray, hashes: np.ndarray, bounds: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """The numbers of lines that are one piece each, (L,) int32; −1 where there is none."""
+    numbers = np.empty(len(lines) - 1, dtype=np.int32)
+    for line in range(len(lines) - 1):
+        value = hashed(text, lines[line], lines[line + 1])
+        numbers[line] = max(-1, find(text, lines[line], lines[line + 1], value, slots, hashes, bounds, known))
+    return numbers
+
+
+@njit()
+def hashes_of(text: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """The hash of each line, (L,) int64."""
+    values = np.empty(len(lines) - 1, dtype=np.int64)
+    for line in range(len(values)):
+        values[line] = hashed(text, lines[line], lines[line + 1])
+    return values
+
+
+@njit()
 def put(
     text: np.ndarray,
     begin: int,

@@ -8,6 +8,7 @@ What is between spaces and in another script is read as `apart` has it.
 import importlib.util
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -40,8 +41,19 @@ def splitter(choice: WordChoice, lines: Iterable[str]) -> tuple[Split, str]:
     Args:
         lines: the training text.
     """
+    mode, said = reading(choice, lines)
+    return splitter_of(mode), said
+
+
+def splitter_of(mode: WordChoice) -> Split:
+    """How lines become words in one reading; `auto` is that of `words`, which takes no punctuation off."""
+    return _segmenting(mode) if mode in EXTRAS else partial(split_words, mode=mode)  # type: ignore[arg-type]
+
+
+def reading(choice: WordChoice, lines: Iterable[str]) -> tuple[WordChoice, str]:
+    """Which reading a choice means for a text, and that in words for the reports (see `splitter`)."""
     if choice in EXTRAS:
-        return _segmenting(choice), f"words as {choice} cuts them"
+        return choice, f"words as {choice} cuts them"
     sample = list(islice(lines, SAMPLE))
     mode: Any = choice
     if choice == "auto" and not stands_apart(sample):
@@ -54,7 +66,7 @@ def splitter(choice: WordChoice, lines: Iterable[str]) -> tuple[Split, str]:
     }[mode]
     if mode != "whitespace" and any(has_unspaced_script(line) for line in sample[:1000]):
         said += "; scripts without spaces: a character a word (a segmenter cuts words: docs/your-corpus.md)"
-    return lambda line: split_words(line, mode), said
+    return mode, said
 
 
 def _segmenting(choice: WordChoice) -> Split:

@@ -10,19 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field, field_validator
 
-from langladder.artefacts import read_json, write_arrays, write_json
+from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.corpus_ids import TokenStream
 from langladder.text.json_lists import count_list, word_list
 from langladder.text.segmenters import Split, WordChoice, installed, splitter
-from langladder.text.tables import present_splits, read_column, read_table
 
 
 class VocabularyConfig(Config):
@@ -73,10 +70,7 @@ class Vocabulary:
             counter.update(split(line))
         kept = [(word, count) for word, count in counter.items() if count >= config.min_count]
         if not kept:
-            raise InputError(
-                f"vocabulary.min_count: {config.min_count} leaves none of the {len(counter):,} words of the training "
-                "text; lower it"
-            )
+            raise no_word_left(config, len(counter))
         kept.sort(key=lambda pair: (-pair[1], pair[0]))
         kept = kept[: config.max_size]
         return cls([word for word, _ in kept], np.array([count for _, count in kept], dtype=np.int64))
@@ -106,48 +100,8 @@ class Vocabulary:
         return cls(words, counts)
 
 
-def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path) -> dict[str, Any]:
-    """Build the vocabulary of a clean corpus' training split and write its word stream.
-
-    Writes `vocabulary.json`, `train.arrow` (a `TokenStream` whose rows are lines) and `documents.safetensors` (where in
-    the stream each document ends: `bounds` (D + 1,) int64).
-
-    Returns:
-        Figures for the metrics: types, documents, words, kept words, coverage (share of running words that have an id),
-        and what was taken for a word.
-    """
-    train = clean_folder / "train"
-    if "train" not in present_splits(clean_folder):
-        raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
-
-    def training_lines() -> Iterable[str]:
-        return (line for lines in read_column(train, "text") for line in lines)
-
-    split, said = splitter(config.words, training_lines())
-    vocabulary = Vocabulary.build(training_lines(), config, split)
-    running = 0
-
-    def rows() -> Iterable[np.ndarray]:
-        nonlocal running
-        for line in training_lines():
-            words = split(line)
-            running += len(words)
-            yield vocabulary.encode(words)
-
-    TokenStream.write(out_folder / "train.arrow", rows())
-    # lines of one document stand together
-    documents = read_table(train, pa.schema([("document", pa.int64())])).column(0).to_numpy()
-    _, first_lines = np.unique(documents, return_index=True)
-    lines_at = TokenStream.open(out_folder / "train.arrow").offsets
-    bounds = lines_at[np.append(np.sort(first_lines), len(documents))]
-    write_arrays(out_folder / "documents.safetensors", {"bounds": bounds.astype(np.int64)})
-    vocabulary.save(out_folder / "vocabulary.json")
-    kept = int(vocabulary.counts.sum())
-    return {
-        "types": len(vocabulary),
-        "documents": len(bounds) - 1,
-        "words": running,
-        "kept_words": kept,
-        "coverage": round(kept / running, 6),
-        "read_as": said,
-    }
+def no_word_left(config: VocabularyConfig, types: int) -> InputError:
+    """What to say where no word is frequent enough."""
+    return InputError(
+        f"vocabulary.min_count: {config.min_count} leaves none of the {types:,} words of the training text; lower it"
+    )

@@ -43,7 +43,7 @@ class WordCorpus:
 
     @classmethod
     def open(cls, folder: Path, counts: Path | None = None) -> Self:
-        """What `langladder.text.vocabulary.encode_words` wrote, mapped into memory.
+        """What `langladder.text.word_stream.encode_words` wrote, mapped into memory.
 
         Raises:
             InputError: files are missing, damaged, or do not fit each other.
