@@ -11,7 +11,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.text.merging_kernels import WIDE, grown_table, pair_slot
+from langladder.text.character_kernels import WIDE
+from langladder.text.merging_kernels import grown_table, pair_slot
 
 
 class ByteMerges(NamedTuple):

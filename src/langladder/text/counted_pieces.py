@@ -13,9 +13,9 @@ import numpy as np
 
 from langladder.artefacts import map_arrays, write_arrays
 from langladder.engine.base import current
+from langladder.text.character_kernels import CHARACTERS, histogram
 from langladder.text.cutters import Cutter, cutter
 from langladder.text.pieces import Lines, Pieces
-from langladder.text.pieces_kernels import CHARACTERS, histogram
 from langladder.text.table_lines import TableLines, batches
 from langladder.text.tokenizers import Trained
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from tokenizers import pre_tokenizers
 
+from langladder.text.character_kernels import DIGIT, LETTER, SIGN, SPACE
 from langladder.text.pieces import Classes, Rule
-from langladder.text.pieces_kernels import DIGIT, LETTER, SIGN, SPACE
 from langladder.text.tokenizers import Trained
 
 

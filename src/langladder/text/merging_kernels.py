@@ -3,13 +3,10 @@
 Shape legend: W words, S symbols, P pairs, K changes that a merge makes.
 """
 
-from typing import Any
-
 import numpy as np
 
 from langladder.compiled import njit
-
-WIDE: Any = np.int64  # a type checker takes its values for whole numbers of Python, which they become
+from langladder.text.character_kernels import WIDE
 
 
 @njit()

@@ -22,16 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from langladder.artefacts import map_arrays, write_arrays
-from langladder.text.pieces_kernels import (
-    CHARACTERS,
-    UNSEEN,
-    cut_and_number,
-    find_all,
-    hashes_of,
-    number_all,
-    table_of,
-    unseen,
-)
+from langladder.text.character_kernels import CHARACTERS, UNSEEN, unseen
+from langladder.text.pieces_kernels import cut_and_number, find_all, hashes_of, number_all, table_of
 
 Rule = Literal["byte_level", "words", "spaces", "characters"]
 RULES: dict[Rule, int] = {"byte_level": 0, "words": 1, "spaces": 2, "characters": 3}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from langladder.text.character_kernels import LETTER, SIGN, SPACE, count_words
 from langladder.text.pieces import Classes, Lines
-from langladder.text.pieces_kernels import LETTER, SIGN, SPACE, count_words
 from langladder.text.words import has_unspaced_script, split_words
 
 

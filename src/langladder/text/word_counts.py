@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import regex  # type: ignore[import-untyped]
 
+from langladder.text.character_kernels import LETTER, SIGN, SPACE
 from langladder.text.pieces import Classes, Lines, Pieces
-from langladder.text.pieces_kernels import LETTER, SIGN, SPACE, expanded
+from langladder.text.pieces_kernels import expanded
 from langladder.text.segmenters import Split, WordChoice, splitter_of
 from langladder.text.word_kernels import AFTER, ALNUM, APART, BEFORE, RUNS, WHOLE, plain_words
 from langladder.text.words import has_unspaced_script

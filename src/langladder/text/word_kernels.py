@@ -6,7 +6,7 @@ Shape legend: D pieces, W words of the plain ones.
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.text.pieces_kernels import LETTER, decoded
+from langladder.text.character_kernels import LETTER, decoded
 
 WHOLE, APART, RUNS = 0, 1, 2  # a piece is a word; punctuation at its ends is none of it; runs of letters are
 # Of ASCII: letters and digits; punctuation that is taken off the end of a word; off its beginning.
