@@ -1,0 +1,106 @@
+"""From raw text to counts on every engine: the same bytes, also where a worker is killed in the middle."""
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.kinds import store_counts
+from langladder.counts.term_document import DocumentCounting
+from langladder.engine.base import Engine, Serial, used
+from langladder.engine.choosing import DaskConfig, made
+from langladder.engine.local import Local
+from langladder.text import shards, tables
+from langladder.text.cleaning import CleanConfig, clean_text
+from langladder.text.encoding import encode_corpus, training_text
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.vocabulary import VocabularyConfig
+from langladder.text.word_corpus import WordCorpus
+from langladder.text.word_stream import encode_words
+
+LINES = [
+    "The old king of a far land sells bread.",
+    "她喜欢看书。《红楼梦》是名著",
+    "يبيع الملك العجوز الخبز والعسل",
+    "เธออ่านหนังสือ ที่นี่",
+]
+
+
+@pytest.fixture
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(shards, "SHARD_BYTES", 3_000)
+    lines = [f"{LINES[row % 4]} {row % 97} {'word' * (row % 5)}{row}  " for row in range(400)] + LINES * 5
+    rows = {"document": [row // 3 for row in range(len(lines))], "text": lines, "log_prob": [None] * len(lines)}
+    tables.write_table(tmp_path / "raw" / "all", pa.table(rows, schema=tables.TEXT))
+    assert len(shards.shard_files(tmp_path / "raw" / "all")) > 8
+    return tmp_path / "raw"
+
+
+def chain(raw: Path, out: Path, engine: Engine) -> dict[str, str]:
+    """Clean, tokenize, number the words and count; the hash of every file."""
+    config = CleanConfig.model_validate({"duplicates": {"exact": "lines", "near": "documents"}})
+    with used(engine):
+        clean_text(raw, out / "clean", config, seed=1)
+        for folder in ("tokens", "words", "counts"):
+            (out / folder).mkdir()
+        tokens = out / "tokens"
+        tokenizer = train_tokenizer(training_text(out / "clean", tokens), TokenizerConfig(vocab_size=400))
+        encode_corpus(out / "clean", tokenizer, tokens)
+        encode_words(out / "clean", VocabularyConfig(min_count=1), out / "words")
+        countings = [
+            CooccurrenceConfig(window=4),
+            CooccurrenceConfig(window=3, weighting="inverse_distance", sides="left"),
+            DocumentCounting(),
+        ]
+        for _ in store_counts(out / "counts", WordCorpus.open(out / "words"), countings):
+            pass
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def deadly(engine: Engine) -> list[int]:
+    """Let the engine kill its first worker that has a result; the list says whom."""
+    killed: list[int] = []
+    note = engine.note
+
+    def kill(process: int, peak: int) -> None:
+        note(process, peak)
+        if not killed:
+            killed.append(process)
+            os.kill(process, signal.SIGKILL)
+
+    engine.note = kill  # type: ignore[method-assign]
+    return killed
+
+
+def dask(workers: int) -> Engine:
+    pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
+    return made(DaskConfig(kind="dask", workers=workers), None, 1)
+
+
+@pytest.mark.parametrize(
+    ("engine", "kills"),
+    [
+        pytest.param(lambda: Local(2), True, id="two processes, one killed"),
+        pytest.param(lambda: dask(2), True, id="Dask with two workers, one killed"),
+        pytest.param(lambda: Local(2), False, id="two processes", marks=pytest.mark.long),
+        pytest.param(lambda: Local(4), False, id="four processes", marks=pytest.mark.long),
+        pytest.param(lambda: dask(1), False, id="Dask with one worker", marks=pytest.mark.long),
+        pytest.param(lambda: dask(4), False, id="Dask with four workers", marks=pytest.mark.long),
+    ],
+)
+def test_every_engine_gives_the_same_bytes(
+    raw: Path, tmp_path: Path, engine: Callable[[], Engine], kills: bool
+) -> None:
+    alone = chain(raw, tmp_path / "alone", Serial())
+    assert len(alone) > 15
+    many = engine()
+    killed = deadly(many) if kills else []
+    assert chain(raw, tmp_path / "many", many) == alone
+    assert len(killed) == kills
