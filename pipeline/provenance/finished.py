@@ -17,3 +17,7 @@ class Finished(Exception):  # noqa: N818 - no error
     def __init__(self, said: str, figures: Mapping[str, float]) -> None:
         super().__init__(said)
         self.figures = figures
+
+
+class Trained(Exception):  # noqa: N818 - no error
+    """Several processes have trained; what is left is the first one's work, and this is another."""

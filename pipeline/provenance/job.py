@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.export.model_card import ANY, model_card
 from langladder.families import families
 from langladder.progress import working
+from langladder.ranks import first
 from pipeline import ROOT
 from pipeline.provenance import curves, found_runs, lineage, processes, tracking
 from pipeline.provenance.fingerprint import digest, fingerprint, home
@@ -75,6 +76,9 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
         _refuse_finished(name)
     provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes, "settings": settings}
     provenance |= {} if judged else lineage.of_base(settings[family])
+    if not first():  # of several processes that train together: the first one has the run, and writes
+        yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(Any, None))
+        return
     described = Job(family, stage, settings, name, {key: (path, hashes[key]) for key, path in paths.items()})
     with processes.only(name) as alone:
         checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")

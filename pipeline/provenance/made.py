@@ -7,7 +7,9 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.infinity import to_plain
 from langladder.progress import working
+from langladder.ranks import first
 from langladder.schema import locate_function
+from pipeline.provenance.finished import Trained
 from pipeline.provenance.job import TrackedJob
 
 
@@ -17,11 +19,17 @@ def make(work: TrackedJob, rung: Any, seed: int, start: Any, *data: Any, **more:
     Args:
         start: what it begins with: a model, to be trained in place; a class; the folder of its base.
         data: what it reads, in the maker's order.
+
+    Raises:
+        Trained: several processes have trained, and this is not the first.
     """
     with working("loading what makes it"):  # Lightning takes its time: only for those that need it
         maker = locate_function(rung.maker)
-    logger = work.run.lightning_logger
-    return maker(start, *data, seed=seed, checkpoints=work.checkpoints, logger=logger, **more)
+    logger = work.run.lightning_logger if first() else None
+    made = maker(start, *data, seed=seed, checkpoints=work.checkpoints, logger=logger, **more)
+    if not first():
+        raise Trained
+    return made
 
 
 def keep(

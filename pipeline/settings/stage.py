@@ -8,7 +8,8 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ from langladder import progress
 from langladder.atomic import disk_error, explain
 from langladder.errors import InputError
 from langladder.families import families
+from langladder.ranks import first
 from langladder.schema import Config
 from pipeline import ROOT
-from pipeline.provenance.finished import Finished, skip_finished
+from pipeline.provenance.finished import Finished, Trained, skip_finished
 from pipeline.settings import compose, jobs, names, params, place, plan, run_folder, schema, sweeps
+from pipeline.settings.aside import Values
 from pipeline.settings.errors import together
+from pipeline.settings.launch import others, watch_starter
 from pipeline.settings.threads import compute_with
 
 Run = Callable[[Any, Path], None]
@@ -61,6 +65,7 @@ def stage(run: Run) -> Callable[[], None]:
         sys.exit(2)
 
     def main() -> None:
+        watch_starter()
         os.chdir(ROOT)
         compose.prepare()
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
@@ -83,10 +88,10 @@ def stage(run: Run) -> Callable[[], None]:
 
 def _whole(name: str, run: Run, config: DictConfig) -> None:
     """A job of `dvc repro`."""
-    settings, rung = _resolved(name, config), Path(config._job_).stem
+    (values, settings), rung = _resolved(name, config), Path(config._job_).stem
     compute_with(getattr(settings, "threads", 1))
     title = name if rung == name else f"{name} {rung}"
-    with progress.shown(), progress.working(title), place.engine(settings, title):
+    with _shown(title), place.engine(settings, title), others(name, rung, values, settings), suppress(Trained):
         run(settings, Path())
 
 
@@ -96,37 +101,46 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     Returns:
         What a search has asked for.
     """
-    settings, out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
+    (values, settings), out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
     family = plan.stages()[name].family
     compute_with(getattr(settings, "threads", 1))
     token = skip_finished.set(sweeps.swept() and not config.again)
     try:
-        with progress.shown(), progress.working(name), place.engine(settings, name):
+        with _shown(name), place.engine(settings, name), others(name, name, values, settings):
             run(settings, out)
         figures = sweeps.written(out, name, getattr(settings, family).name) if family else {}
     except Finished as done:
         print(f"{', '.join(_task())}: {done}")
         figures = dict(done.figures)
+    except Trained:
+        return None
     finally:
         skip_finished.reset(token)
     return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
 
 
-def _resolved(name: str, config: DictConfig) -> Config:
+@contextmanager
+def _shown(title: str) -> Iterator[None]:
+    """Say what is under way; of several processes that train together, the first does."""
+    with progress.shown() if first() else nullcontext(), progress.working(title):
+        yield
+
+
+def _resolved(name: str, config: DictConfig) -> tuple[Values, Config]:
     """Settings of a job from its file in resolved/, and overrides on the command line."""
     values = jobs.plain(config)
     file = values.pop("_job_")
-    return schema.checked(name, values, lambda _: file)
+    return values, schema.checked(name, values, lambda _: file)
 
 
-def _composed(name: str, config: DictConfig) -> Config:
+def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
     """Settings of a job from the whole composition of a single run or a sweep."""
     chosen = params.load()
     stage, rung = plan.stages()[name], compose.Compositions(chosen).rung
     everything = jobs.plain(config, without=list(families()))
     own = jobs.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
     values = jobs.job_values(stage, name, everything, own, chosen, rung)
-    return schema.checked(name, values, schema.file_of(config))
+    return values, schema.checked(name, values, schema.file_of(config))
 
 
 def _carried(arguments: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ import torch
 from one_of_two import CUT, Curve, run, start
 
 from langladder.errors import InputError
+from langladder.ranks import ranks
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.devices import check_devices
 from langladder.tasks.optimisation import TrainingConfig
@@ -99,18 +100,18 @@ def test_policies_learn_in_one_process() -> None:
 
 def test_nobody_has_started_the_others() -> None:
     with pytest.raises(InputError, match="this process is alone; start them all"):
-        check_devices(TrainingConfig(devices=2))
+        check_devices(TrainingConfig(devices=2), ranks())
 
 
 def test_as_many_as_were_started(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
-    check_devices(LMTrainingConfig(batch_size=8, accelerator="cpu"))
-    check_devices(LMTrainingConfig(batch_size=8, devices=2, nodes=2, accelerator="cpu"))
+    check_devices(LMTrainingConfig(batch_size=8, accelerator="cpu"), ranks())
+    check_devices(LMTrainingConfig(batch_size=8, devices=2, nodes=2, accelerator="cpu"), ranks())
     with pytest.raises(InputError, match="4 processes were started, not 2; set"):
-        check_devices(LMTrainingConfig(batch_size=8, devices=2, accelerator="cpu"))
+        check_devices(LMTrainingConfig(batch_size=8, devices=2, accelerator="cpu"), ranks())
     with pytest.raises(InputError, match="batch_size=6 is not divided evenly among 4"):
-        check_devices(LMTrainingConfig(batch_size=6, accelerator="cpu"))
+        check_devices(LMTrainingConfig(batch_size=6, accelerator="cpu"), ranks())
 
 
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,4 +120,4 @@ def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(InputError, match="this machine has 2 GPUs; set it to 2 or less"):
-        check_devices(LMTrainingConfig(batch_size=8, devices=4))
+        check_devices(LMTrainingConfig(batch_size=8, devices=4), ranks())

@@ -1,4 +1,4 @@
-"""The processes that train one model: how many, what each computes on, and how Lightning is told.
+"""The processes that train one model: how many, and what each computes on. (Loads no Lightning.)
 
 Each process holds the model and learns from its rows of every batch (`data.batches`). The loss of its rows is weighed
 so that the mean of all gradients, which DDP takes, is the gradient of the whole batch: the curve is that of one device.
@@ -8,74 +8,26 @@ Nobody is started here: torchrun, Slurm or a stage of the pipeline starts the pr
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
-from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
-from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-from pytorch_lightning.strategies import DDPStrategy
 
 from langladder.errors import InputError
-from langladder.ranks import address, from_first, join, ranks
+from langladder.ranks import Ranks, from_first, join, ranks
 from langladder.schema import checked
-from langladder.tasks.checkpoints import SafetensorsCheckpointIO
 from langladder.tasks.optimisation import TrainingConfig
 
 
-class Started(ClusterEnvironment):
-    """Processes that somebody has started, see `ranks`."""
-
-    @property
-    def creates_processes_externally(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def main_address(self) -> str:
-        """See `ranks.address`."""
-        return address()[0]
-
-    @property
-    def main_port(self) -> int:
-        """See `ranks.address`."""
-        return address()[1]
-
-    @staticmethod
-    def detect() -> bool:
-        """Whether there are others."""
-        return ranks().size > 1
-
-    def world_size(self) -> int:
-        """All processes."""
-        return ranks().size
-
-    def set_world_size(self, size: int) -> None:
-        """Lightning's own count, which agrees."""
-
-    def global_rank(self) -> int:
-        """This one's number among all."""
-        return ranks().rank
-
-    def set_global_rank(self, rank: int) -> None:
-        """Lightning's own count, which agrees."""
-
-    def local_rank(self) -> int:
-        """This one's number on its machine."""
-        return ranks().local_rank
-
-    def node_rank(self) -> int:
-        """Its machine's number."""
-        return ranks().rank // ranks().local_size
-
-
-def check_devices(config: TrainingConfig) -> None:
+def check_devices(config: TrainingConfig, own: Ranks) -> None:
     """Refuse what this machine has not, or what nobody has started.
+
+    Args:
+        own: the processes that there are.
 
     Raises:
         InputError: more GPUs than there are, another number of processes than was started, batches that it does not
             divide.
     """
-    own, wanted = ranks(), config.devices * config.nodes
+    wanted = config.devices * config.nodes
     if own.size == 1 and wanted > 1:
         raise InputError(
             f"training.devices={config.devices}, training.nodes={config.nodes}: this process is alone; start them all "
@@ -107,8 +59,8 @@ def joined(config: TrainingConfig) -> Iterator[None]:
     Raises:
         InputError: see `check_devices`.
     """
-    check_devices(config)
     own, threads = ranks(), torch.get_num_threads()
+    check_devices(config, own)
     if own.size == 1:
         yield
         return
@@ -119,20 +71,3 @@ def joined(config: TrainingConfig) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def trainer_settings(config: TrainingConfig) -> dict[str, Any]:
-    """What Lightning's Trainer is told of the processes and of where checkpoints go."""
-    own, files = ranks(), SafetensorsCheckpointIO()
-    if own.size == 1:
-        return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}
-    # A batch need not touch every parameter on every process. Buffers are constants.
-    strategy = DDPStrategy(find_unused_parameters=True, broadcast_buffers=False)
-    return {
-        "accelerator": "gpu" if on_gpu(config) else "cpu",
-        "devices": own.local_size,
-        "num_nodes": own.nodes,
-        "strategy": strategy,
-        "plugins": [files, Started()],
-        "use_distributed_sampler": False,
-    }

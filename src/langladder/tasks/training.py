@@ -24,10 +24,11 @@ from langladder.ranks import first, from_first, ranks
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
-from langladder.tasks.devices import joined, trainer_settings
+from langladder.tasks.devices import joined
 from langladder.tasks.gradients import UpdateWatch
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
+from langladder.tasks.trainer import trainer_settings
 
 Row = dict[str, float | None]
 

@@ -1,0 +1,155 @@
+"""The other processes of a training on this machine (`training.devices`): each runs the stage's job as this one does.
+
+Lightning would start them in the midst of the training, each by the command line that began this process: in a sweep
+that is the whole sweep, and in a job that Slurm or joblib runs it is theirs. So they are started here, before anything
+is read, with this very job's settings as a resolved file. They train, and end; this process has the number 0 and does
+all else. Where torchrun or srun has started the processes already, there is nothing to do.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.ranks import Ranks, part, ranks
+from pipeline import ROOT
+from pipeline.settings import plan
+
+STARTER = "LANGLADDER_STARTED_BY"
+LOOPBACK = {"linux": "lo", "darwin": "lo0"}
+END = 60.0
+"""Seconds that a process has to end when the training has, or when another has failed."""
+
+Process = subprocess.Popen[bytes]
+
+
+@contextmanager
+def others(stage: str, rung: str, values: Mapping[str, Any], settings: Any) -> Iterator[None]:
+    """Start them where the job's rung asks for several, and see to their end.
+
+    Args:
+        values: the job's plain settings, as they stand in a resolved file; settings: the same, checked.
+
+    Raises:
+        InputError: this machine has fewer GPUs; several machines, and nobody has started the processes.
+    """
+    training = _training(stage, settings)
+    if training is None or training.devices * training.nodes == 1 or ranks().size > 1:
+        yield
+        return
+    if training.nodes > 1:
+        raise InputError(
+            f"training.nodes={training.nodes}: a stage starts processes on its own machine only; start them with "
+            "torchrun or srun (docs/gpu-and-cluster.md), or set training.nodes to 1"
+        )
+    from langladder.tasks.devices import check_devices
+
+    count = training.devices
+    check_devices(training, Ranks(size=count, local_size=count))
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="langladder-") as folder:
+        _write(Path(folder), stage, rung, values)
+        store = _meeting_place(count)
+        started = [_start(Path(folder), stage, rung, number) for number in range(1, count)]
+        over = threading.Event()
+        threading.Thread(target=_watch, args=(started, Path(folder), over), daemon=True).start()
+        try:
+            yield
+            _wait(started)
+        finally:
+            over.set()
+            for process in started:
+                process.kill()
+                process.wait()
+            part()
+            del store
+            os.environ.clear()
+            os.environ |= before
+
+
+def _training(stage: str, settings: Any) -> Any:
+    """How the job's rung is trained; None where the stage trains none by gradient."""
+    known = plan.stages().get(stage)
+    if known is None or not known.makes:
+        return None
+    rungs = (getattr(settings, family, None) for family in families())
+    found = (getattr(rung, "training", None) for rung in rungs)
+    return next((training for training in found if training is not None), None)
+
+
+def _write(folder: Path, stage: str, rung: str, values: Mapping[str, Any]) -> None:
+    from pipeline.resolve import HYDRA
+
+    job = {"_job_": f"resolved/{stage}/{rung}.yaml"} | HYDRA | dict(values)
+    (folder / f"{rung}.yaml").write_text(yaml.safe_dump(job, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def _meeting_place(count: int) -> Any:
+    """A store of keys on a free port, where the processes find each other, and what the environment says of it."""
+    import torch.distributed as dist
+
+    store = dist.TCPStore("127.0.0.1", 0, None, is_master=True, wait_for_workers=False)
+    own = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    os.environ |= own | where
+    if sys.platform in LOOPBACK:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK[sys.platform])
+    return store
+
+
+def _start(folder: Path, stage: str, rung: str, number: int) -> Process:
+    command = [sys.executable, "-m", f"pipeline.{stage}", "-cd", str(folder), "-cn", rung]
+    own = {"RANK": str(number), "LOCAL_RANK": str(number), STARTER: str(os.getpid())}
+    with _said(folder, number).open("wb") as said:
+        return subprocess.Popen(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.DEVNULL, stderr=said)
+
+
+def _said(folder: Path, number: int) -> Path:
+    return folder / f"{number}.txt"
+
+
+def _wait(started: list[Process]) -> None:
+    until = time.monotonic() + END
+    for process in started:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _watch(started: list[Process], folder: Path, over: threading.Event) -> None:
+    """Say what a process has died of. The others, which may wait for it for ever, end by themselves or are ended."""
+    while not over.wait(1.0):
+        for number, process in enumerate(started, start=1):
+            if process.poll():
+                said = _said(folder, number).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                last = "; ".join(said[-3:]) or "no word"
+                print(f"process {number} of the training ended with {process.returncode}: {last}", file=sys.stderr)
+                if not over.wait(END):
+                    for one in started:
+                        one.kill()
+                    os._exit(1)
+                return
+
+
+def watch_starter() -> None:
+    """In a process that another has started here: end when that one has died."""
+    starter = int(os.environ.get(STARTER) or 0)
+    if starter and ranks().rank:
+        threading.Thread(target=_end_with, args=(starter,), daemon=True).start()
+
+
+def _end_with(starter: int) -> None:
+    while os.getppid() == starter:
+        time.sleep(1.0)
+    os._exit(1)
