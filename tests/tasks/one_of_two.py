@@ -21,6 +21,7 @@ from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.models.transformer import Transformer
 from langladder.ranks import first, part
+from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.classification import make as make_classifier
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
@@ -47,7 +48,12 @@ def _language_model(kind: str, folder: Path, **more: Any) -> Any:
     for module in model.modules():
         vars(module).update(dict.fromkeys({"p", "dropout"} & set(vars(module)), 0.0))
     config = LMTrainingConfig(**settings(batch_size=4, **more))
-    return train_language_model(model, make_stream(0), make_stream(1), config, seed=1, checkpoints=folder)
+    made = train_language_model(model, make_stream(0), make_stream(1), config, seed=1, checkpoints=folder)
+    assert all(type(parameter) is torch.nn.Parameter for parameter in model.parameters())  # whole, to be saved as ever
+    if first():
+        best = read_checkpoint(folder / "best.safetensors")["state_dict"]
+        assert all(torch.equal(best[f"model.{name}"], value) for name, value in model.state_dict().items())
+    return made
 
 
 def lstm(folder: Path) -> Any:
@@ -58,6 +64,11 @@ def lstm(folder: Path) -> Any:
 def gpt(folder: Path) -> Any:
     """Shuffled windows."""
     return _language_model("gpt", folder)
+
+
+def gpt_fsdp(folder: Path) -> Any:
+    """The same, weights shared out; two batches an update."""
+    return _language_model("gpt", folder, strategy="fsdp", accumulate=2)
 
 
 def pairs() -> PairStream:
@@ -87,7 +98,7 @@ def attention(folder: Path) -> Any:
     return _translator(AttentionSeq2Seq(config, V, V), folder)
 
 
-def bert(folder: Path) -> Any:
+def bert(folder: Path, **more: Any) -> Any:
     """Gaps and pairs of texts: two means of different numbers of terms."""
     lines = ["the cat sleeps", "the dog barks", "a bird sings now", "a fish swims"]
     tokenizer = train_tokenizer(lines, TokenizerConfig(kind="word", vocab_size=None))
@@ -96,8 +107,13 @@ def bert(folder: Path) -> Any:
     torch.manual_seed(0)
     config = BERTConfig(context=12, width=16, layers=1, heads=2, dropout=0.0, next_sentence=True)
     model = BERT(config, tokenizer.full_vocab_size)
-    training = MaskedTraining(**settings(batch_size=6, sequence_length=12))
+    training = MaskedTraining(**settings(batch_size=6, sequence_length=12, **more))
     return train_encoder(model, tokenizer, text, text, training, seed=3, checkpoints=folder)
+
+
+def bert_fsdp(folder: Path) -> Any:
+    """The same, weights shared out, and the mean of the last two validations' weights."""
+    return bert(folder, strategy="fsdp", average_checkpoints=2)
 
 
 def classifier(folder: Path) -> Any:
@@ -131,6 +147,8 @@ def tagger(folder: Path) -> Any:
 KINDS: dict[str, tuple[Callable[[Path], Any], type[Task]]] = {
     "lstm": (lstm, LanguageModelling),
     "gpt": (gpt, LanguageModelling),
+    "gpt_fsdp": (gpt_fsdp, LanguageModelling),
+    "bert_fsdp": (bert_fsdp, MaskedLanguageModelling),
     "transformer": (transformer, TranslationTask),
     "attention": (attention, TranslationTask),
     "bert": (bert, MaskedLanguageModelling),

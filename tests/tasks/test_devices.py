@@ -10,14 +10,16 @@ import torch
 from one_of_two import CUT, Curve, run, start
 
 from langladder.errors import InputError
+from langladder.families import families
 from langladder.ranks import ranks
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.devices import check_devices
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.policy.settings import DPOTraining
 from langladder.tasks.settings import LMTrainingConfig
+from langladder.tasks.sharding import check_shards
 
-QUICK, LONG = ("lstm", "gpt", "transformer", "bert", "classifier"), ("attention", "tagger")
+QUICK, LONG = ("lstm", "gpt", "transformer", "bert", "classifier"), ("attention", "tagger", "gpt_fsdp", "bert_fsdp")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,11 +82,30 @@ def test_and_so_has_every_other_kind(kind: str, tmp_path: Path, alone: Callable[
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["lstm", "gpt", "transformer"])
+@pytest.mark.parametrize("kind", ["lstm", "gpt", "transformer", "gpt_fsdp"])
 def test_two_go_on_where_one_was_broken_off(kind: str, tmp_path: Path, alone: Callable[[str], Curve]) -> None:
     assert run(f"begun:{kind}", tmp_path) is None
     start(tmp_path, [f"continued:{kind}"])
     same(read(tmp_path, f"continued:{kind}"), alone(kind))
+
+
+@pytest.mark.long
+def test_one_goes_on_where_two_with_parts_of_the_weights_were_broken_off(
+    tmp_path: Path, alone: Callable[[str], Curve]
+) -> None:
+    start(tmp_path, ["begun:gpt_fsdp"])
+    same(run("continued:gpt_fsdp", tmp_path), alone("gpt_fsdp"))
+
+
+def test_only_networks_with_layers_are_shared_out() -> None:
+    values = {"name": "lstm", "title": "LSTM", "_target_": "langladder.models.recurrent.RecurrentLM", "model": {}}
+    settings = families()["lm"].settings(values)
+    with pytest.raises(ValueError, match="a RecurrentLM has no layers to share out; GPT and BERT have"):
+        settings.model_validate(values | {"training": {"strategy": "fsdp"}})
+    with pytest.raises(ValueError, match="muon needs whole matrices"):
+        LMTrainingConfig(strategy="fsdp", optimizer="muon")
+    with pytest.raises(InputError, match="a Linear has no layers to share out"):
+        check_shards(torch.nn.Linear(1, 1))
 
 
 def test_a_batch_must_be_divided_evenly() -> None:

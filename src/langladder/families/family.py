@@ -38,6 +38,16 @@ class Rung(Listed):
     model: Config
 
     @model_validator(mode="after")
+    def _can_be_shared_out(self) -> Self:
+        strategy = getattr(getattr(self, "training", None), "strategy", None)
+        if strategy == "fsdp" and not getattr(locate(self.target), "shards", ()):
+            raise ValueError(
+                f"training.strategy=fsdp: a {self.target.rpartition('.')[2]} has no layers to share out; GPT and BERT "
+                "have. Set it to ddp"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _window_fits_context(self) -> Self:
         context = getattr(self.model, "context", None)
         length = getattr(getattr(self, "training", None), "sequence_length", None)

@@ -76,6 +76,7 @@ class BERT(Encoder):
 
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = BERTConfig
+    shards: ClassVar[tuple[str, ...]] = ("layers",)
     config: BERTConfig
 
     def __init__(self, config: BERTConfig, vocab_size: int) -> None:

@@ -127,6 +127,7 @@ class GPT(NeuralLanguageModel):
 
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = GPTConfig
+    shards: ClassVar[tuple[str, ...]] = ("blocks",)
     config: GPTConfig
     context: int
     position: torch.Tensor | None

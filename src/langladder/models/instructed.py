@@ -29,6 +29,7 @@ class InstructedGPT(GPT):
     """A GPT that reads dialogues. `vocab_size` counts the markers, `number_of_words` does not."""
 
     reads_markers = True
+    shards = ()  # rows lie end to end: its blocks compute by `forward_packed`
 
     def __init__(self, config: GPTConfig, vocab_size: int) -> None:
         if config.output != "softmax":

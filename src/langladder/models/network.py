@@ -28,6 +28,8 @@ class Network(nn.Module):
     """What besides the settings it is built with, by the names of its attributes and in config.json: vocabularies."""
     WHAT: ClassVar[str] = "network"
     """Such a network in words, for messages."""
+    shards: ClassVar[tuple[str, ...]] = ()
+    """Its lists of layers, each of which computes by `forward` alone: what FSDP shares out one by one. (): none."""
     config: schema.Config
 
     def __init__(self, config: schema.Config, *sizes: int) -> None:

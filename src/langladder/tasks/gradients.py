@@ -17,6 +17,7 @@ import torch
 from pytorch_lightning import Callback, Trainer
 from torch import Tensor, nn
 
+from langladder.ranks import summed
 from langladder.tasks.optimisation import TrainingConfig
 
 SAMPLE = 65_536
@@ -54,7 +55,9 @@ def gradient_norm(module: nn.Module) -> Tensor:
     """‖g‖ over all parameters together, gradients by rows included; a scalar."""
     grads = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     dense = [grad.coalesce().values() if grad.is_sparse else grad for grad in grads]
-    return nn.utils.get_total_norm(dense) if dense else torch.zeros(())
+    norm: Any = nn.utils.get_total_norm(dense) if dense else torch.zeros(())
+    found: Tensor = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+    return found
 
 
 @torch.no_grad()
@@ -71,11 +74,15 @@ def update_ratio(before: list[Tensor], module: nn.Module) -> float:
         k = _stride(parameter)
         moved += k * (_every(parameter) - old).double().square().sum().cpu()
         length += k * old.double().square().sum().cpu()
+    if any(hasattr(parameter, "to_local") for parameter in module.parameters()):
+        moved, length = summed(torch.stack([moved, length]))
     return math.sqrt(float(moved) / float(length)) if length > 0 else 0.0
 
 
-def _trainable(module: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in module.parameters() if parameter.requires_grad]
+def _trainable(module: nn.Module) -> list[Any]:
+    """The parameters; of those that are shared out, this process's parts."""
+    own: list[Any] = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    return [parameter.to_local() if hasattr(parameter, "to_local") else parameter for parameter in own]
 
 
 def _stride(parameter: Tensor) -> int:

@@ -200,7 +200,11 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
             grads.append(parameter.grad)
     if not grads:
         return
-    factor = (largest / (nn.utils.get_total_norm(grads) + 1e-6)).clamp(max=1.0)
+    norm: Any = nn.utils.get_total_norm(grads)
+    if hasattr(norm, "full_tensor"):  # of gradients that several processes share out
+        shared: list[Any] = grads
+        norm, grads = norm.full_tensor(), [grad.to_local() for grad in shared]
+    factor = (largest / (norm + 1e-6)).clamp(max=1.0)
     if factor.device.type != "cpu" or factor < 1:
         torch._foreach_mul_(grads, factor)
 

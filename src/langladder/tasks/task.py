@@ -100,9 +100,8 @@ class Task(pl.LightningModule):
                 loss.backward()  # type: ignore[no-untyped-call]
             before += loss.detach()
         loss = last_share * self._weighted(last, last_weights)
-        if (
-            parts and last_weights
-        ):  # what has a gradient by now is to be exchanged, whether the last batch uses it or not
+        if parts and last_weights and self.config.strategy != "fsdp":
+            # DDP is to exchange every gradient that there is by now, whether the last batch adds to it or not.
             for parameter in self.parameters():
                 if parameter.grad is not None:
                     loss = loss + 0.0 * parameter.flatten()[0]

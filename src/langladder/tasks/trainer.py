@@ -10,6 +10,7 @@ from langladder.ranks import address, ranks
 from langladder.tasks.checkpoints import SafetensorsCheckpointIO
 from langladder.tasks.devices import on_gpu
 from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.sharding import Sharded
 
 
 class Started(ClusterEnvironment):
@@ -64,7 +65,8 @@ def trainer_settings(config: TrainingConfig) -> dict[str, Any]:
     if own.size == 1:
         return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}
     # A batch need not touch every parameter on every process. Buffers are constants.
-    strategy = DDPStrategy(find_unused_parameters=True, broadcast_buffers=False)
+    kind = Sharded if config.strategy == "fsdp" else DDPStrategy
+    strategy = kind(find_unused_parameters=True, broadcast_buffers=False)
     return {
         "accelerator": "gpu" if on_gpu(config) else "cpu",
         "devices": own.local_size,

@@ -249,6 +249,7 @@ def _quiet() -> Iterator[None]:
         with warnings.catch_warnings():
             for module in ("pytorch_lightning", "lightning", "lightning_fabric"):
                 warnings.filterwarnings("ignore", module=module)
+            warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")  # nothing writes to it
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
