@@ -122,9 +122,10 @@ class Cluster:
         offers = [worker["resources"] for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
         most = {key: max(offer.get(key, 0.0) for offer in offers) for key in ("gpu", "memory")} if offers else {}
         settings = self._settings(job)
-        training = next((settings[family].get("training") for family in families() if family in settings), None)
-        trains = training is not None and training.get("accelerator", "auto") != "cpu"
-        asked = {"gpu": float(trains), "memory": float(JOB_BYTES)}
+        trainings = (settings[family].get("training") for family in families() if family in settings)
+        training = next(trainings, None) or {"accelerator": "cpu"}
+        gpus = 0.0 if training.get("accelerator") == "cpu" else float(training.get("devices", 1))
+        asked = {"gpu": gpus, "memory": float(JOB_BYTES)}
         return {key: min(asked[key], most[key]) for key in most if asked[key] and most[key]}
 
     def _settings(self, job: str) -> dict[str, Any]:
