@@ -1,4 +1,6 @@
-"""Tell glibc to keep freed memory: training makes and drops the same large arrays at every step.
+"""What this process does with memory: glibc keeps what was freed, pages of mapped files go when they were read.
+
+Training makes and drops the same large arrays at every step.
 
 By default glibc maps a large block afresh each time and gives it back when freed, so the kernel zeroes the same pages
 again and again; with a large vocabulary that costs a good part of the step. On other systems this does nothing.
@@ -7,10 +9,14 @@ again and again; with a large vocabulary that costs a good part of the step. On 
 import ctypes
 import resource
 import sys
+from pathlib import Path
+
+import numpy as np
 
 # Parameters of mallopt(3), <malloc.h>.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 _KEPT_BYTES = 2**30
+_MADV_DONTNEED = 4  # madvise(2)
 
 
 def keep_freed_memory() -> bool:
@@ -37,3 +43,22 @@ def peak_bytes() -> int:
         return int(torch.cuda.max_memory_allocated())
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def forget(array: np.ndarray) -> None:
+    """Take the pages of an array that was mapped from a file out of this process; they come back when they are read.
+
+    What was read of a mapping counts as memory of the process until then. Of an array in memory nothing is taken: only
+    Linux tells which is which, elsewhere this does nothing.
+    """
+    if not sys.platform.startswith("linux") or array.nbytes < 1 << 20:
+        return
+    page = resource.getpagesize()
+    begin = -(-array.ctypes.data // page) * page
+    end = (array.ctypes.data + array.nbytes) // page * page
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        bounds, rights, _, _, file, *_ = line.split(None, 5)
+        first, last = (int(bound, 16) for bound in bounds.split("-"))
+        if file != "0" and "w" not in rights and first < end and begin < last:
+            place, stop = max(first, begin), min(last, end)
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(place), ctypes.c_size_t(stop - place), _MADV_DONTNEED)

@@ -19,6 +19,6 @@ def store_counts(
 ) -> Iterator[tuple[str, csr_matrix]]:
     """Count, and write a file for each counting; the counts with their key as they come."""
     for counting in countings:
-        counts = counting.count(corpus)
+        counts = counting.count(corpus, folder)
         write_sparse(folder / file_name(counting), counts)
         yield counting.key, counts

@@ -1,4 +1,4 @@
-"""Numba kernels of `langladder.counts.cooccurrence`: pairs into buckets, buckets into rows, a triangle into a matrix.
+"""Numba kernels of `langladder.counts.pair_counting`: pairs into buckets, buckets into rows, a triangle into a matrix.
 
 Shape legend: V words, P pairs in a part of the text, E entries (different pairs), S shares (one a thread).
 """
@@ -69,7 +69,7 @@ def count_buckets(
     buckets: np.ndarray,
     starts: np.ndarray,
     ends: np.ndarray,
-    weights: np.ndarray,
+    units: np.ndarray,
     bits: int,
     first: int,
     last: int,
@@ -78,13 +78,14 @@ def count_buckets(
     """Rows `first` … `last − 1` of the lower triangle: their lengths, columns (unsorted) and values.
 
     Args:
+        units: (m,) int64, what a pair counts at each distance.
         starts, ends: (V, S) where the shares of each bucket lie.
         room: no fewer than all entries of these rows.
     """
-    row = np.zeros(last)  # dense: the neighbours of the word in hand, which have numbers up to its own
+    row = np.zeros(last, dtype=np.int64)  # dense: the neighbours of the word in hand, which have numbers up to its own
     lengths = np.empty(last - first, dtype=np.int64)
     columns = np.empty(room + 1, dtype=np.int32)
-    values = np.empty(room)
+    values = np.empty(room, dtype=np.int64)
     mask = (1 << bits) - 1
     end = 0
     for word in range(first, last):
@@ -94,7 +95,7 @@ def count_buckets(
                 other = buckets[slot] >> bits
                 columns[end] = other
                 end += row[other] == 0
-                row[other] += weights[buckets[slot] & mask]
+                row[other] += units[buckets[slot] & mask]
         for entry in range(begin, end):
             values[entry] = row[columns[entry]]
             row[columns[entry]] = 0
@@ -142,7 +143,7 @@ def mirror(
         slots[row + 1] += slots[row] + bounds[row + 1] - bounds[row]
     out_bounds = slots.copy()
     out_columns = np.empty(slots[size], dtype=np.int32)
-    out_values = np.empty(slots[size])
+    out_values = np.empty(slots[size], dtype=np.int64)
     for row in range(size):
         for entry in range(lower_bounds[row], lower_bounds[row + 1]):
             column = lower_columns[entry]
@@ -156,3 +157,12 @@ def mirror(
             out_columns[place + entry - bounds[row]] = columns[entry]
             out_values[place + entry - bounds[row]] = values[entry]
     return out_bounds, out_columns, out_values
+
+
+@njit(nogil=True)
+def divide(values: np.ndarray, scale: int) -> np.ndarray:
+    """values / scale, (E,) int64 → float64 in the same place."""
+    quotients = values.view(np.float64)
+    for entry in range(len(values)):
+        quotients[entry] = values[entry] / scale
+    return quotients

@@ -1,21 +1,43 @@
 """Sparse matrices as files: the three arrays of CSR and the shape, as safetensors."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from langladder.artefacts import read_arrays, write_arrays
+from langladder.artefacts import read_arrays
+from langladder.atomic import atomic_file
 from langladder.errors import InputError
+from langladder.memory import forget
 
 MOST_COLUMNS = 10_000_000  # of a saved matrix, besides those that hold something
+TYPES = {"data": "F64", "indptr": "I64", "shape": "I64", "indices": "I32"}
+PIECE = 1 << 20  # entries
 
 
 def write_sparse(path: Path, matrix: csr_matrix) -> None:
-    """Write a matrix as safetensors: indptr, indices, data, shape."""
-    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-    shape = np.array(matrix.shape, dtype=np.int64)
-    write_arrays(path, {"indptr": indptr, "indices": indices, "data": matrix.data, "shape": shape})
+    """Write a matrix as safetensors: indptr, indices, data, shape; a mapped matrix piece by piece."""
+    arrays = {  # in the order in which safetensors itself writes them
+        "indptr": matrix.indptr.astype(np.int64),
+        "shape": np.array(matrix.shape, dtype=np.int64),
+        "data": matrix.data,
+        "indices": matrix.indices,
+    }
+    head, end = {}, 0
+    for name, array in arrays.items():
+        size = array.size * (4 if name == "indices" else 8)
+        head[name] = {"dtype": TYPES[name], "shape": list(array.shape), "data_offsets": [end, end + size]}
+        end += size
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name, array in arrays.items():
+            for begin in range(0, len(array), PIECE):
+                piece = array[begin : begin + PIECE]
+                piece.astype(np.int32 if name == "indices" else array.dtype, copy=False).tofile(file)
+                forget(piece)
 
 
 def read_sparse(path: Path) -> csr_matrix:

@@ -6,6 +6,7 @@ What is read back is what counting anew would give, to the bit and in the same o
 """
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 
 from scipy.sparse import csr_matrix
 
@@ -24,8 +25,12 @@ class Counting(Config, ABC):
         """Names the counts; other counts, another key."""
 
     @abstractmethod
-    def count(self, corpus: WordCorpus) -> csr_matrix:
-        """The counts, (V, contexts) float64 CSR with columns ascending in each row."""
+    def count(self, corpus: WordCorpus, scratch: Path | None = None) -> csr_matrix:
+        """The counts, (V, contexts) float64 CSR with columns ascending in each row.
+
+        Args:
+            scratch: a folder for what does not fit into memory while it is counted; None: the system's.
+        """
 
 
 def file_name(counting: Counting) -> str:

@@ -11,8 +11,11 @@ import numpy as np
 
 from langladder.artefacts import read_arrays
 from langladder.errors import InputError
+from langladder.memory import forget
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
+
+PIECE = 1 << 22  # ids
 
 
 @dataclass(frozen=True)
@@ -24,20 +27,23 @@ class WordCorpus:
         vocabulary: V words, most frequent first, with their counts in this text.
         documents: (D + 1,) int64 bounds of the documents in `stream.ids`; None: each line is a document.
         counts: folder of what was counted in this text before (see `langladder.counts.stored`); None: count anew.
+        path: the file of `stream`, so that other processes find it; None: it stands in memory alone.
     """
 
     stream: TokenStream
     vocabulary: Vocabulary
     documents: np.ndarray | None = None
     counts: Path | None = None
+    path: Path | None = None
 
     def __post_init__(self) -> None:
         ids = self.stream.ids
         if len(ids) == 0:
             raise InputError("the word stream is empty: the vocabulary has none of the training text's words")
-        if not 0 <= int(ids.min()) <= int(ids.max()) < len(self.vocabulary):
+        low, high = _bounds(ids)
+        if not 0 <= low <= high < len(self.vocabulary):
             raise InputError(
-                f"word ids {ids.min()} … {ids.max()}, but the vocabulary has {len(self.vocabulary)} words; "
+                f"word ids {low} … {high}, but the vocabulary has {len(self.vocabulary)} words; "
                 "make both again (stage `vocab`)"
             )
 
@@ -57,7 +63,7 @@ class WordCorpus:
             raise InputError(f"{path}: has no array `bounds` of whole numbers; make it again (stage `vocab`)")
         if documents[0] != 0 or documents[-1] != len(stream.ids) or (np.diff(documents) < 0).any():
             raise InputError(f"{path}: its documents are not those of train.arrow; make both again (stage `vocab`)")
-        return cls(stream, vocabulary, documents, counts)
+        return cls(stream, vocabulary, documents, counts, folder / "train.arrow")
 
     def beginning(self, words: int) -> Self:
         """The first lines, of so many words or a few more, each a document; nothing was counted in them."""
@@ -68,3 +74,13 @@ class WordCorpus:
         """(D + 1,) int64."""
         bounds: np.ndarray = self.stream.offsets if self.documents is None else self.documents
         return bounds
+
+
+def _bounds(ids: np.ndarray) -> tuple[int, int]:
+    """The lowest and the highest id, found piece by piece: what is mapped need not fit into memory."""
+    low, high = int(ids[0]), int(ids[0])
+    for begin in range(0, len(ids), PIECE):
+        piece = ids[begin : begin + PIECE]
+        low, high = min(low, int(piece.min())), max(high, int(piece.max()))
+        forget(piece)
+    return low, high
