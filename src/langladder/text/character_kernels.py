@@ -31,22 +31,23 @@ def decoded(text: np.ndarray, place: int) -> tuple[int, int]:
 
 
 @njit()
-def unseen(text: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """(…,) int64: the code points of a text that the table of classes lacks, each once."""
-    found, size = np.empty(256, dtype=np.int64), 0
-    place = 0
-    while place < len(text):
+def unseen(text: np.ndarray, place: int, table: np.ndarray, found: np.ndarray) -> tuple[int, int]:
+    """The code points of a text that the table of classes lacks, each once, in `found`.
+
+    Returns:
+        Where in the text to go on from, and how many were found: as many as there is room for, or all.
+    """
+    size = 0
+    while place < len(text) and size < len(found):
         if text[place] < 0x80:
             place += 1
             continue
         point, place = decoded(text, place)
         if table[point] == UNSEEN:
             table[point] = ASKED
-            if size == len(found):
-                found = np.concatenate((found, found))
             found[size] = point
             size += 1
-    return found[:size]
+    return place, size
 
 
 @njit()

@@ -22,11 +22,12 @@ from langladder.text.tokenizers import Trained
 
 def count_pieces(lines: Iterable[str], kind: Trained) -> Pieces:
     """The pieces that a kind of tokenizer sees of a text."""
-    if not isinstance(lines, TableLines) or lines.scratch is None:
+    shards = lines.shards() if isinstance(lines, TableLines) and lines.scratch is not None else []
+    if not isinstance(lines, TableLines) or lines.scratch is None or len(shards) <= len(lines.columns):
         return _counted(lines, cutter(kind))
     pieces = Pieces()
     count = partial(_count_shard, kind, lines.scratch)
-    for file in current().map(count, list(enumerate(lines.shards())), "counting words"):
+    for file in current().map(count, list(enumerate(shards)), "counting words"):
         arrays = map_arrays(file)
         pieces.add(Lines(arrays["text"], arrays["bounds"]), arrays["counts"])
         file.unlink()

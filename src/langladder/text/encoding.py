@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from langladder.artefacts import write_json
-from langladder.engine.base import current
+from langladder.engine.base import Serial, current
 from langladder.text.counted_pieces import count_characters
 from langladder.text.id_files import IdWriter, StreamJoiner
 from langladder.text.line_encoder import LineEncoder
@@ -88,7 +88,8 @@ def _encode(
 ) -> tuple[dict[str, Any], dict[str, TextSize]]:
     """Encode all splits, and put the parts of each together."""
     shards = [(split, shard) for split, table in tables.items() for shard in shard_files(table)]
-    results = current().map(encode, list(enumerate(shard for _, shard in shards)), "encoding")
+    engine = current() if len(shards) > len(tables) else Serial()  # a shard a split is not worth other processes
+    results = engine.map(encode, list(enumerate(shard for _, shard in shards)), "encoding")
     figures, sizes = {}, {}
     for split in tables:
         joiner, made = StreamJoiner(out_folder / f"{split}.arrow", columns, out_folder), list[Encoded]()

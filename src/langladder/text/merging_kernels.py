@@ -166,7 +166,7 @@ def collect(
         Whether all is done; else the table is to be made larger and this called again.
     """
     while state[0] < len(changes):
-        key, change, word = changes[state[0]]
+        key, change, word = changes[state[0], 0], changes[state[0], 1], changes[state[0], 2]
         slot = pair_slot(slots, keys, key)
         if slots[slot] == 0:
             if state[1] == len(keys):
@@ -237,9 +237,10 @@ def pop(rows: np.ndarray, size: int, counts: np.ndarray, top: np.ndarray) -> int
     while size > 0:
         number = rows[0, 2]
         if rows[0, 0] == counts[number]:
-            top[:] = rows[0]
             size -= 1
-            rows[0] = rows[size]
+            for column in range(6):
+                top[column] = rows[0, column]
+                rows[0, column] = rows[size, column]
             _down(rows, size)
             return size
         rows[0, 0] = counts[number]  # it has become rarer since it was queued

@@ -43,7 +43,10 @@ class Classes:
 
     def cover(self, text: np.ndarray) -> None:
         """Ask for all characters of a text: (N,) uint8, UTF-8."""
-        self._learn(unseen(text, self.table).tolist())
+        found, place = np.empty(256, dtype=np.int64), 0
+        while place < len(text):
+            place, size = unseen(text, place, self.table, found)
+            self._learn(found[:size].tolist())
 
     def _learn(self, points: "range | list[int]") -> None:
         for point in points:
@@ -56,6 +59,12 @@ class Lines:
 
     text: np.ndarray
     bounds: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in ("text", "bounds"):  # read only, all of them: kernels are compiled for one sort of arrays
+            view = getattr(self, array).view()
+            view.setflags(write=False)
+            object.__setattr__(self, array, view)
 
     def __len__(self) -> int:
         return len(self.bounds) - 1

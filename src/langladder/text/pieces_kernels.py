@@ -186,7 +186,7 @@ def cut_and_number(
     Returns:
         Whether all is done; else there must be room for more pieces, and this be called again.
     """
-    line, place, written, size = state
+    line, place, written, size = state[0], state[1], state[2], state[3]
     while line < len(lines) - 1:
         end = lines[line + 1]
         place = max(place, lines[line])
@@ -228,7 +228,7 @@ def number_all(
     state: np.ndarray,
 ) -> bool:
     """As `cut_and_number`, where a line is one piece that occurs `weights` times; state: (2,) next line, D so far."""
-    line, size = state
+    line, size = state[0], state[1]
     while line < len(lines) - 1:
         begin, end = lines[line], lines[line + 1]
         value = hashed(text, begin, end)
