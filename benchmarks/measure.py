@@ -40,6 +40,18 @@ class Clocked(StepBatches[Batch], Generic[Batch]):
         """See `StepBatches.size`."""
         return self.batches.size(batch)
 
+    def examples(self, step: int, batch: Batch) -> int:
+        """See `StepBatches.examples`."""
+        return self.batches.examples(step, batch)
+
+    def take(self, step: int, batch: Batch, rows: Any) -> Batch:
+        """See `StepBatches.take`."""
+        return self.batches.take(step, batch, rows)
+
+    def terms(self, batch: Batch) -> tuple[int, ...]:
+        """See `StepBatches.terms`."""
+        return self.batches.terms(batch)
+
     def seconds_a_token(self, skip: int = 3) -> float:
         """Median over the steps but the first ones and the last."""
         spans = [after - before for before, after in zip(self.stamps, self.stamps[1:], strict=False)]
