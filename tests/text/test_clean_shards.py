@@ -162,8 +162,8 @@ def test_words_by_their_bytes_are_words_by_their_characters(lines: list[str]) ->
     flat = [word for of in words for word in of]
     pieces = zip(found.starts.tolist(), found.sizes.tolist(), strict=True)
     assert [found.data[start : start + size].tobytes().decode() for start, size in pieces] == flat
-    codes = dict(zip(flat, map(tuple, codes_of(found).tolist()), strict=True))
-    assert [codes[word] for word in flat] == list(map(tuple, codes_of(found).tolist()))
+    codes = dict(zip(flat, zip(*codes_of(found).tolist(), strict=True), strict=True))
+    assert [codes[word] for word in flat] == list(zip(*codes_of(found).tolist(), strict=True))
     assert len(set(codes.values())) == len(codes)
 
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from langladder.atomic import atomic_file
 from langladder.text.drops import Book, LimitsConfig
 from langladder.text.duplicates import DuplicatesConfig, Scope
-from langladder.text.line_words import Bytes, replaced, words_of
+from langladder.text.line_words import AT_ONCE, Bytes, replaced, words_of
 from langladder.text.near_duplicates import Bands
-from langladder.text.shards import ROWS, read_shard
+from langladder.text.shards import read_shard
 from langladder.text.spilled import HASH, as_hashes, mapped, save
 from langladder.text.splitting import as_place, salted
 from langladder.text.steps import Step, StepsConfig, build_steps
@@ -94,11 +94,9 @@ def clean_shard(shard: Shard) -> Book:
 
     def batches() -> Iterator[pa.RecordBatch]:
         done = 0
-        for whole in read_shard(shard.raw, TEXT):
-            for start in range(0, whole.num_rows, ROWS):
-                batch = whole.slice(start, ROWS)
-                yield _cleaned(batch, done, steps, rules, book)
-                done += batch.num_rows
+        for batch in read_shard(shard.raw, TEXT, AT_ONCE):
+            yield _cleaned(batch, done, steps, rules, book)
+            done += batch.num_rows
 
     if by_lines:
         _write_lines(shard, batches())

@@ -17,6 +17,7 @@ import regex  # type: ignore[import-untyped]
 
 from langladder.text.words import SPACELESS_CLASS, UNSPACED, split_words
 
+AT_ONCE = 4096  # lines that are looked at together: so many that what is made of them stays in the cache
 LONG = 64  # bytes from which on a word is hashed by itself
 SPACE = 32
 # What makes words otherwise than spaces do; `str.split` takes U+001C to U+001F and U+0085 for white space, too.
@@ -84,7 +85,10 @@ def regular(texts: pa.Array) -> pa.Array:
     strange = "".join(IRREGULAR.findall("".join(set(data[marked].tobytes().decode()))))
     if not strange:
         return texts
-    lines = np.flatnonzero(Bytes(data, bounds).any(np.flatnonzero(marked)))
+    firsts = np.zeros(len(data), dtype=bool)
+    for lead in {character.encode()[0] for character in strange}:  # first bytes of these characters
+        firsts |= data == lead
+    lines = np.flatnonzero(Bytes(data, bounds).any(np.flatnonzero(firsts)))
     search = re.compile(f"[{re.escape(strange)}]").search  # of these alone, which is far quicker than the whole class
     found = {
         line: text for line, text in zip(lines.tolist(), texts.take(lines).to_pylist(), strict=True) if search(text)
@@ -102,26 +106,24 @@ def replaced(texts: pa.Array, lines: list[int], by: list[str]) -> pa.Array:
 
 
 def codes_of(words: Words) -> np.ndarray:
-    """(W, 2) uint64: two independent 64-bit hashes of each word."""
+    """(2, W) uint64: two independent 64-bit hashes of each word."""
     padded = np.zeros(len(words.data) // 8 * 8 + 24, dtype=np.uint8)
     padded[: len(words.data)] = words.data
     blocks = padded.view(np.uint64)
-    codes = np.empty((len(words.starts), 2), dtype=np.uint64)
-    sizes = words.sizes.astype(np.uint64)
-    for lane, seed in enumerate(_SEEDS):
-        codes[:, lane] = sizes * _ODD + seed
-    longest = int(min(LONG, words.sizes.max(initial=0)))
-    rows = np.arange(len(words.starts))
-    for at in range(0, longest, 8):
-        rows = rows[words.sizes[rows] > at] if at else rows
+    block = _eight(blocks, words.starts, words.sizes)
+    first = words.sizes.astype(np.uint64) * _ODD ^ block
+    codes = np.stack([mixed(first ^ seed) for seed in _SEEDS])
+    rows = np.flatnonzero(words.sizes > 8)
+    for at in range(8, int(min(LONG, words.sizes.max(initial=0))), 8):
+        rows = rows[words.sizes[rows] > at]
         block = _eight(blocks, words.starts[rows] + at, words.sizes[rows] - at)
-        for lane in (0, 1):
-            codes[rows, lane] = mixed(codes[rows, lane] ^ block)
+        for lane in codes:
+            lane[rows] = mixed(lane[rows] ^ block)
     whole = memoryview(words.data)  # type: ignore[arg-type]
     for row in np.flatnonzero(words.sizes > LONG):
         start = words.starts[row]
         digest = hashlib.blake2b(whole[start : start + words.sizes[row]], digest_size=16).digest()
-        codes[row] = np.frombuffer(digest, np.uint64)
+        codes[:, row] = np.frombuffer(digest, np.uint64)
     return codes
 
 
@@ -141,7 +143,7 @@ def _eight(blocks: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
     """The finaliser of SplitMix64: a permutation of 64-bit numbers that looks random."""
-    z = numbers * _ODD
+    z: np.ndarray = numbers * _ODD
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)

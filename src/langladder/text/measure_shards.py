@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from langladder.engine.base import Engine
 from langladder.text.leakage import gram_hashes, share
-from langladder.text.line_words import Bytes, Words, codes_of, words_of
+from langladder.text.line_words import AT_ONCE, Bytes, Words, codes_of, words_of
 from langladder.text.shards import read_shard, shard_files
-from langladder.text.spilled import HASH, as_hashes, count_distinct, distinct, mapped, save
+from langladder.text.spilled import HASH, as_hashes, ascending, count_distinct, distinct, mapped, save
 from langladder.text.statistics import TextStatistics
 from langladder.text.tables import SPLITS, TEXT
 
 HELD_OUT = ("validation", "test")
+SLOTS = 1 << 16
 PREFIX = 26  # bits of a hash that most strange n-grams are told by
 
 
@@ -112,9 +113,9 @@ def _leaked(pieces: Sequence[Piece], seen: dict[str, np.ndarray], wanted: dict[s
 def _held_out(piece: Piece, size: int) -> Found:
     """A worker's part; leaves files of hashes."""
     found = Found()
-    types, grams, lines = [np.zeros((0, 2), np.uint64)], [np.zeros(0, np.uint64)], list[bytes]()
+    types, grams, lines = [np.zeros((2, 0), np.uint64)], [np.zeros(0, np.uint64)], list[bytes]()
     for texts, words, codes in _batches(piece, found, types):
-        grams.append(gram_hashes(codes[:, 0], words.lengths, size)[0])
+        grams.append(gram_hashes(codes[0], words.lengths, size)[0])
         lines += _line_hashes(texts, np.arange(len(texts)))
     _save_types(piece, types)
     save(piece.file("grams"), np.concatenate(grams))
@@ -125,12 +126,12 @@ def _held_out(piece: Piece, size: int) -> Found:
 def _trained(piece: Piece, size: int, wanted: dict[str, Path]) -> Found:
     """As `_held_out`; leaves files of the positions of what is wanted and found."""
     found = Found()
-    types, seen = [np.zeros((0, 2), np.uint64)], {kind: [np.zeros(0, np.int64)] for kind in wanted}
+    types, seen = [np.zeros((2, 0), np.uint64)], {kind: [np.zeros(0, np.int64)] for kind in wanted}
     grams, lines = (np.asarray(mapped(wanted[kind])) for kind in ("grams", "lines"))
     prefixes = np.zeros(1 << PREFIX, dtype=bool)
     prefixes[grams >> np.uint64(64 - PREFIX)] = True
     for texts, words, codes in _batches(piece, found, types):
-        hashes, counts = gram_hashes(codes[:, 0], words.lengths, size)
+        hashes, counts = gram_hashes(codes[0], words.lengths, size)
         likely = np.flatnonzero(prefixes[hashes >> np.uint64(64 - PREFIX)])
         at, hits = _found(grams, hashes[likely])
         seen["grams"].append(at)
@@ -142,7 +143,7 @@ def _trained(piece: Piece, size: int, wanted: dict[str, Path]) -> Found:
         seen["lines"].append(_found(lines, as_hashes(_line_hashes(texts, rows)))[0])
     _save_types(piece, types)
     for kind, positions in seen.items():
-        save(piece.file(f"{kind}.seen"), np.unique(np.concatenate(positions)))
+        save(piece.file(f"{kind}.seen"), ascending(np.concatenate(positions)))
     return found
 
 
@@ -157,7 +158,7 @@ def _found(wanted: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _batches(piece: Piece, found: Found, types: list[np.ndarray]) -> Iterator[tuple[pa.Array, Words, np.ndarray]]:
     """Lines, their words, the words' codes; what was found grows."""
-    for batch in read_shard(piece.shard, TEXT):
+    for batch in read_shard(piece.shard, TEXT, AT_ONCE):
         texts = batch.column("text")
         words = words_of(texts)
         codes = codes_of(words)
@@ -168,16 +169,25 @@ def _batches(piece: Piece, found: Found, types: list[np.ndarray]) -> Iterator[tu
 
 
 def _distinct(codes: np.ndarray) -> np.ndarray:
-    """The codes without repetitions, but for some few."""
-    order = np.argsort(codes[:, 0])
-    ordered = codes[order]
-    new = np.ones(len(codes), dtype=bool)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return ordered[new]
+    """(2, U) of (2, W) codes: each once, but for some few that are left twice.
+
+    Each word goes to a slot by its code; of those in one slot the last stays, and what is unlike it.
+    """
+    slots = (codes[0] & np.uint64(SLOTS - 1)).astype(np.int64)
+    last = np.full(SLOTS, -1, dtype=np.int32)
+    last[slots] = np.arange(codes.shape[1], dtype=np.int32)
+    same = last[slots]
+    unlike = np.flatnonzero((codes[0][same] != codes[0]) | (codes[1][same] != codes[1]))
+    found = codes[:, np.concatenate([last[last >= 0], unlike])]
+    found = found[:, np.argsort(found[0])]
+    new = np.ones(found.shape[1], dtype=bool)
+    new[1:] = (found[:, 1:] != found[:, :-1]).any(axis=0)
+    return found[:, new]
 
 
 def _save_types(piece: Piece, types: list[np.ndarray]) -> None:
-    save(piece.file("types"), np.ascontiguousarray(_distinct(np.concatenate(types))).view(HASH).ravel())
+    found = _distinct(np.concatenate(types, axis=1))
+    save(piece.file("types"), np.ascontiguousarray(found.T).view(HASH).ravel())
 
 
 def _line_hashes(texts: pa.Array, rows: np.ndarray) -> list[bytes]:

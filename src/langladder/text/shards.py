@@ -84,8 +84,8 @@ def table_names(folder: Path) -> list[str]:
     return [name for name in (*SPLITS, "all") if (Path(folder) / name / STATE).is_file()]
 
 
-def read_shard(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The record batches of one shard, mapped, with the columns of `schema`.
+def read_shard(path: Path, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows of one shard, mapped, with the columns of `schema`, so many at a time at most.
 
     Raises:
         InputError: the file is missing or damaged, lacks a column, or has one of another type or with nulls in it.
@@ -99,7 +99,8 @@ def read_shard(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
                 found.validate(full=True)  # else a damaged offset would read what is not the file's
                 if any(found.column(name).null_count for name in schema.names if name != "log_prob"):
                     raise InputError(f"{path}: damaged shard (a line or its document is missing)")
-                yield found.replace_schema_metadata(None)
+                found = found.replace_schema_metadata(None)
+                yield from (found.slice(start, rows) for start in range(0, found.num_rows, rows))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: damaged shard ({str(error)[:200]}); make it again") from error
 

@@ -31,6 +31,15 @@ def as_hashes(digests: list[bytes]) -> np.ndarray:
     return np.frombuffer(b"".join(digests), HASH)
 
 
+def ascending(values: np.ndarray) -> np.ndarray:
+    """(U,) different values, sorted; by far quicker than `numpy.unique`, which builds a hash table."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    different: np.ndarray = ordered[new]
+    return different
+
+
 def repeats(files: Sequence[Path], room: int) -> np.ndarray:
     """(N,) bool: for each hash of all files in their order, whether it stood before.
 
@@ -49,15 +58,15 @@ def repeats(files: Sequence[Path], room: int) -> np.ndarray:
 def count_distinct(files: Sequence[Path], room: int) -> int:
     """How many different hashes the files have."""
     starts = np.cumsum([0, *(len(mapped(file)) for file in files)])
-    return sum(len(np.unique(hashes)) for _, hashes in _rounds(files, starts, room))
+    return sum(len(ascending(hashes)) for _, hashes in _rounds(files, starts, room))
 
 
 def distinct(files: Sequence[Path]) -> np.ndarray:
     """The different values of all files, ascending; one file after the other is added."""
     found: np.ndarray | None = None
     for file in files:
-        values = np.unique(mapped(file))
-        found = values if found is None else np.union1d(found, values)
+        values = ascending(mapped(file))
+        found = values if found is None else ascending(np.concatenate([found, values]))
     assert found is not None
     return found
 

@@ -87,18 +87,16 @@ def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
 def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
     if path.suffix != ".parquet":
-        batches = _shard_batches(path, schema)
-        pieces = (batch.slice(at, rows) for batch in batches for at in range(0, batch.num_rows, rows))
-        yield from tracked(pieces, f"reading {path.stem}", unit="rows", sizes=True)
+        yield from tracked(_shard_batches(path, schema, rows), f"reading {path.stem}", unit="rows", sizes=True)
         return
     with _open(path, schema) as file, _damage(path):
         batches = file.iter_batches(batch_size=rows, columns=schema.names)
         yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
 
 
-def _shard_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _shard_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     for file in shard_files(path):
-        yield from read_shard(file, schema)
+        yield from read_shard(file, schema, rows)
 
 
 def read_column(path: Path, column: str) -> Iterator[list[str]]:
