@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from langladder.atomic import atomic_file
+from langladder.text.arrow_arrays import numbers, truths, values
+from langladder.text.arrow_arrays import texts as strings
 from langladder.text.drops import Book, LimitsConfig
 from langladder.text.duplicates import DuplicatesConfig, Scope
 from langladder.text.line_words import AT_ONCE, Bytes, replaced, words_of
@@ -26,6 +28,8 @@ from langladder.text.steps import Step, StepsConfig, build_steps
 from langladder.text.tables import TEXT
 from langladder.text.untouched import touched
 
+_END = list(strings(["", "\n"]))  # a line and nothing, joined by a line's end
+_UNKNOWN = pa.nulls(1, pa.float64())[0]
 CLEANED = TEXT.append(pa.field("row", pa.int64()))  # row: of the raw shard
 
 
@@ -121,8 +125,8 @@ def drop_lines(shard_and_start: tuple[Shard, int], reasons: Path) -> Book:
         for batch in lines:
             mine = np.asarray(why[at : at + batch.num_rows])
             at += batch.num_rows
-            rows.extend(zip(mine[mine > 0].tolist(), batch.column("row").to_numpy()[mine > 0].tolist(), strict=True))
-            yield batch.filter(pa.array(mine == 0))
+            rows.extend(zip(mine[mine > 0].tolist(), values(batch.column("row"))[mine > 0].tolist(), strict=True))
+            yield batch.filter(truths(mine == 0))
 
     write_documents(shard, batches())
     if rows:
@@ -143,7 +147,7 @@ def _cleaned(
     book.read += len(raw)
     lines = np.flatnonzero(touched(Bytes.of(raw), rules.steps))
     found = {}
-    for line, text in zip(lines.tolist(), raw.take(lines).to_pylist(), strict=True):
+    for line, text in zip(lines.tolist(), raw.take(numbers(lines)).to_pylist(), strict=True):
         if (after := book.apply(steps, text)) != text:
             found[line] = after
     texts = replaced(raw, list(found), list(found.values()))
@@ -151,13 +155,13 @@ def _cleaned(
     if found and known.null_count < len(known):
         same = np.ones(len(raw), dtype=bool)
         same[list(found)] = False
-        known = pc.if_else(pa.array(same), known, pa.scalar(None, pa.float64()))
+        known = pc.if_else(truths(same), known, _UNKNOWN)
     reasons = _outside(texts, rules.limits)
     for line in np.flatnonzero(reasons).tolist():
         book.drop(REASONS[reasons[line]], raw[line].as_py())
-    rows = pa.array(np.arange(before, before + len(raw)))
+    rows = numbers(np.arange(before, before + len(raw)))
     cleaned = pa.record_batch([batch.column("document"), texts, known, rows], schema=CLEANED)
-    return cleaned.filter(pa.array(reasons == 0)) if reasons.any() else cleaned
+    return cleaned.filter(truths(reasons == 0)) if reasons.any() else cleaned
 
 
 REASONS = ("", "empty", "too_short", "too_long")
@@ -165,7 +169,7 @@ REASONS = ("", "empty", "too_short", "too_long")
 
 def _outside(texts: pa.Array, limits: LimitsConfig) -> np.ndarray:
     """(L,) int8, positions in REASONS: as `drops.outside` says of each line."""
-    size = pc.utf8_length(texts).to_numpy()
+    size = values(pc.utf8_length(texts))
     reasons = np.zeros(len(size), dtype=np.int8)
     if limits.min_words > 1 or limits.max_words is not None:
         words = words_of(texts).lengths
@@ -197,15 +201,15 @@ def write_documents(shard: Shard, batches: Iterator[pa.RecordBatch]) -> None:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            documents, texts = batch.column("document").to_numpy(), batch.column("text")
+            documents, texts = values(batch.column("document")), batch.column("text")
             opens = documents != np.append(documents[0] if last is None else last, documents[:-1])
             opens[0] |= last is None
             noted.add(texts, opens)
-            numbers = number + np.cumsum(opens)
-            last, number = documents[-1], int(numbers[-1])
+            of = number + np.cumsum(opens)  # (L,) each line's document
+            last, number = documents[-1], int(of[-1])
             if shard.placed:
-                words.append(np.bincount(numbers, words_of(texts).lengths, number + 1).astype(np.int64))
-            columns = [pa.array(numbers), texts, batch.column("log_prob")]
+                words.append(np.bincount(of, words_of(texts).lengths, number + 1).astype(np.int64))
+            columns = [numbers(of), texts, batch.column("log_prob")]
             stream.write_batch(pa.record_batch(columns, schema=TEXT))
     noted.save()
     if shard.placed:
@@ -225,7 +229,7 @@ class _Documents:
 
     def add(self, texts: pa.Array, opens: np.ndarray) -> None:
         """Some lines, and which of them open a document."""
-        ended = Bytes.of(pc.binary_join_element_wise(texts, "", "\n"))
+        ended = Bytes.of(pc.binary_join_element_wise(texts, *_END))
         whole = ended.view()
         rows = np.unique(np.append(0, np.flatnonzero(opens)))
         ends, bounds = [*rows[1:].tolist(), len(texts)], np.append(ended.bounds[rows], ended.bounds[-1]).tolist()

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from langladder.atomic import atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.arrow_arrays import numbers, truths, values
 from langladder.text.clean_shards import KINDS, Rules, Shard, clean_shard, cleaned_rows, drop_lines
 from langladder.text.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.duplicates import DuplicatesConfig, Scope
@@ -170,9 +170,9 @@ class _Corpus:
         """The first lines of these documents of a shard."""
         wanted = documents.tolist()
         for batch in cleaned_rows(self.shards[number]):
-            numbers = batch.column("document").to_numpy()  # ascending
-            while wanted and wanted[0] <= numbers[-1]:
-                yield batch.column("text")[int(np.searchsorted(numbers, wanted.pop(0)))].as_py()
+            found = values(batch.column("document"))  # ascending
+            while wanted and wanted[0] <= found[-1]:
+                yield batch.column("text")[int(np.searchsorted(found, wanted.pop(0)))].as_py()
 
     def write(self, name: str, folder: Path, config: SplitConfig, own: list[str]) -> Cut | None:
         """Write the splits that a table is, or that are cut from it.
@@ -209,16 +209,16 @@ def _send(shard: Shard, where: np.ndarray, writers: dict[str, ShardWriter]) -> N
     Args:
         where: (D,) positions in SPLITS; -1: nowhere.
     """
-    numbers = np.zeros(len(where), dtype=np.int64)
+    new = np.zeros(len(where), dtype=np.int64)
     for split, writer in writers.items():
         chosen = where == SPLITS.index(split)
-        numbers[chosen] = writer.documents + np.arange(int(chosen.sum()))
+        new[chosen] = writer.documents + np.arange(int(chosen.sum()))
     for batch in cleaned_rows(shard):
-        documents = batch.column("document").to_numpy()
-        batch = batch.set_column(0, "document", pa.array(numbers[documents]))
+        documents = values(batch.column("document"))
+        batch = batch.set_column(0, "document", numbers(new[documents]))
         for split, writer in writers.items():
             chosen = where[documents] == SPLITS.index(split)
-            writer.add(batch if chosen.all() else batch.filter(pa.array(chosen)))
+            writer.add(batch if chosen.all() else batch.filter(truths(chosen)))
 
 
 def training_lines(clean_folder: Path) -> Iterator[str]:

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import regex  # type: ignore[import-untyped]
 
+from langladder.text.arrow_arrays import numbers, truths
+from langladder.text.arrow_arrays import texts as strings
 from langladder.text.words import SPACELESS_CLASS, UNSPACED, split_words
 
 AT_ONCE = 4096  # lines that are looked at together: so many that what is made of them stays in the cache
@@ -90,9 +92,8 @@ def regular(texts: pa.Array) -> pa.Array:
         firsts |= data == lead
     lines = np.flatnonzero(Bytes(data, bounds).any(np.flatnonzero(firsts)))
     search = re.compile(f"[{re.escape(strange)}]").search  # of these alone, which is far quicker than the whole class
-    found = {
-        line: text for line, text in zip(lines.tolist(), texts.take(lines).to_pylist(), strict=True) if search(text)
-    }
+    pairs = zip(lines.tolist(), texts.take(numbers(lines)).to_pylist(), strict=True)
+    found = {line: text for line, text in pairs if search(text)}
     return replaced(texts, list(found), [" ".join(split_words(text, "auto")) for text in found.values()])
 
 
@@ -102,7 +103,7 @@ def replaced(texts: pa.Array, lines: list[int], by: list[str]) -> pa.Array:
         return texts
     mask = np.zeros(len(texts), dtype=bool)
     mask[lines] = True
-    return pc.replace_with_mask(texts, pa.array(mask), pa.array(by, pa.string()))
+    return pc.replace_with_mask(texts, truths(mask), strings(by))
 
 
 def codes_of(words: Words) -> np.ndarray:
@@ -141,9 +142,9 @@ def _eight(blocks: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
     return number
 
 
-def mixed(numbers: np.ndarray) -> np.ndarray:
+def mixed(values: np.ndarray) -> np.ndarray:
     """The finaliser of SplitMix64: a permutation of 64-bit numbers that looks random."""
-    z: np.ndarray = numbers * _ODD
+    z: np.ndarray = values * _ODD
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from langladder.engine.base import Engine
+from langladder.text.arrow_arrays import values
 from langladder.text.leakage import gram_hashes, share
 from langladder.text.line_words import AT_ONCE, Bytes, Words, codes_of, words_of
 from langladder.text.shards import read_shard, shard_files
@@ -164,7 +165,7 @@ def _batches(piece: Piece, found: Found, types: list[np.ndarray]) -> Iterator[tu
         codes = codes_of(words)
         found.statistics.add_batch(texts, words.lengths)
         types.append(_distinct(codes))
-        found.documents = int(batch.column("document")[-1].as_py()) + 1
+        found.documents = int(values(batch.column("document"))[-1]) + 1
         yield texts, words, codes
 
 

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from langladder.artefacts import read_json, regular_file, write_json
 from langladder.atomic import Owner
 from langladder.errors import InputError
+from langladder.text.arrow_arrays import numbers, values
 
 SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
 ROWS = 16_384  # lines of a record batch, at most
@@ -148,11 +149,11 @@ class ShardWriter:
         if not batch.num_rows:
             return
         batch = batch.cast(self.schema)
-        documents = batch.column("document").to_numpy()
+        documents = values(batch.column("document"))
         before = np.append(documents[0] if self._last is None else self._last, documents[:-1])
         opens = np.flatnonzero(documents != before)  # rows that are the first of their document
         opened = len(opens) + (self._last is None)
-        sizes = pc.binary_length(batch.column("text")).to_numpy()
+        sizes = values(pc.binary_length(batch.column("text")))
         bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))  # bytes of text before each row, and in all
         self._last, start = int(documents[-1]), 0
         while start < batch.num_rows:
@@ -241,4 +242,5 @@ def _plain(column: pa.Array) -> pa.Array:
     """The same values with nothing below the nulls, which would be written, too."""
     if not column.null_count:
         return column
-    return pa.array(column.fill_null(0).to_numpy(), column.type, mask=column.is_null().to_numpy(zero_copy_only=False))
+    known = values(column.is_valid())
+    return numbers(np.where(known, values(column), 0), known)
