@@ -35,7 +35,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.optimisation import (
-    clip_gradients,
+    clip_update,
     learning_rate,
     make_optimizer,
     resolve_precision,
@@ -95,7 +95,7 @@ def train_bare(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], trai
         batch = batches.train(step)
         set_learning_rate(optimizer, training, step)
         task.loss(batch).backward()
-        clip_gradients(model, training.clip_norm or math.inf)
+        clip_update(model, optimizer, training.clip_norm or math.inf)
         optimizer.step()
         optimizer.zero_grad()
 

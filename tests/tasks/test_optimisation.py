@@ -12,9 +12,11 @@ from langladder.tasks import optimisation
 from langladder.tasks.optimisation import (
     TrainingConfig,
     clip_gradients,
+    clip_update,
     learning_rate,
     make_optimizer,
     resolve_precision,
+    set_learning_rate,
     train_by_rows,
 )
 
@@ -209,3 +211,25 @@ def test_parity_of_clipping_with_torch(largest):
     for ours, theirs in zip(sides[0].parameters(), sides[1].parameters(), strict=True):
         torch.testing.assert_close(ours.grad.to_dense(), theirs.grad)
     clip_gradients(nn.Linear(2, 2), 1.0)  # nothing to clip
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adamw"])
+@pytest.mark.parametrize("largest", [0.1, 1e3])
+def test_parity_of_a_clipped_update_with_clipped_gradients(optimizer, largest):
+    """Plain SGD takes the factor into its rate, which changes the update in its last bit at most."""
+    config = TrainingConfig(optimizer=optimizer, lr=0.1)
+    sides = [nn.Linear(3, 5) for _ in range(2)]
+    sides[1].load_state_dict(sides[0].state_dict())
+    rules = [make_optimizer(module, config) for module in sides]
+    for step in range(3):
+        for module, rule, clip in zip(sides, rules, (True, False), strict=True):
+            set_learning_rate(rule, config, step)
+            rule.zero_grad()
+            module(torch.tensor([[1.0, 2.0, -1.0]])).square().sum().backward()
+            if clip:
+                clip_update(module, rule, largest)
+            else:
+                clip_gradients(module, largest)
+            rule.step()
+    for ours, theirs in zip(sides[0].parameters(), sides[1].parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)

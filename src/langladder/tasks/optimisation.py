@@ -191,22 +191,46 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
 
     As torch's `clip_grad_norm_`, but for gradients by rows as well, and those that need no clipping are left alone.
     """
+    grads: list[Any] = _gradients(module)
+    factor = _clipping(grads, largest)
+    if grads and (factor.device.type != "cpu" or factor < 1):
+        torch._foreach_mul_([grad.to_local() if hasattr(grad, "to_local") else grad for grad in grads], factor)
+
+
+@torch.no_grad()
+def clip_update(module: nn.Module, optimizer: torch.optim.Optimizer, largest: float) -> None:
+    """What `clip_gradients` makes of the update to come. Of plain SGD, θ − ηg, it clips η: a pass over g less."""
+    if not isinstance(optimizer, torch.optim.SGD) or any(
+        g["momentum"] or g["weight_decay"] for g in optimizer.param_groups
+    ):
+        clip_gradients(module, largest)
+        return
+    factor = float(_clipping(_gradients(module), largest))
+    for group in optimizer.param_groups:
+        group["lr"] *= factor
+
+
+def _gradients(module: nn.Module) -> list[torch.Tensor]:
+    """All gradients; of those by rows a row for each word."""
     grads = []
     for parameter in module.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:
-            parameter.grad = parameter.grad.coalesce()  # a row for each word
+            parameter.grad = parameter.grad.coalesce()
             grads.append(parameter.grad.values())
         elif parameter.grad is not None:
             grads.append(parameter.grad)
+    return grads
+
+
+def _clipping(grads: list[torch.Tensor], largest: float) -> torch.Tensor:
+    """min(1, largest / ‖g‖)."""
     if not grads:
-        return
+        return torch.ones(())
     norm: Any = nn.utils.get_total_norm(grads)
     if hasattr(norm, "full_tensor"):  # of gradients that several processes share out
-        shared: list[Any] = grads
-        norm, grads = norm.full_tensor(), [grad.to_local() for grad in shared]
-    factor = (largest / (norm + 1e-6)).clamp(max=1.0)
-    if factor.device.type != "cpu" or factor < 1:
-        torch._foreach_mul_(grads, factor)
+        norm = norm.full_tensor()
+    factor: torch.Tensor = (largest / (norm + 1e-6)).clamp(max=1.0)
+    return factor
 
 
 def resolve_precision(config: TrainingConfig) -> Literal["fp32", "bf16"]:

@@ -11,7 +11,7 @@ from langladder.data.batches import Update, generator
 from langladder.ranks import from_first, gathered, ranks, summed
 from langladder.tasks.optimisation import (
     TrainingConfig,
-    clip_gradients,
+    clip_update,
     make_optimizer,
     set_learning_rate,
     train_by_rows,
@@ -85,9 +85,9 @@ class Task(pl.LightningModule):
         set_learning_rate(self.trainer.optimizers[0], self.config, self.steps_done)
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
-        """See `clip_gradients`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
+        """See `clip_update`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
         if self.config.clip_norm is not None:
-            clip_gradients(self, self.config.clip_norm)
+            clip_update(self, self.trainer.optimizers[0], self.config.clip_norm)
 
     def training_step(self, update: Update) -> torch.Tensor:
         """One update: the mean loss of its batches, whose gradients but the last's are added up here."""
