@@ -146,7 +146,7 @@ def main(data: Path, steps: int, batch_tokens: int, parts: int, threads: int) ->
     noam = {"schedule": "noam", "lr": PEAK, "warmup_steps": WARMUP}
     training = settings(steps, batch_tokens=batch_tokens // parts, accumulate=parts, **noam)
     batches = TranslationBatches(
-        pairs, held, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1
+        pairs, held, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1, together=parts
     )
     clock = Clocked(batches)
     train(model, clock, training)

@@ -61,7 +61,12 @@ def compare(
     """Train both sides and print the table."""
     pairs, held, _ = corpus(path)
     sorted_batches = TranslationBatches(
-        pairs, None, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1
+        pairs,
+        None,
+        batch_tokens=training.batch_tokens,
+        max_length=training.max_length,
+        seed=1,
+        together=training.accumulate,
     )
     rows = round(len(pairs) / sorted_batches.batches_per_epoch() * training.accumulate)
     clocks = [Clocked(UnsortedBatches(pairs, rows, seed=1)), Clocked(sorted_batches)]

@@ -1,8 +1,10 @@
 """Batches of sentence pairs: about the same number of tokens each, of about the same length.
 
 A batch costs as much as its longest pair, so pairs of like length go together: an epoch is shuffled, cut into windows
-of many batches, sorted by length inside each window, packed into batches, and the batches are shuffled again. All of
-it is drawn from (seed, epoch); which batch a step sees is a pure function of (seed, step).
+of many batches, sorted by length inside each window, packed into batches, and the batches are shuffled again. Where an
+update takes several batches they are dealt as cards: one from each part of an epoch's lengths, in random order, so that
+no update learns from short sentences alone, and the next from long ones. All of it is drawn from (seed, epoch); which
+batch a step sees is a pure function of (seed, step).
 
 Shape legend: B rows, S and T the longest source and target of the batch.
 """
@@ -39,6 +41,7 @@ class TranslationBatches(StepBatches[PairBatch]):
         batch_tokens: the most cells (rows × longest side) of a batch.
         max_length: pairs with a longer side (specials included) are left out of training; never of validation.
         seed: of the order.
+        together: how many batches an update takes.
 
     Raises:
         InputError: no training pair is left.
@@ -52,7 +55,9 @@ class TranslationBatches(StepBatches[PairBatch]):
         batch_tokens: int,
         max_length: int,
         seed: int,
+        together: int = 1,
     ) -> None:
+        self.together = together
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.batch_tokens, self.seed = batch_tokens, seed
         self.lengths = _lengths(train_pairs)
@@ -108,7 +113,25 @@ class TranslationBatches(StepBatches[PairBatch]):
             part = shuffled[start : start + window]
             part = part[np.lexsort((lengths[part, 1], lengths[part, 0]))]
             batches += pack(part, lengths[:, 0], self.batch_tokens)
-        return [batches[index] for index in random.permutation(len(batches))]
+        longest = np.array([lengths[rows[-1], 0] for rows in batches])
+        return [batches[index] for index in dealt(longest, self.together, random)]
+
+
+def dealt(lengths: np.ndarray, together: int, random: np.random.Generator) -> np.ndarray:
+    """An order of batches, of each of which the length is known, in which every `together` ones span all lengths.
+
+    The batches by length are cut into `together` parts, each is shuffled, and they give one batch each in turn, always
+    in the same order, so that it does not matter where an update begins. Those that are left over come last. With 1 it
+    is a permutation.
+    """
+    if together == 1:
+        return random.permutation(len(lengths))
+    rounds = len(lengths) // together
+    order = random.permutation(len(lengths))  # so that batches of one length are in no order
+    left, order = order[rounds * together :], order[: rounds * together]
+    order = order[np.argsort(lengths[order], kind="stable")]
+    parts = random.permuted(order.reshape(together, rounds), axis=1)  # (together, rounds)
+    return np.concatenate([parts[random.permutation(together)].T.ravel(), left])
 
 
 def _lengths(pairs: PairStream) -> np.ndarray:

@@ -143,7 +143,12 @@ def train_translator(
             )
         sample = BleuSample.of(validation, config.bleu_pairs, target_tokenizer, bleu_tokenize)
     batches = TranslationBatches(
-        train, validation, batch_tokens=config.batch_tokens, max_length=config.max_length, seed=seed
+        train,
+        validation,
+        batch_tokens=config.batch_tokens,
+        max_length=config.max_length,
+        seed=seed,
+        together=config.accumulate,
     )
     result = train_task(
         TranslationTask(model, config, sample), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
