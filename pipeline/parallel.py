@@ -7,7 +7,8 @@
 Where params.yaml has `engine: dask` (or another of Dask's), the jobs about rungs run on its workers (`elsewhere`).
 
 DVC decides what is out of date and runs each job (`dvc repro --single-item`), so outcome, cache and dvc.lock are
-those of `dvc repro`: how many threads a job computes with is one of its settings. Only the order differs.
+those of `dvc repro`: how many threads a job computes with is one of its settings. Only the order differs, and jobs
+begin sooner (`warm`).
 """
 
 import logging
@@ -25,8 +26,9 @@ from langladder.errors import InputError
 from pipeline import ROOT, elsewhere
 from pipeline.elsewhere import Cluster
 from pipeline.settings.threads import jobs_at_once, processors
+from pipeline.warm import REPRO, Servers
 
-DVC = ["dvc", "--wait-for-lock", "repro", "--single-item"]
+DVC = ["dvc", *REPRO]
 # What DVC says of each job that only the last of them need say, if at all.
 UNSAID = "Updating lock", "Generating lock", "Use `dvc push", "To track", "To enable", "\t", "> python"
 
@@ -94,11 +96,12 @@ def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str
         task = stack.enter_context(progress.working("jobs", len(needs)))
         here = stack.enter_context(ThreadPoolExecutor(jobs))
         there = stack.enter_context(ThreadPoolExecutor(cluster.slots)) if cluster else here
+        warm = stack.enter_context(Servers(ROOT, [job for job in needs if not (cluster and cluster.goes(job))]))
         while order.is_active() and not (failed and not running):
             if not failed:
                 for job in order.get_ready():
                     away = cluster if cluster and cluster.goes(job) else None
-                    running[(there if away else here).submit(_run, job, away)] = job
+                    running[(there if away else here).submit(_run, job, warm, away)] = job
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
@@ -112,11 +115,11 @@ def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str
     return failed
 
 
-def _run(job: str, cluster: Cluster | None) -> int:
+def _run(job: str, warm: Servers, cluster: Cluster | None) -> int:
     """One job through DVC; the lines of its own output, each under the job's name."""
     began = monotonic()
     with progress.working(job) as task:
-        command: Any = cluster.begin(job, [*DVC, job]) if cluster else _begin([*DVC, job])
+        command: Any = cluster.begin(job, [*DVC, job]) if cluster else warm.begin(job) or _begin([*DVC, job])
         if not _terminal():
             _say(job, "begins")
         for line in map(str.rstrip, command.stdout):

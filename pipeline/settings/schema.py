@@ -1,69 +1,73 @@
 """The schema of every stage's settings, key by key. A rung's part comes from its family, so a new one adds nothing."""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
-from langladder.corpora.instructions.drawing import InstructionsConfig
-from langladder.corpora.instructions.preferring import PreferencesConfig
-from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig
-from langladder.corpora.microworld import MicroworldConfig
-from langladder.corpora.paragraphs import ParagraphConfig
-from langladder.corpora.scenes import SceneConfig
-from langladder.corpora.speech import SpeechConfig
-from langladder.counts.kinds import AnyCounting
 from langladder.decoding.scores import LengthForm
 from langladder.engine.choosing import AnyEngine, Memory
 from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
 from langladder.schema import Config
-from langladder.text.clean_instructions import CleanInstructionsConfig
-from langladder.text.clean_labelled import CleanLabelledConfig
-from langladder.text.clean_pairs import CleanPairsConfig
-from langladder.text.cleaning import CleanConfig
-from langladder.text.filtering.settings import FilterConfig
-from langladder.text.hub import HubParallelSource, HubSource
-from langladder.text.instruction_files import InstructionSource
-from langladder.text.label_sources import LabelledSource, TaggedSource
-from langladder.text.question_files import QuestionSource
-from langladder.text.sources import ParallelSource, TextSource
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.vocabulary import VocabularyConfig
 from pipeline.settings import params
 from pipeline.settings.aside import with_aside
 from pipeline.settings.errors import explain
 
-SOURCES: dict[tuple[str, str], tuple[type[Config], str]] = {
-    ("text", "microworld"): (MicroworldConfig, "langladder.corpora.microworld.write_text"),
-    ("text", "files"): (TextSource, "langladder.text.readers.read_text"),
-    ("text", "hub"): (HubSource, "langladder.text.hub.read_hub"),
-    ("parallel", "microworld"): (MicroworldConfig, "langladder.corpora.microworld.write_parallel"),
-    ("parallel", "files"): (ParallelSource, "langladder.text.readers.read_parallel"),
-    ("parallel", "hub"): (HubParallelSource, "langladder.text.hub.read_hub_parallel"),
-    ("labels", "microworld"): (LabelledWorldConfig, "langladder.corpora.labelled.write_labels"),
-    ("labels", "files"): (LabelledSource, "langladder.text.label_files.read_labels"),
-    ("tags", "microworld"): (TaggedWorldConfig, "langladder.corpora.labelled.write_tags"),
-    ("tags", "files"): (TaggedSource, "langladder.text.tag_files.read_tags"),
-    ("questions", "microworld"): (ParagraphConfig, "langladder.corpora.paragraphs.write_paragraphs"),
-    ("questions", "files"): (QuestionSource, "langladder.text.question_files.read_question_files"),
-    ("instructions", "microworld"): (InstructionsConfig, "langladder.corpora.instructions.drawing.write_instructions"),
-    ("instructions", "files"): (InstructionSource, "langladder.text.instruction_files.read_instructions"),
-    ("scenes", "microworld"): (SceneConfig, "langladder.corpora.scene_files.write_scenes"),
-    ("speech", "microworld"): (SpeechConfig, "langladder.corpora.speech_files.write_speech"),
+SOURCES: dict[tuple[str, str], tuple[str, str]] = {
+    ("text", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_text"),
+    ("text", "files"): ("text.sources.TextSource", "langladder.text.readers.read_text"),
+    ("text", "hub"): ("text.hub.HubSource", "langladder.text.hub.read_hub"),
+    ("parallel", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_parallel"),
+    ("parallel", "files"): ("text.sources.ParallelSource", "langladder.text.readers.read_parallel"),
+    ("parallel", "hub"): ("text.hub.HubParallelSource", "langladder.text.hub.read_hub_parallel"),
+    ("labels", "microworld"): ("corpora.labelled.LabelledWorldConfig", "langladder.corpora.labelled.write_labels"),
+    ("labels", "files"): ("text.label_sources.LabelledSource", "langladder.text.label_files.read_labels"),
+    ("tags", "microworld"): ("corpora.labelled.TaggedWorldConfig", "langladder.corpora.labelled.write_tags"),
+    ("tags", "files"): ("text.label_sources.TaggedSource", "langladder.text.tag_files.read_tags"),
+    ("questions", "microworld"): (
+        "corpora.paragraphs.ParagraphConfig",
+        "langladder.corpora.paragraphs.write_paragraphs",
+    ),
+    ("questions", "files"): (
+        "text.question_files.QuestionSource",
+        "langladder.text.question_files.read_question_files",
+    ),
+    ("instructions", "microworld"): (
+        "corpora.instructions.drawing.InstructionsConfig",
+        "langladder.corpora.instructions.drawing.write_instructions",
+    ),
+    ("instructions", "files"): (
+        "text.instruction_files.InstructionSource",
+        "langladder.text.instruction_files.read_instructions",
+    ),
+    ("scenes", "microworld"): ("corpora.scenes.SceneConfig", "langladder.corpora.scene_files.write_scenes"),
+    ("speech", "microworld"): ("corpora.speech.SpeechConfig", "langladder.corpora.speech_files.write_speech"),
 }
-"""Corpus (side, kind) → its settings, and the function that makes or reads it: (settings, folder) → what it has."""
+"""Corpus (side, kind) → its settings, and the function that makes or reads it: (settings, folder) → what it has.
+
+Settings are named by their place in langladder: a job imports what it reads, and no more.
+"""
 
 CLEANING = {
-    "text": CleanConfig,
-    "parallel": CleanPairsConfig,
-    "labels": CleanLabelledConfig,
-    "tags": CleanLabelledConfig,
-    "instructions": CleanInstructionsConfig,
+    "text": "text.cleaning.CleanConfig",
+    "parallel": "text.clean_pairs.CleanPairsConfig",
+    "labels": "text.clean_labelled.CleanLabelledConfig",
+    "tags": "text.clean_labelled.CleanLabelledConfig",
+    "instructions": "text.clean_instructions.CleanInstructionsConfig",
 }
 """Side → how it is cleaned."""
+
+
+def _found(place: Any) -> Any:
+    """A settings class, or what is named by its place in langladder."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.rpartition(".")
+    return getattr(import_module(f"langladder.{module}"), name)
 
 
 class Evaluation(Config):
@@ -117,15 +121,15 @@ FIELDS: dict[str, Any] = {
     "engine": AnyEngine,
     "memory": Memory | None,
     "threads": Annotated[int, Field(ge=1, le=256)],
-    "tokenizer": TokenizerConfig,
+    "tokenizer": "text.tokenizers.TokenizerConfig",
     "shared_tokenizer": bool,
-    "filter": FilterConfig,
+    "filter": "text.filtering.settings.FilterConfig",
     "given": Given,
-    "words": VocabularyConfig,
-    "countings": list[AnyCounting],
+    "words": "text.vocabulary.VocabularyConfig",
+    "countings": "counts.kinds.AnyCounting",
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
-    "preferences": PreferencesConfig,
+    "preferences": "corpora.instructions.preferring.PreferencesConfig",
     "wanted": bool,
     "lms": list[str],
     "tunes": list[str],
@@ -144,13 +148,14 @@ def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
     parts: dict[str, Any] = {}
     for key, value in values.items():
         if key in FIELDS:
-            parts[key] = (FIELDS[key], ...)
+            found = _found(FIELDS[key])
+            parts[key] = (list[found] if key == "countings" else found, ...)  # type: ignore[valid-type]
         elif key in families():
             parts[key] = (families()[key].settings(value), ...)
     if "corpus" in values:
         parts["corpus"] = (_corpus(values["side"], values["corpus"]), ...)
     if "clean" in values:
-        parts["clean"] = (CLEANING[values["side"]], ...)
+        parts["clean"] = (_found(CLEANING[values["side"]]), ...)
     return create_model(f"{stage}_job", __base__=Config, **parts)
 
 
@@ -160,7 +165,7 @@ def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
     return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, True), source=(source, ...), maker=maker)
 
 
-def source_of(side: str, value: Mapping[str, Any]) -> tuple[type[Config], str]:
+def source_of(side: str, value: Mapping[str, Any]) -> tuple[Any, str]:
     """What `SOURCES` has for a corpus.
 
     Raises:
@@ -169,7 +174,8 @@ def source_of(side: str, value: Mapping[str, Any]) -> tuple[type[Config], str]:
     if (side, value.get("kind")) not in SOURCES:
         kinds, group = ", ".join(kind for where, kind in SOURCES if where == side), params.group_of(side)
         raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {kinds}; see conf/{group}/")
-    return SOURCES[side, value["kind"]]
+    settings, maker = SOURCES[side, value["kind"]]
+    return _found(settings), maker
 
 
 def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str, ...]], str]) -> Config:

@@ -15,7 +15,7 @@ import pytest
 from project_copy import ENVIRONMENT, run
 
 from langladder.errors import InputError
-from pipeline import ROOT
+from pipeline import ROOT, warm
 from pipeline.settings import threads
 
 STAGES = """
@@ -44,9 +44,11 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def drive(folder: Path, *targets: str, **environment: str) -> tuple[int, str]:
-    """Exit code and output of the runner on the project in `folder`."""
-    script = f"import pipeline.parallel as p; from pathlib import Path; p.ROOT = Path({str(folder)!r}); p.main()"
+def drive(folder: Path, *targets: str, before: str = "", **environment: str) -> tuple[int, str]:
+    """Exit code and output of the runner on the project in `folder`; `before`: what changes the runner first."""
+    script = (
+        f"import pipeline.parallel as p; from pathlib import Path; p.ROOT = Path({str(folder)!r}); {before}; p.main()"
+    )
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
     result = subprocess.run(
         [sys.executable, "-c", script, *targets],
@@ -125,3 +127,32 @@ def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("JOBS", wrong)
         with pytest.raises(InputError, match="JOBS"):
             threads.jobs_at_once(1)
+
+
+OURS = """
+stages:
+  resolve: {cmd: echo settings > resolved, outs: [resolved]}
+  uri: {cmd: python -m pipeline.runs uri, deps: [resolved]}
+  wrong: {cmd: python -m pipeline.runs nonsense, deps: [resolved, mlflow.txt]}
+  shell: {cmd: echo shell > mlflow.txt, deps: [resolved], outs: [mlflow.txt]}
+"""
+
+
+@pytest.mark.dag
+@pytest.mark.skipif(not warm.possible(), reason="forks of loaded libraries are not safe here")
+def test_a_command_of_ours_runs_in_a_fork_of_a_warm_process_and_fails_as_elsewhere(make: Make) -> None:
+    folder = make("")
+    (folder / "dvc.yaml").write_text(OURS)
+    code, output = drive(folder, JOBS="1", before="p.subprocess = None")  # which would begin them cold
+    assert code == 1, output
+    assert re.search(r"^uri +sqlite:///.*mlflow\.db$", output, re.MULTILINE)
+    assert re.search(r"^shell +done", output, re.MULTILINE)
+    assert "python -m pipeline.runs nonsense, exited with 2" in output and "failed: wrong" in output
+    assert run(folder, "dvc", "status", "shell", "uri").strip() == "Data and pipelines are up to date."
+
+
+def test_only_what_means_nothing_to_a_shell_is_kept_from_it() -> None:
+    ours = ["python -m pipeline.train_lm -cd resolved/train_lm -cn lstm", "python -m pipeline.resolve"]
+    theirs = ["python -m pipeline.report > log", "python -m pipeline.report; rm x", "python report.py", "echo pipeline"]
+    theirs += ["python -m pipeline.report $HOME", "python -m pipelines", "FOO=1 python -m pipeline.report"]
+    assert [command for command in ours + theirs if warm.COMMAND.fullmatch(command)] == ours
