@@ -31,7 +31,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.word_corpus import WordCorpus
 
-ROUNDS = 32  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors
+ROUNDS = 16  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors
 
 
 class GloVeConfig(Config):
@@ -57,8 +57,9 @@ def initial_parameters(vocab_size: int, dim: int, *, biases: bool, seed: int) ->
     generator = np.random.default_rng(seed)
 
     def drawn(*shape: int) -> np.ndarray:
-        values = np.ones((shape[0], 2, *shape[1:]), dtype=np.float32)
-        values[:, 0] = (generator.random(shape, dtype=np.float32) - 0.5) / (dim + 1)
+        values = np.ones((shape[0], 2, *(kernels.filled(size) for size in shape[1:])), dtype=np.float32)
+        values[:, 0] = 0
+        values[:, 0, ...][..., : shape[-1]] = (generator.random(shape, dtype=np.float32) - 0.5) / (dim + 1)
         return values
 
     words, contexts = drawn(vocab_size, dim), drawn(vocab_size, dim)
@@ -127,7 +128,7 @@ class GloVe(EmbeddingMethod):
                 )
             progress(f"epoch {epoch} of {config.epochs}: cost {mean:.6f} a pair, {len(pairs.rows):,} pairs")
             curve.append({"step": epoch, "train_loss": round(mean, 6)})
-        vectors = parameters.words[:, 0] + parameters.contexts[:, 0]
-        if config.vectors == "word":
-            vectors = parameters.words[:, 0].copy()
+        vectors = parameters.words[:, 0, : config.dim].copy()
+        if config.vectors == "sum":
+            vectors += parameters.contexts[:, 0, : config.dim]
         return Made(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)

@@ -14,13 +14,14 @@ No bounds are checked: i and d must be ≥ 0, and d + 8 ≤ number of columns.
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
+FEATURES = binding.get_host_cpu_features()
 cgutils: Any = untyped_cgutils
 
 
@@ -106,6 +107,36 @@ def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v8f32"), args)
 
     return float8(float8, float8, float8), build
+
+
+@_built_in
+def multiply8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    """a · b."""
+    return float8(float8, float8), lambda context, builder, signature, args: builder.fmul(*args)  # noqa: ARG005
+
+
+@_built_in
+def reciprocal_root8(typing: Any, a: Any) -> Any:  # noqa: ARG001
+    """1 / √a to 23 bits: the processor's guess, y, and a step of Newton's method, y (1.5 − a y² / 2); or √ and ÷."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        def call(name: str, *values: Any) -> Any:
+            kind = ir.FunctionType(VECTOR, [value.type for value in values])
+            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
+
+        def all8(value: float) -> Any:
+            return ir.Constant(VECTOR, [value] * LANES)
+
+        if FEATURES.get("avx512vl"):
+            guess = call("llvm.x86.avx512.rsqrt14.ps.256", args[0], all8(0.0), ir.Constant(ir.IntType(8), 255))
+        elif FEATURES.get("avx"):
+            guess = call("llvm.x86.avx.rsqrt.ps.256", args[0])
+        else:
+            return builder.fdiv(all8(1.0), call("llvm.sqrt.v8f32", args[0]))
+        half = builder.fmul(all8(-0.5), args[0])
+        return builder.fmul(guess, call("llvm.fma.v8f32", half, builder.fmul(guess, guess), all8(1.5)))
+
+    return float8(float8), build
 
 
 @_built_in
