@@ -93,13 +93,11 @@ class NgramCounts:
 def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> int:
     """The number of `ngram` followed by `word`; −1 where the text has none such."""
     low, end = starts[ngram], starts[ngram + 1]
-    high = end
-    while low < high:
-        middle = (low + high) // 2
-        if words[middle] < word:
-            low = middle + 1
-        else:
-            high = middle
+    width = end - low
+    while width > 1:  # no branch to guess: `low` stays, or moves to the middle
+        half = width // 2
+        low = low + half if words[low + half] <= word else low
+        width -= half
     return low if low < end and words[low] == word else -1
 
 

@@ -142,28 +142,29 @@ def _score(
     log_probs: np.ndarray,
     log_backoffs: np.ndarray,
 ) -> np.ndarray:
-    """log P of every token, (B, T) → (B, T) float32; 0 for BOS and PAD."""
+    """log P of every token, (B, T) → (B, T) float32; 0 for BOS and PAD.
+
+    Order by order for the whole row: look-ups of one order do not wait for each other, nor for the memory.
+    """
     rows, length = tokens.shape
     scores = np.zeros((rows, length), dtype=np.float32)
-    before = np.empty(order, dtype=np.int64)  # the n-gram of each order (index n − 1) that ends at t − 1, or −1 …
-    here = np.empty(order, dtype=np.int64)  # … and at t
+    ending = np.empty(length, dtype=np.int64)  # the n-gram of the order in hand that ends at each token, or −1
     for b in range(rows):
-        before[:] = -1
+        row, row_scores = tokens[b], scores[b]
         for t in range(length):
-            word = tokens[b, t]
-            here[:] = -1
-            here[0] = word
-            if word not in (PAD, BOS):
-                longest = 0
-                for n in range(1, order):
-                    if before[n - 1] >= 0:
-                        here[n] = extension(words, starts, before[n - 1], word)
-                        if here[n] >= 0:
-                            longest = n
-                score = log_probs[here[longest]]
-                for n in range(longest, order - 1):  # the histories that were seen, but never before this word
-                    if before[n] >= 0:
-                        score += log_backoffs[before[n]]
-                scores[b, t] = score
-            before, here = here, before
+            ending[t] = row[t]
+            if row[t] not in (PAD, BOS):
+                row_scores[t] = log_probs[row[t]]
+        for _ in range(1, order):
+            for t in range(length - 1, 0, -1):
+                history, word = ending[t - 1], row[t]
+                ending[t] = -1
+                if history >= 0 and word not in (PAD, BOS):
+                    found = extension(words, starts, history, word)
+                    ending[t] = found
+                    if found >= 0:
+                        row_scores[t] = log_probs[found]
+                    else:  # a history that was seen, but never before this word
+                        row_scores[t] += log_backoffs[history]
+            ending[0] = -1
     return scores
