@@ -8,7 +8,7 @@ have the same with a probability of about n² / 2¹²⁹ (10⁻¹⁶ for 10¹¹ 
 
 import hashlib
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ class Bytes(NamedTuple):
     bounds: np.ndarray
 
     @classmethod
-    def of(cls, texts: pa.Array) -> "Bytes":
+    def of(cls, texts: pa.Array) -> Self:
         """Without a copy of the bytes."""
         _, offsets, data = texts.buffers()
         if not len(texts) or data is None:

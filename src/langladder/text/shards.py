@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -135,7 +135,7 @@ class ShardWriter:
         self._writer: Any = None
         folder.mkdir(parents=True, exist_ok=True)
 
-    def __enter__(self) -> "ShardWriter":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
