@@ -1,0 +1,50 @@
+"""Text for cost curves: its vocabulary grows by Heaps' law, its words stand in a real order, twice it is the same."""
+
+import random
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pipeline import ROOT
+
+sys.path.append(str(ROOT / "benchmarks"))
+import growing_text
+from growing_text import PIECE, grown, heaps, read_source, write_text
+
+growing_text.CHUNK = 50_000
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text whose next word is new with a falling chance, else one as likely as it was used."""
+    rng, words = random.Random(1), ["first"]
+    for n in range(1, 40_000):
+        words.append(f"new{n:x}z" if rng.random() < 0.9 * n**-0.3 else rng.choice(words))
+    path = tmp_path_factory.mktemp("real") / "real.txt"
+    lines = [" ".join(words[at : at + 12]) + "." for at in range(0, len(words), 12)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_vocabulary_grows_as_the_law_says(real: Path) -> None:
+    source = read_source(real)
+    assert heaps(source.words)[1] == source.beta == pytest.approx(0.7, abs=0.05)
+    *_, (_, words, types) = grown(source, 2_000_000)
+    assert words > 5 * len(source.words)
+    assert types == pytest.approx(source.k * words**source.beta, rel=0.01)
+
+
+def test_words_stand_in_an_order_that_was_read(real: Path, tmp_path: Path) -> None:
+    growth = write_text(read_source(real), tmp_path / "one.txt", 300_000)
+    write_text(read_source(real), tmp_path / "two.txt", 300_000)
+    text = (tmp_path / "one.txt").read_text()
+    assert text == (tmp_path / "two.txt").read_text() and growth
+    assert 299_000 < len(text) <= 300_000 and text.endswith("\n")
+    read = PIECE.findall(real.read_text())
+    known = {(one[1], two) for one, two in pairwise(read)}
+    told = PIECE.findall(text)
+    words = {word for _, word in read}
+    pairs = [(one[1], two) for one, two in pairwise(told) if {one[1], two[1]} <= words]
+    assert sum(pair in known for pair in pairs) > 0.95 * len(pairs)
