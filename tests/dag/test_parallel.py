@@ -44,7 +44,7 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def drive(folder: Path, *targets: str, before: str = "", **environment: str) -> tuple[int, str]:
+def drive(folder: Path, *targets: str, before: str = "pass", **environment: str) -> tuple[int, str]:
     """Exit code and output of the runner on the project in `folder`; `before`: what changes the runner first."""
     script = (
         f"import pipeline.parallel as p; from pathlib import Path; p.ROOT = Path({str(folder)!r}); {before}; p.main()"
