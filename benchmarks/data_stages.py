@@ -1,6 +1,6 @@
 """The data stages on real text, each in a process of its own with its start-up: MB of text a second and core.
 
-    python benchmarks/data_stages.py clean
+    python benchmarks/data_stages.py clean | tokenize | vocab
 
 A row is a piece of work in a module `data_<stage>.py` beside this one: a command that prints its table.
 """
@@ -66,6 +66,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     from data_clean import clean
+    from data_tokens import tokenize, vocab
 
-    main.add_command(clean)
+    for command in (clean, tokenize, vocab):
+        main.add_command(command)
     main()
