@@ -78,8 +78,9 @@ def test_distances_have_whole_units() -> None:
     np.testing.assert_allclose(long.units() / long.scale, 1 / np.arange(1, 1001), rtol=2e-7)
 
 
-def test_files_are_as_safetensors_writes_them(tmp_path: Path) -> None:
-    matrix = count_cooccurrence(*words(400), V)
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_files_are_as_safetensors_writes_them(tmp_path: Path, kind: type) -> None:
+    matrix = count_cooccurrence(*words(400), V).astype(kind)
     write_sparse(tmp_path / "ours", matrix)
     arrays = {name: np.asarray(getattr(matrix, name), np.int64 if name == "indptr" else None) for name in ("indptr",)}
     arrays |= {"indices": matrix.indices.astype(np.int32), "data": matrix.data, "shape": np.array(matrix.shape)}

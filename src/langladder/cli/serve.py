@@ -18,7 +18,7 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     \b
     Examples:
       langladder serve models/lm/gpt models/embedding/skipgram
-      curl localhost:8000/v1/completions -H 'content-type: application/json' -d '{"model": "gpt", "prompt": "the king"}'
+      langladder serve models/lm/* --port 8080
     """
     from langladder.engine.choosing import bytes_of
     from langladder.serving import api

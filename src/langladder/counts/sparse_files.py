@@ -12,7 +12,7 @@ from langladder.errors import InputError
 from langladder.memory import forget
 
 MOST_COLUMNS = 10_000_000  # of a saved matrix, besides those that hold something
-TYPES = {"data": "F64", "indptr": "I64", "shape": "I64", "indices": "I32"}
+TYPES = {np.dtype(np.int64): "I64", np.dtype(np.int32): "I32", np.dtype(np.float64): "F64", np.dtype(np.float32): "F32"}
 PIECE = 1 << 20  # entries
 
 
@@ -24,10 +24,11 @@ def write_sparse(path: Path, matrix: csr_matrix) -> None:
         "data": matrix.data,
         "indices": matrix.indices,
     }
+    kinds = {name: np.dtype(np.int32) if name == "indices" else array.dtype for name, array in arrays.items()}
     head, end = {}, 0
     for name, array in arrays.items():
-        size = array.size * (4 if name == "indices" else 8)
-        head[name] = {"dtype": TYPES[name], "shape": list(array.shape), "data_offsets": [end, end + size]}
+        size = array.size * kinds[name].itemsize
+        head[name] = {"dtype": TYPES[kinds[name]], "shape": list(array.shape), "data_offsets": [end, end + size]}
         end += size
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -36,7 +37,7 @@ def write_sparse(path: Path, matrix: csr_matrix) -> None:
         for name, array in arrays.items():
             for begin in range(0, len(array), PIECE):
                 piece = array[begin : begin + PIECE]
-                piece.astype(np.int32 if name == "indices" else array.dtype, copy=False).tofile(file)
+                piece.astype(kinds[name], copy=False).tofile(file)
                 forget(piece)
 
 
