@@ -15,10 +15,12 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from graphlib import TopologicalSorter
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 from langladder import progress
@@ -82,16 +84,23 @@ def wanted(needs: Needs, targets: list[str]) -> set[str]:
     return found
 
 
-def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str]:
+def run_all(
+    needs: Needs, jobs: int, cluster: Cluster | None = None, until: Mapping[str, float] = MappingProxyType({})
+) -> list[str]:
     """Run the jobs in any order that their needs allow, `jobs` at a time; returns those that failed.
 
     Those that go to a cluster are not counted; they are as many as it has room for. After a failure nothing new is
     begun; what runs is let finish.
+
+    Args:
+        until: of those that could begin the first is the one with the longest way to the end, see `Estimate`.
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
     failed: list[str] = []
     running: dict[Future[int], str] = {}
+    ready: list[str] = []
+    places = jobs
     with ExitStack() as stack:
         task = stack.enter_context(progress.working("jobs", len(needs)))
         here = stack.enter_context(ThreadPoolExecutor(jobs))
@@ -99,12 +108,17 @@ def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str
         warm = stack.enter_context(Servers(ROOT, [job for job in needs if not (cluster and cluster.goes(job))]))
         while order.is_active() and not (failed and not running):
             if not failed:
-                for job in order.get_ready():
+                ready = sorted([*ready, *order.get_ready()], key=lambda job: until.get(job, 0.0), reverse=True)
+                for job in list(ready):
                     away = cluster if cluster and cluster.goes(job) else None
-                    running[(there if away else here).submit(_run, job, warm, away)] = job
+                    if away or places:
+                        places -= away is None
+                        ready.remove(job)
+                        running[(there if away else here).submit(_run, job, warm, away)] = job
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
+                places += not (cluster and cluster.goes(job))
                 task.advance()
                 if future.result():
                     failed.append(job)
@@ -185,7 +199,7 @@ def main() -> None:
             if cluster:
                 where = cluster.client.scheduler.address
                 print(f"jobs about rungs go to {where}, {cluster.slots} at a time", flush=True)
-            failed = run_all(order, jobs, cluster)
+            failed = run_all(order, jobs, cluster, about.until)
     except InputError as error:
         print(f"parallel: {error}", file=sys.stderr)
         sys.exit(2)

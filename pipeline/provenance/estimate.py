@@ -47,10 +47,15 @@ REFERENCES["max_steps"] = REFERENCES["batch_tokens"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of all jobs by the clock, and how many of them an earlier run has told."""
+    """Seconds of all jobs by the clock, and how many of them an earlier run has told.
+
+    Attributes:
+        until: seconds from a job's beginning until all that waits for it is done.
+    """
 
     seconds: float
     told: int
+    until: Mapping[str, float]
 
     def __str__(self) -> str:
         basis = f"{self.told} of them by earlier runs" if self.told else "roughly, by their steps"
@@ -74,7 +79,11 @@ def estimate(needs: Mapping[str, Collection[str]], root: Path, at_once: int) -> 
     ends: dict[str, float] = {}
     for job in TopologicalSorter(needs).static_order():
         ends[job] = seconds[job] + max((ends[before] for before in needs[job]), default=0.0)
-    return Estimate(max(sum(seconds.values()) / at_once, *ends.values()), told)
+    until = dict(seconds)
+    for job in reversed(list(TopologicalSorter(needs).static_order())):
+        for before in needs[job]:
+            until[before] = max(until[before], seconds[before] + until[job])
+    return Estimate(max(sum(seconds.values()) / at_once, *ends.values()), told, until)
 
 
 def rough(stage: str, settings: Mapping[str, Any]) -> float:
