@@ -3,7 +3,8 @@
     python benchmarks/language_models.py ngram-speed
 
 Ours and NLTK's are measured in this run, medians of `--repeats`, on one core. NLTK is too slow for the whole text: it
-fits the first `--nltk-lines` lines and scores `--nltk-tokens` tokens. KenLM is not installed; its figures are quoted.
+fits the first `--nltk-lines` lines and scores `--nltk-tokens` tokens. With `--kenlm` its programs run beside ours, else
+their figures are quoted: `lmplz` writes ARPA, `query` reads the text that it scores from a binary model.
 """
 
 import tempfile
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import click
 import numpy as np
 import torch
+from native_programs import kenlm, run
 from public_data import data
 from rich.console import Console
 from rich.table import Table
@@ -77,13 +79,26 @@ def nltk_speed(ids: np.ndarray, order: int, tokens: int, repeats: int) -> tuple[
     return int((ids != BOS).sum()) / fit_seconds, (len(words) - order) / score_seconds.wall
 
 
+def kenlm_seconds(programs: Path, scratch: Path, test: bytes, order: int, repeats: int) -> tuple[float, float]:
+    """Median processor seconds of `lmplz` on train.txt and of `query` on the test text."""
+    arpa, binary, text = scratch / "kenlm.arpa", scratch / "kenlm.binary", scratch / "test.txt"
+    text.write_bytes(test.replace(b"<unk>", b"UNK"))
+    raw = scratch / "kenlm.txt"
+    raw.write_bytes((scratch / "train.txt").read_bytes().replace(b"<unk>", b"UNK"))
+    command: list[str | Path] = [programs / "lmplz", "-o", str(order), "-S", "20%", "-T", scratch / "kenlm"]
+    build_seconds = median(run(command, raw, arpa) for _ in range(repeats))
+    run([programs / "build_binary", arpa, binary])
+    return build_seconds, median(run([programs / "query", "-v", "summary", binary], text) for _ in range(repeats))
+
+
 @click.command()
 @data
+@kenlm
 @click.option("--order", type=click.IntRange(1, 6), default=5, show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="medians are of so many runs")
 @click.option("--nltk-lines", type=click.IntRange(1), default=500, show_default=True, help="lines NLTK is fitted on")
 @click.option("--nltk-tokens", type=click.IntRange(1), default=50, show_default=True, help="tokens NLTK scores")
-def main(data: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: int) -> None:
+def main(data: Path, kenlm: Path | None, order: int, repeats: int, nltk_lines: int, nltk_tokens: int) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as scratch:
         raw = Path(scratch) / "train.txt"  # lmplz reads plain text
@@ -94,6 +109,9 @@ def main(data: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: int
         counting = timed(lambda: count_ngrams(ids, order, model.vocab_size), repeats)
         building = timed(lambda: build(raw, order), repeats)
         tokens = [*NAMES, *words]
+        theirs = None
+        if kenlm:
+            theirs = kenlm_seconds(kenlm, Path(scratch), split_text(data, "test"), order, repeats)
         arpa = timed(lambda: write_arpa(Path(scratch) / "model.arpa", model, tokens), repeats)
 
     test, _ = word_ids(split_text(data, "test"), words)
@@ -107,14 +125,24 @@ def main(data: Path, order: int, repeats: int, nltk_lines: int, nltk_tokens: int
     fitted = [int((ids != BOS).sum()) / seconds for seconds in building]
     discounting = Seconds(*(whole - a - b for whole, a, b in zip(building, reading, counting, strict=True)))
 
+    known = f"cpu {int((test != BOS).sum()) / theirs[1]:,.0f}" if theirs else "6–9 M"
     table = Table(
-        "work", "langladder", "KenLM (quoted)", f"NLTK ({nltk_lines} lines)", title=f"{order}-gram, Kneser-Ney"
+        "work",
+        "langladder",
+        "KenLM" if theirs else "KenLM (quoted)",
+        f"NLTK ({nltk_lines} lines)",
+        title=f"{order}-gram, Kneser-Ney",
     )
-    table.add_row("raw text file → model", str(building), "2.6–2.8 s (lmplz)", "–")
+    table.add_row(
+        "raw text file → model",
+        str(building),
+        f"cpu {theirs[0]:.2f} (lmplz, with ARPA)" if theirs else "2.6–2.8 s (lmplz)",
+        "–",
+    )
     table.add_row("  of it reading, word ids", str(reading), "", "")
     table.add_row("  of it counting", str(counting), "", "")
     table.add_row("  of it discounts, tables", str(discounting), "", "")
     table.add_row("writing ARPA", str(arpa), "within the above", "–")
     table.add_row("tokens fitted a second", f"{fitted[0]:,.0f} (cpu {fitted[1]:,.0f})", "", f"{nltk_fitted:,.0f}")
-    table.add_row("tokens scored a second", f"{scored[0]:,.0f} (cpu {scored[1]:,.0f})", "6–9 M", f"{nltk_scored:,.1f}")
+    table.add_row("tokens scored a second", f"{scored[0]:,.0f} (cpu {scored[1]:,.0f})", known, f"{nltk_scored:,.1f}")
     Console(width=110).print(table)
