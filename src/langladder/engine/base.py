@@ -10,9 +10,10 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from langladder.progress import tracked
@@ -125,6 +126,11 @@ def module_of(function: Callable[..., object]) -> str:
 def process_peak() -> int:
     """Most bytes of memory (not of a GPU) that this process has held."""
     import resource
+
+    with suppress(OSError):  # Linux: `getrusage` would also count what the process held that began this one
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
