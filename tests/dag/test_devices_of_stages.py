@@ -15,7 +15,7 @@ from langladder.ranks import Ranks, address, ranks
 from langladder.schema import Config
 from langladder.tasks.settings import LMTrainingConfig
 from pipeline.settings.launch import others
-from tests.dag.project_copy import ENVIRONMENT, copy_project, run, smallest
+from tests.dag.project_copy import ENVIRONMENT, copy_project, edit, run, smallest
 
 LM = ["pipeline.train_lm", "-cd", "resolved/train_lm", "-cn", "gpt", "lm.model.dropout=0"]
 LEFT = ["models/lm/gpt/model.safetensors", "curves/lm/gpt.csv", "metrics/train_lm/gpt.json"]
@@ -61,7 +61,8 @@ def runs(project: Path) -> list[str]:
 def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     run(project, sys.executable, "-m", *LM)
     losses = [float(row) for row in re.findall(r"^\d+,([\d.]+),", left(project)[1].decode(), re.M)]
-    said = run(project, sys.executable, "-m", *LM, "lm.training.devices=2")
+    edit(project / "resolved" / "train_lm" / "gpt.yaml", "lm.training.devices: 1", "lm.training.devices: 2")
+    said = run(project, sys.executable, "-m", *LM)
     assert said.count("train_lm gpt: ") <= 2 and runs(project) == ["FINISHED"] * 2, said
     two = left(project)
     found = [float(row) for row in re.findall(r"^\d+,([\d.]+),", two[1].decode(), re.M)]
@@ -102,10 +103,12 @@ def slurm(project: Path, count: int) -> list[int]:
 
 @pytest.mark.long
 def test_a_process_that_dies_ends_the_training(project: Path) -> None:
-    """The second one cannot read its settings: the first does not wait for it for ever."""
+    """The second one dies as it begins: the first does not wait for it for ever."""
+    file = project / "resolved" / "train_lm" / "gpt.yaml"
+    file.write_text(file.read_text().replace("lm.training.devices: 1", "lm.training.devices: 2"))
     (project / "sitecustomize.py").write_text("import os\nif os.environ.get('RANK') == '1':\n    os._exit(3)\n")
     try:
-        said = run(project, sys.executable, "-m", *LM, "lm.training.devices=2", check=False)
+        said = run(project, sys.executable, "-m", *LM, check=False)
     finally:
         (project / "sitecustomize.py").unlink()
     assert "process 1 of the training ended with 3" in said
