@@ -58,6 +58,7 @@ def runs(project: Path) -> list[str]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     run(project, sys.executable, "-m", *LM)
     losses = [float(row) for row in re.findall(r"^\d+,([\d.]+),", left(project)[1].decode(), re.M)]
@@ -98,10 +99,11 @@ def slurm(project: Path, count: int) -> list[int]:
         )
         for rank in range(count)
     ]
-    return [process.wait(300) for process in both]
+    return [process.wait(600) for process in both]
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_a_process_that_dies_ends_the_training(project: Path) -> None:
     """The second one dies as it begins: the first does not wait for it for ever."""
     file = project / "resolved" / "train_lm" / "gpt.yaml"
