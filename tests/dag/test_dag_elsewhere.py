@@ -18,6 +18,9 @@ pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1500)]
 pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
 
 
+COMMAND = [sys.executable, "-m", "pipeline.parallel", "train_lm"]
+
+
 def worker_that_trains(coordinator: int) -> int | None:
     """The process of Dask's whose command is a training that has come to its first checkpoint."""
     for process in psutil.Process(coordinator).children(recursive=True):
@@ -31,10 +34,10 @@ def worker_that_trains(coordinator: int) -> int | None:
 
 def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) -> None:
     folder = with_git(copy_project(tmp_path))
-    smallest(folder, embeddings=["svd"], lms=["lstm", "kneser_ney"], translators=[], experiments=[], probes=[])
+    smallest(folder, embeddings=[], lms=["lstm", "kneser_ney"], translators=[], experiments=[], probes=[])
     change = "lm: {lstm: {training: {max_steps: 600, checkpoint_every: 20, validate_every: 200}}}"
     edit(folder / "params.yaml", "lm: {}", change)
-    run(folder, sys.executable, "-m", "pipeline.parallel")
+    run(folder, *COMMAND)
     alone = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
     model = (folder / "models" / "lm" / "lstm" / "model.safetensors").read_bytes()
     for made in ("dvc.lock", ".dvc/cache", "data", "models", "metrics", "curves", "reports", "mlflow.db"):
@@ -42,10 +45,9 @@ def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) 
         shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
     edit(folder / "params.yaml", "engine: local", "engine: dask")
 
-    command = [sys.executable, "-m", "pipeline.parallel"]
     log = tmp_path / "said.log"
     with log.open("w") as output:
-        process = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=output, stderr=output)
+        process = subprocess.Popen(COMMAND, cwd=folder, env=ENVIRONMENT, stdout=output, stderr=output)
     killed = None
     while killed is None and process.poll() is None:
         killed = worker_that_trains(process.pid) if checkpoints(folder) else None
@@ -56,7 +58,5 @@ def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) 
     assert killed and code == 0, said
     assert "jobs about rungs go to tcp://" in said and "the worker was lost" in said, said
     there = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
-    assert alone.keys() == there.keys()
-    moved = {job for job in alone if job != "resolve" and alone[job] != there[job]}
-    assert moved <= {"report"}, said  # its page shows how long things took; resolve has seen another engine
+    assert alone | {"resolve": there["resolve"]} == there, said  # which has seen another engine
     assert (folder / "models" / "lm" / "lstm" / "model.safetensors").read_bytes() == model
