@@ -17,7 +17,7 @@ from langladder.engine.local import Local
 from langladder.text import shards, tables
 from langladder.text.cleaning import CleanConfig, clean_text
 from langladder.text.line_words import Bytes, codes_of, words_of
-from langladder.text.spilled import HASH, count_distinct, repeats, save
+from langladder.text.spilled import HASH, count_distinct, distinct, mapped, repeats, save
 from langladder.text.steps import StepsConfig, build_steps
 from langladder.text.untouched import touched
 from langladder.text.words import split_words
@@ -204,4 +204,11 @@ def test_hashes_on_disk_are_compared_in_any_room(tmp_path: Path, room: int) -> N
         files.append(tmp_path / str(number))
     flat = np.concatenate(values).tolist()
     assert count_distinct(files, room) == len(set(flat))
+    distinct(files, tmp_path / "distinct", room)
+    everything = {value for file in files for value in mapped(file).tolist()}
+    assert mapped(tmp_path / "distinct").tolist() == sorted(everything)
+    for number, some in enumerate(values):
+        save(tmp_path / f"numbers{number}", some << np.uint64(50))
+    distinct([tmp_path / f"numbers{number}" for number in range(4)], tmp_path / "numbers", room)
+    assert (mapped(tmp_path / "numbers") >> np.uint64(50)).tolist() == sorted(set(flat))
     assert repeats(files, room).tolist() == [value in flat[:at] for at, value in enumerate(flat)]

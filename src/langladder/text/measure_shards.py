@@ -26,7 +26,7 @@ from langladder.text.tables import SPLITS, TEXT
 
 HELD_OUT = ("validation", "test")
 SLOTS = 1 << 16
-PREFIX = 26  # bits of a hash that most strange n-grams are told by
+PREFIX = 24  # bits of a hash, at most, that strange n-grams are told by
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def measure(folder: Path, size: int, engine: Engine) -> tuple[dict[str, Any], di
     found = dict(zip(held, engine.map(partial(_held_out, size=size), held, "measuring held-out text"), strict=True))
     wanted = {kind: folder / "work" / f"wanted.{kind}" for kind in ("grams", "lines")}
     for kind, path in wanted.items():
-        save(path, distinct([piece.file(kind) for piece in held]))
+        distinct([piece.file(kind) for piece in held], path, engine.share)
     trained = engine.map(partial(_trained, size=size, wanted=wanted), pieces["train"], "measuring training text")
     found |= dict(zip(pieces["train"], trained, strict=True))
     counts = {split: _counts(found, pieces[split], engine.share) for split in SPLITS}
@@ -129,11 +129,12 @@ def _trained(piece: Piece, size: int, wanted: dict[str, Path]) -> Found:
     found = Found()
     types, seen = [np.zeros((2, 0), np.uint64)], {kind: [np.zeros(0, np.int64)] for kind in wanted}
     grams, lines = (np.asarray(mapped(wanted[kind])) for kind in ("grams", "lines"))
-    prefixes = np.zeros(1 << PREFIX, dtype=bool)
-    prefixes[grams >> np.uint64(64 - PREFIX)] = True
+    shift = np.uint64(64 - min(PREFIX, 4 + len(grams).bit_length()))
+    prefixes = np.zeros(1 << 64 - int(shift), dtype=bool)
+    prefixes[grams >> shift] = True
     for texts, words, codes in _batches(piece, found, types):
         hashes, counts = gram_hashes(codes[0], words.lengths, size)
-        likely = np.flatnonzero(prefixes[hashes >> np.uint64(64 - PREFIX)])
+        likely = np.flatnonzero(prefixes[hashes >> shift])
         at, hits = _found(grams, hashes[likely])
         seen["grams"].append(at)
         # a line that stands in held-out text has no n-gram that is strange to it

@@ -61,27 +61,39 @@ def count_distinct(files: Sequence[Path], room: int) -> int:
     return sum(len(ascending(hashes)) for _, hashes in _rounds(files, starts, room))
 
 
-def distinct(files: Sequence[Path]) -> np.ndarray:
-    """The different values of all files, ascending; one file after the other is added."""
-    found: np.ndarray | None = None
-    for file in files:
-        values = ascending(mapped(file))
-        found = values if found is None else ascending(np.concatenate([found, values]))
-    assert found is not None
-    return found
+def distinct(files: Sequence[Path], path: Path, room: int) -> None:
+    """Write the different values of all files, ascending, as `save` does."""
+    starts = np.cumsum([0, *(len(mapped(file)) for file in files)])
+    kind, count = np.lib.format.dtype_to_descr(mapped(files[0]).dtype), 0
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        for final in (False, True):  # the head, which has room for any number, is written again when that is known
+            file.seek(0)
+            head = {"descr": kind, "fortran_order": False, "shape": (count,)}
+            np.lib.format.write_array_header_1_0(file, head)
+            for _, values in () if final else _rounds(files, starts, room):
+                different = ascending(values)
+                count += len(different)
+                file.write(different.tobytes())
 
 
 def _rounds(files: Sequence[Path], starts: np.ndarray, room: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions and hashes of each part of the range."""
+    """Positions and hashes of each part of the range, from the lowest to the highest."""
+    kind = mapped(files[0]).dtype
     bits = 0
-    while (int(starts[-1]) * (HASH.itemsize + 8) * WORK >> bits) > room and bits < 16:
+    while (int(starts[-1]) * (kind.itemsize + 8) * WORK >> bits) > room and bits < 16:
         bits += 1
     for part in range(1 << bits):
-        positions, hashes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=HASH)]
+        positions, hashes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=kind)]
         for file, start in zip(files, starts, strict=False):
             values = mapped(file)
-            first = values.view(">u2")[:: HASH.itemsize // 2]
-            mine = np.flatnonzero(first >> 16 - bits == part) if bits else np.arange(len(values))
+            mine = np.flatnonzero(_first(values) >> 16 - bits == part) if bits else np.arange(len(values))
             positions.append(mine + start)
             hashes.append(np.asarray(values[mine] if bits else values))
         yield np.concatenate(positions), np.concatenate(hashes)
+
+
+def _first(values: np.ndarray) -> np.ndarray:
+    """(N,) the first 16 bits of each value, in its order."""
+    if values.dtype == HASH:
+        return values.view(">u2")[:: HASH.itemsize // 2].astype(np.int64)
+    return (values >> np.uint64(48)).astype(np.int64)
