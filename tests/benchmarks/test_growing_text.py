@@ -1,19 +1,21 @@
 """Text for cost curves: its vocabulary grows by Heaps' law, its words stand in a real order, twice it is the same."""
 
+import importlib
 import random
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
-import growing_text
-from growing_text import PIECE, grown, heaps, read_source, write_text
-
+growing_text: Any = importlib.import_module("growing_text")
 growing_text.CHUNK = 50_000
+PIECE, grown, heaps = growing_text.PIECE, growing_text.grown, growing_text.heaps
+read_source, write_text = growing_text.read_source, growing_text.write_text
 
 
 @pytest.fixture(scope="module")

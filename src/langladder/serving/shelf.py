@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from langladder.errors import InputError
 
@@ -48,7 +48,7 @@ class Shelf:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @classmethod
-    def of(cls, folders: Sequence[Path], granted: int = GRANTED) -> "Shelf":
+    def of(cls, folders: Sequence[Path], granted: int = GRANTED) -> Self:
         """A shelf of these folders.
 
         Raises:
