@@ -19,7 +19,7 @@ from pipeline.provenance import curves, found_runs, lineage, processes, tracking
 from pipeline.provenance.fingerprint import digest, fingerprint, home
 from pipeline.provenance.finished import Finished, skip_finished
 from pipeline.provenance.run_facts import Job
-from pipeline.settings.aside import split_aside
+from pipeline.settings.aside import PLACE, split_aside
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,9 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
     name = fingerprint(stage, watched, hashes)
     if skip_finished.get():
         _refuse_finished(name)
-    provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes, "settings": settings}
+    made_with = {key: value for key, value in settings.items() if key not in PLACE}  # the same bytes wherever
+    provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes}
+    provenance["settings"] = made_with
     provenance |= {} if judged else lineage.of_base(settings[family])
     if not first():  # of several processes that train together: the first one has the run, and writes
         yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(Any, None))
