@@ -246,6 +246,15 @@ def test_settings_of_every_file_have_names_that_mlflow_takes(family: str) -> Non
         assert said["rung"] == file.stem
 
 
+def test_an_artefact_does_not_say_which_engine_read_the_corpus(job: Any) -> None:
+    """Its bytes are the same on all."""
+    said = []
+    for engine in ({"kind": "local"}, {"kind": "dask"}):
+        with tracked_job("lm", "train_lm", job(engine=engine, memory="4GB"), {}) as work:
+            said.append(work.provenance)
+    assert said[0] == said[1] and said[0]["settings"]["seed"] == 1
+
+
 def test_scores_are_added_once(checkout: Path, job: Any) -> None:
     folder = checkout / "model"
     folder.mkdir()
