@@ -14,7 +14,7 @@ from project_copy import ENVIRONMENT, copy_project, edit, run, smallest, with_gi
 
 from pipeline import ROOT
 
-pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.dag, pytest.mark.timeout(2400)]
 pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
 pytest.importorskip("hydra_plugins.hydra_optuna_sweeper", reason="pip install 'langladder[cluster]'")
 

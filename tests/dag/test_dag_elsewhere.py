@@ -14,7 +14,7 @@ import yaml
 from killed import checkpoints
 from project_copy import ENVIRONMENT, copy_project, edit, run, smallest, with_git
 
-pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.cluster, pytest.mark.dag, pytest.mark.timeout(1500)]
 pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
 
 

@@ -57,7 +57,7 @@ def runs(project: Path) -> list[str]:
         return [row[0] for row in store.execute("select status from runs where name = 'train_lm gpt'")]
 
 
-@pytest.mark.long
+@pytest.mark.cluster
 @pytest.mark.timeout(1200)
 def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     run(project, sys.executable, "-m", *LM)
@@ -102,7 +102,7 @@ def slurm(project: Path, count: int) -> list[int]:
     return [process.wait(600) for process in both]
 
 
-@pytest.mark.long
+@pytest.mark.cluster
 @pytest.mark.timeout(1200)
 def test_a_process_that_dies_ends_the_training(project: Path) -> None:
     """The second one dies as it begins: the first does not wait for it for ever."""

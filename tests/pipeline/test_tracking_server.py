@@ -22,7 +22,7 @@ import yaml
 
 from pipeline import ROOT
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 WRITERS, EACH, POINTS = 16, 2, 20  # processes, runs of each, points of a run's curve
 COMPOSE = ROOT / "deploy" / "tracking" / "compose.yaml"
