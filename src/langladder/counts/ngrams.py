@@ -5,6 +5,9 @@ and within an order they are sorted by history, then by word. So the n-grams tha
 side by side, at `starts[g] : starts[g + 1]`, with their last words ascending: looking a word up is a binary search,
 and walking the trie needs nothing but `words` and `starts`.
 
+A text whose n-grams may not fit into the memory that the engine grants is counted in parts on disk, to the same numbers
+(`counts.ngram_spills`); its arrays are then mapped from files.
+
 A line opens with BOS. BOS is given, never predicted: no n-gram ends in it, and none reaches back across it.
 """
 
@@ -13,9 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from langladder.compiled import njit
+from langladder.counts.ngram_spills import BYTES_A_POSITION, count_by_parts
+from langladder.engine.base import current
 from langladder.errors import InputError
+from langladder.memory import forget
 from langladder.progress import tracked
 from langladder.text.specials import BOS
+
+BYTES_A_WORD, BYTES_AN_NGRAM = 36, 28  # of counting in memory
+PIECE = 1 << 22  # ids that are looked at together
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,9 @@ def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.nda
 def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     """Count all n-grams of orders 1 … `order`: one counting sort of the text an order.
 
+    Where the arrays could be larger than the running engine's `share`, they are made on disk, below the system's folder
+    for temporary files (TMPDIR), and are read-only.
+
     Args:
         ids: (T,) integer word ids below `vocab_size`; every line opens with BOS.
 
@@ -124,8 +136,11 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
         InputError: the text is empty, does not open with BOS, or has an id that is not below `vocab_size`.
     """
     _check(ids, vocab_size)
-    ids = ids.astype(np.int32)
     most = vocab_size + (order - 1) * len(ids)  # n-grams; memory is taken only where something is written
+    share = current().share
+    if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > share:
+        return NgramCounts(**count_by_parts(ids, order, vocab_size, max(1, share // BYTES_A_POSITION)))
+    ids = ids.astype(np.int32)
     words, counts, suffixes = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)
     starts = np.empty(most + 1, np.int64)
     words[:vocab_size] = np.arange(vocab_size)
@@ -214,7 +229,11 @@ def _check(ids: np.ndarray, vocab_size: int) -> None:
         raise InputError("the training text has no words; n-grams cannot be counted")
     if ids[0] != BOS:
         raise InputError(f"the training text opens with id {ids[0]}, but every line must open with BOS ({BOS})")
-    low, high = int(ids.min()), int(ids.max())
+    low, high = 0, 0
+    for begin in range(0, len(ids), PIECE):
+        piece = ids[begin : begin + PIECE]
+        low, high = min(low, int(piece.min())), max(high, int(piece.max()))
+        forget(piece)
     if low < 0 or high >= vocab_size:
         raise InputError(f"the training text has id {low if low < 0 else high}, not one of 0 … {vocab_size - 1}")
 
@@ -233,4 +252,6 @@ def continuation_counts(ngrams: NgramCounts) -> np.ndarray:
     unextended = adjusted == 0  # the highest order, and whatever opens with BOS
     adjusted[unextended] = ngrams.counts[unextended]
     adjusted[BOS] = 0
+    forget(ngrams.suffixes)
+    forget(ngrams.counts)
     return adjusted

@@ -1,0 +1,112 @@
+"""n-grams counted in parts on disk: the same bytes as in memory, the same model; and the memory is kept."""
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.counts import ngrams
+from langladder.counts.ngram_spills import count_by_parts
+from langladder.counts.ngrams import NgramCounts, count_ngrams
+from langladder.engine.base import Serial
+from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS
+
+
+def lines(seed: int, number: int, vocab_size: int, longest: int = 12) -> np.ndarray:
+    """Zipf's words in lines of 0 … `longest` words."""
+    rng = np.random.default_rng(seed)
+    text: list[int] = []
+    for length in rng.integers(0, longest + 1, number):
+        text += [BOS, *np.minimum(rng.zipf(1.3, length) + 3, vocab_size - 1).tolist(), EOS]
+    return np.array(text, dtype=np.int32)
+
+
+TEXTS = {
+    "random": lines(0, 40, 20),
+    "many words": lines(1, 20, 300, 30),
+    "without words": np.array([BOS, EOS] * 40, dtype=np.int32),
+    "nothing but BOS": np.array([BOS] * 30, dtype=np.int32),
+    "one token": np.array([BOS], dtype=np.int32),
+    "one word": np.array([BOS, *[4] * 100, EOS], dtype=np.int32),
+    "one line, again and again": np.array([BOS, 4, 5, 6, EOS] * 40, dtype=np.int64),
+}
+
+
+def bytes_of(counts: NgramCounts) -> dict[str, tuple[str, bytes]]:
+    arrays = {field.name: getattr(counts, field.name) for field in fields(counts)}
+    return {name: (str(array.dtype), array.tobytes()) for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_parts_give_the_same_bytes(tmp_path: Path, text: str, order: int) -> None:
+    ids = TEXTS[text]
+    vocab_size = int(ids.max()) + 3
+    whole = bytes_of(count_ngrams(ids, order, vocab_size))
+    for at_once in (20, 90, 1_000):
+        parts = NgramCounts(**count_by_parts(ids, order, vocab_size, at_once, tmp_path))
+        assert bytes_of(parts) == whole
+    assert not list(tmp_path.iterdir())  # nothing is left
+
+
+def test_a_share_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = lines(2, 100, 60)
+    train, test = TokenStream(ids, np.array([0, len(ids)])), torch.from_numpy(lines(3, 50, 60).astype(np.int64))[None]
+
+    def model() -> KneserNey:
+        made = KneserNey(KneserNeyConfig(order=4), 60)
+        made.fit(train)
+        return made
+
+    in_memory, asked = model(), []
+
+    def watched(*given: object) -> dict[str, np.ndarray]:
+        asked.append(given[3])
+        return count_by_parts(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ngrams, "count_by_parts", watched)
+    monkeypatch.setattr(Serial, "share", 1 << 14)
+    in_parts = model()
+    assert asked == [128]
+    for name, array in in_memory.arrays().items():
+        assert in_parts.arrays()[name].tobytes() == array.tobytes()
+    assert torch.equal(in_parts.log_probs(test), in_memory.log_probs(test))
+
+
+MEASURED = """
+import hashlib, sys
+from pathlib import Path
+from langladder.counts.ngrams import count_ngrams
+from langladder.engine.base import Serial, used
+from langladder.text.corpus_ids import TokenStream
+with used(Serial(memory=int(sys.argv[2]) or None)) as engine:
+    counts = count_ngrams(TokenStream.open(Path(sys.argv[1])).ids, 3, 30_000)
+    peak = engine.peak()
+digest = hashlib.sha256()
+for array in (counts.levels, counts.words, counts.starts, counts.suffixes, counts.counts):
+    digest.update(array)
+print(peak, digest.hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_memory_is_kept(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ids = (4 + 29_996 * rng.random(8_000_000) ** 3).astype(np.int32)
+    ids[::20] = BOS
+    TokenStream.write(tmp_path / "train.arrow", [ids], batch_tokens=1 << 30)
+
+    def measured(memory: int) -> tuple[int, str]:
+        command = [sys.executable, "-c", MEASURED, str(tmp_path / "train.arrow"), str(memory)]
+        peak, digest = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        return int(peak), digest
+
+    (little, in_parts), (much, in_memory) = measured(400 << 20), measured(0)
+    assert little < 400 << 20 < much
+    assert in_parts == in_memory
