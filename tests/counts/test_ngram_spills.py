@@ -55,7 +55,7 @@ def test_parts_give_the_same_bytes(tmp_path: Path, text: str, order: int) -> Non
     assert not list(tmp_path.iterdir())  # nothing is left
 
 
-def test_a_share_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_granted_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = lines(2, 100, 60)
     train, test = TokenStream(ids, np.array([0, len(ids)])), torch.from_numpy(lines(3, 50, 60).astype(np.int64))[None]
 
@@ -71,7 +71,7 @@ def test_a_share_decides(monkeypatch: pytest.MonkeyPatch) -> None:
         return count_by_parts(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ngrams, "count_by_parts", watched)
-    monkeypatch.setattr(Serial, "share", 1 << 14)
+    monkeypatch.setattr(Serial, "whole", 1 << 14)
     in_parts = model()
     assert asked == [128]
     for name, array in in_memory.arrays().items():

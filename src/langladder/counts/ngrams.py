@@ -126,8 +126,8 @@ def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.nda
 def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     """Count all n-grams of orders 1 … `order`: one counting sort of the text an order.
 
-    Where the arrays could be larger than the running engine's `share`, they are made on disk, below the system's folder
-    for temporary files (TMPDIR), and are read-only.
+    Where the arrays could be larger than what the running engine grants (`whole`), they are made on disk, below the
+    system's folder for temporary files (TMPDIR), and are read-only.
 
     Args:
         ids: (T,) integer word ids below `vocab_size`; every line opens with BOS.
@@ -137,9 +137,9 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     """
     _check(ids, vocab_size)
     most = vocab_size + (order - 1) * len(ids)  # n-grams; memory is taken only where something is written
-    share = current().share
-    if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > share:
-        return NgramCounts(**count_by_parts(ids, order, vocab_size, max(1, share // BYTES_A_POSITION)))
+    room = current().whole
+    if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > room:
+        return NgramCounts(**count_by_parts(ids, order, vocab_size, max(1, room // BYTES_A_POSITION)))
     ids = ids.astype(np.int32)
     words, counts, suffixes = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)
     starts = np.empty(most + 1, np.int64)

@@ -47,6 +47,11 @@ class Engine(ABC):
         granted = (self.memory or machine_bytes()) * USED
         return max(LEAST, int(granted / processes) - PROCESS)
 
+    @property
+    def whole(self) -> int:
+        """Bytes that this process may hold while no worker runs."""
+        return max(LEAST, int((self.memory or machine_bytes()) * USED) - PROCESS)
+
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part], what: str = "parts") -> Iterator[Result]:
         """`function(part)` of each part, in the order of the parts.
 
