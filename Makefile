@@ -59,10 +59,6 @@ test: setup ## set up, then run all tests
 test-long: setup ## every command of the README, own text through the DAG, locks against the index, in copies (ten minutes)
 	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long
 
-.PHONY: test-cluster
-test-cluster: setup ## several processes, servers and clusters on loopback; on a quiet machine (a quarter of an hour)
-	@pytest -m cluster
-
 .PHONY: test-full
 test-full: setup ## train every rung that conf/ has, twenty steps each, as `make repro LADDER=full` does (ten minutes)
 	@pytest -m full
