@@ -7,7 +7,7 @@ duplicates), hashes of its bands (near ones), each document's place and number o
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from langladder.atomic import atomic_file
 from langladder.text.arrow_arrays import numbers, truths, values
 from langladder.text.arrow_arrays import texts as strings
+from langladder.text.corpus_duplicates import KINDS, Notes
 from langladder.text.drops import Book, LimitsConfig
-from langladder.text.duplicates import DuplicatesConfig, Scope
+from langladder.text.duplicates import DuplicatesConfig
 from langladder.text.line_words import AT_ONCE, Bytes, replaced, words_of
-from langladder.text.near_duplicates import Bands
 from langladder.text.shards import read_shard
-from langladder.text.spilled import HASH, as_hashes, mapped, save
+from langladder.text.spilled import mapped, save
 from langladder.text.splitting import as_place, salted
 from langladder.text.steps import Step, StepsConfig, build_steps
 from langladder.text.tables import TEXT
@@ -62,33 +62,6 @@ class Shard:
     def file(self, ending: str) -> Path:
         """One of the files that it leaves."""
         return self.scratch.with_suffix(f".{ending}")
-
-
-@dataclass
-class Notes:
-    """What is noted of texts, lines or documents, for decisions over all shards; files are made of those wanted."""
-
-    config: DuplicatesConfig
-    scope: Scope
-    hashes: list[bytes] = field(default_factory=list)
-    bands: list[np.ndarray] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.exact, self.near = self.config.exact == self.scope, self.config.near == self.scope
-        self._bands = Bands(self.config) if self.near else None
-
-    def add(self, text: str) -> None:
-        """Note a whole text's signature, where near-duplicates are looked for."""
-        if self._bands is not None:
-            self.bands.append(self._bands.of(text))
-
-    def save(self, shard: Shard) -> None:
-        """Write what was wanted."""
-        if self.exact:
-            save(shard.file(f"{self.scope}.hashes"), as_hashes(self.hashes))
-        if self.near:
-            empty = np.zeros((0, 0), dtype=HASH)
-            save(shard.file(f"{self.scope}.bands"), np.stack(self.bands) if self.bands else empty)
 
 
 def clean_shard(shard: Shard) -> Book:
@@ -134,9 +107,6 @@ def drop_lines(shard_and_start: tuple[Shard, int], reasons: Path) -> Book:
         for reason, row in rows:
             book.drop(f"{KINDS[reason]}_line", raw[row].as_py())
     return book
-
-
-KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document goes, by number
 
 
 def _cleaned(
@@ -188,9 +158,8 @@ def _write_lines(shard: Shard, batches: Iterator[pa.RecordBatch]) -> None:
         for batch in batches:
             stream.write_batch(batch)
             for text in batch.column("text").to_pylist():
-                notes.hashes.append(hashlib.blake2b(text.encode(), digest_size=16).digest())
-                notes.add(text)
-    notes.save(shard)
+                notes.note(text)
+    notes.save(shard.file)
 
 
 def write_documents(shard: Shard, batches: Iterator[pa.RecordBatch]) -> None:
@@ -260,7 +229,7 @@ class _Documents:
     def save(self) -> None:
         """Write it."""
         self._close()
-        self.notes.save(self.shard)
+        self.notes.save(self.shard.file)
         if self.shard.placed:
             save(self.shard.file("places"), np.array(self.places))
 

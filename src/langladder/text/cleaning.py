@@ -24,13 +24,13 @@ from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.arrow_arrays import numbers, truths, values
-from langladder.text.clean_shards import KINDS, Rules, Shard, clean_shard, cleaned_rows, drop_lines
+from langladder.text.clean_shards import Rules, Shard, clean_shard, cleaned_rows, drop_lines
+from langladder.text.corpus_duplicates import KINDS, decided
 from langladder.text.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.duplicates import DuplicatesConfig, Scope
 from langladder.text.measure_shards import measure
-from langladder.text.near_duplicates import near
 from langladder.text.shards import SHARDED, ShardWriter, shard_files, write_dictionary
-from langladder.text.spilled import mapped, repeats, save
+from langladder.text.spilled import mapped, save
 from langladder.text.splitting import Cut, SplitConfig, cut
 from langladder.text.steps import StepsConfig
 from langladder.text.tables import SPLITS, TEXT, present_splits, read_column
@@ -142,20 +142,11 @@ class _Corpus:
 
     def _duplicates(self, scope: Scope) -> tuple[np.ndarray, np.ndarray]:
         """(N,) int8, positions in KINDS, of all lines or documents; where those of each shard begin, and the end."""
-        config, room = self.shards[0].rules.duplicates, self.engine.share
-        noted = "hashes" if config.exact == scope else "bands"
-        files = {kind: [shard.file(f"{scope}.{kind}") for shard in self.shards] for kind in ("hashes", "bands")}
+        config = self.shards[0].rules.duplicates
         if scope in (config.exact, config.near):
-            counts = [len(mapped(file)) for file in files[noted]]
-        else:
-            counts = [int(mapped(shard.file("count"))[0]) for shard in self.shards]
-        bounds = np.cumsum([0, *counts])
-        gone = np.zeros(int(bounds[-1]), dtype=np.int8)
-        if config.exact == scope:
-            gone[repeats(files["hashes"], room)] = 1
-        if config.near == scope:
-            gone[near(files["bands"], gone > 0)] = 2
-        return gone, bounds
+            return decided([shard.file for shard in self.shards], config, scope, self.engine.share)
+        bounds = np.cumsum([0, *(int(mapped(shard.file("count"))[0]) for shard in self.shards)])
+        return np.zeros(int(bounds[-1]), dtype=np.int8), bounds
 
     def _dropped(self, number: int) -> Book:
         """The documents of a shard that go as duplicates."""

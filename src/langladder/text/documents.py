@@ -32,7 +32,11 @@ class Document(NamedTuple):
 
 def read_documents(path: Path) -> Iterator[Document]:
     """The documents of one table, in its order. Raises InputError as `read_table`."""
-    batches = read_batches(path, TEXT, ROWS)
+    return documents_of(read_batches(path, TEXT, ROWS))
+
+
+def documents_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Document]:
+    """The documents of record batches."""
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     for _, group in groupby(rows, key=itemgetter(0)):
         found = list(group)
@@ -43,19 +47,25 @@ def write_documents(path: Path, documents: Iterable[Document]) -> int:
     """Write documents, numbered from 0, as a table, atomically; returns how many."""
     count = 0
 
-    def tables() -> Iterator[pa.Table]:
+    def counted() -> Iterator[Document]:
         nonlocal count
-        columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
         for document in documents:
-            columns[0].extend([count] * len(document.lines))
-            columns[1].extend(document.lines)
-            columns[2].extend(document.log_probs)
             count += 1
-            if len(columns[0]) >= ROWS:
-                yield pa.table(list(columns), schema=TEXT)
-                columns = ([], [], [])
-        if columns[0]:
-            yield pa.table(list(columns), schema=TEXT)
+            yield document
 
-    write_batches(path, TEXT, tables())
+    write_batches(path, TEXT, tables_of(counted()))
     return count
+
+
+def tables_of(documents: Iterable[Document]) -> Iterator[pa.Table]:
+    """Documents, numbered from 0, some at a time."""
+    columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
+    for number, document in enumerate(documents):
+        columns[0].extend([number] * len(document.lines))
+        columns[1].extend(document.lines)
+        columns[2].extend(document.log_probs)
+        if len(columns[0]) >= ROWS:
+            yield pa.table(list(columns), schema=TEXT)
+            columns = ([], [], [])
+    if columns[0]:
+        yield pa.table(list(columns), schema=TEXT)

@@ -4,7 +4,7 @@ Measured on word n-grams (13 by default, as in the GPT-3 paper, Brown et al. 202
 as one n-gram, whole) and on whole lines. Only hashes of the held-out n-grams are kept; the training text streams by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,21 @@ _ONE = np.uint64(1)
 
 
 class NGrams:
-    """Hashes of a text's word n-grams, for words that the held-out text has."""
+    """Hashes of a text's word n-grams, for words that the held-out text has.
 
-    def __init__(self, size: int) -> None:
+    Args:
+        size: n.
+        words: of another's, which then hashes as this one does.
+    """
+
+    def __init__(self, size: int, words: Iterable[str] = ()) -> None:
         self.size = size
-        self._ids: dict[str, int] = {}
+        self._ids = {word: number for number, word in enumerate(words, start=1)}
+
+    @property
+    def words(self) -> list[str]:
+        """Those learnt, in the order of their codes."""
+        return list(self._ids)
 
     def hashes(self, lines: list[str], *, learn: bool) -> tuple[np.ndarray, np.ndarray]:
         """Hash every n-gram of each line.

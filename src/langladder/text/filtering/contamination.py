@@ -11,15 +11,18 @@ n-gram. A line of a set with fewer than n words is looked for whole, as a line o
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
+from langladder.artefacts import read_json, write_json
 from langladder.schema import Config
 from langladder.text.documents import Document
 from langladder.text.leakage import NGrams
+from langladder.text.spilled import mapped, save
 from langladder.text.words import split_words
 
 _MARKS = regex.compile(r"[\p{P}\p{S}]+")
@@ -53,6 +56,41 @@ class Contamination:
         self._wanted = np.zeros(0, dtype=np.uint64)
         self._documents = np.zeros(0, dtype=np.int64)
         self._common: Counter[str] = Counter()
+
+    def save(self, folder: Path) -> None:
+        """Write what `opened` needs: the words and n-grams of the sets, in how many documents each n-gram stands."""
+        folder.mkdir(exist_ok=True)
+        write_json(folder / "words.json", self._ngrams.words)
+        save(folder / "wanted", self._wanted)
+        save(folder / "documents", self._documents)
+
+    @classmethod
+    def opened(cls, settings: ContaminationSettings, folder: Path) -> Self:
+        """What another one learnt and counted, mapped: to `clean`."""
+        new = cls(settings)
+        new._ngrams = NGrams(settings.ngram_words, read_json(folder / "words.json"))
+        new._wanted, new._documents = mapped(folder / "wanted"), mapped(folder / "documents")
+        return new
+
+    def forget(self) -> Self:
+        """The same without what was counted: to `count`."""
+        self._documents = np.zeros(len(self._wanted), dtype=np.int64)
+        return self
+
+    @property
+    def counted(self) -> np.ndarray:
+        """(2, F) int64: the n-grams that were found, and in how many documents."""
+        found = np.flatnonzero(self._documents)
+        return np.stack([found, self._documents[found]])
+
+    @property
+    def common(self) -> Counter[str]:
+        """Lines of `clean` with n-grams that were left alone."""
+        return self._common
+
+    def add(self, counted: np.ndarray) -> None:
+        """Count what another one `counted` in other documents."""
+        self._documents[counted[0]] += counted[1]
 
     def learn(self, name: str, lines: Iterable[str]) -> None:
         """Look for the n-grams of an evaluation set."""

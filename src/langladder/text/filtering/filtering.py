@@ -3,33 +3,52 @@
     raw text ─ quality ─ duplicates ─┬─ test sets' n-grams ─ mixture → filtered text
     corpora mixed in ─── duplicates ─┘
 
-Only what is trained on is filtered: validation and test tables that the corpus brings itself stay as they are. The text
-streams by; in memory are hashes, signatures of near-duplicates, and the documents that the quality model is fitted on.
+Only what is trained on is filtered: validation and test tables that the corpus brings itself stay as they are. Shards
+are filtered by themselves, on an engine (`filter_parts`); in memory are the documents that the quality model is fitted
+on, the test sets' n-grams, and while duplicates are decided some bytes of each document.
 """
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from langladder.artefacts import write_json
 from langladder.atomic import Owner, atomic_folder
+from langladder.engine.base import Engine, current
 from langladder.errors import InputError
-from langladder.text.documents import Document, read_documents, write_documents
+from langladder.text.arrow_arrays import numbers, values
+from langladder.text.corpus_duplicates import decided
+from langladder.text.documents import Document, read_documents, tables_of
 from langladder.text.drops import Book
-from langladder.text.duplicates import Seen
-from langladder.text.filtering import mixture
-from langladder.text.filtering.contamination import Contamination
-from langladder.text.filtering.quality import QualityModel, Told, keep_probability
-from langladder.text.filtering.settings import FilterConfig
+from langladder.text.duplicates import Scope
+from langladder.text.filtering import filter_parts, mixture
+from langladder.text.filtering.contamination import Contamination, ContaminationSettings
+from langladder.text.filtering.filter_parts import (
+    Done,
+    Judge,
+    Part,
+    count_ngrams,
+    drop_documents,
+    drop_lines,
+    sizes,
+    take_out,
+)
+from langladder.text.filtering.quality import QualityModel, QualitySettings, Told, keep_probability
+from langladder.text.filtering.settings import ContaminationConfig, FilterConfig, MixtureConfig
 from langladder.text.filtering.sources import opened, set_lines
-from langladder.text.shards import SHARDED, write_dictionary
-from langladder.text.tables import SPLITS, present_splits
+from langladder.text.shards import SHARDED, read_shard, shard_files, write_dictionary
+from langladder.text.spilled import mapped, save
+from langladder.text.tables import SPLITS, present_splits, write_batches
+from langladder.text.tables import TEXT as TEXT_SCHEMA
 
-AT_ONCE = 512  # documents that are judged together
 REPORT = "filter.json"
 FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())
 TEXT = "text"
@@ -41,6 +60,7 @@ class _Work:
     """What the steps share.
 
     Attributes:
+        parts: what is left of all corpora, in the order in which duplicates are looked for; `sizes` of each.
         folder: for what is between the steps; it goes in the end.
         book: what went and why.
         read, kept: documents, lines and words of all corpora.
@@ -51,11 +71,22 @@ class _Work:
     config: FilterConfig
     seed: int
     folder: Path
+    engine: Engine
+    parts: list[Part] = field(default_factory=list)
+    sizes: list[Counter[str]] = field(default_factory=list)
     book: Book = field(default_factory=Book)
     read: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
     found: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    def run(self, step: Callable[[Any], Done], jobs: Sequence[Any], what: str) -> list[Done]:
+        """Do a step to all parts, and note what it did."""
+        found = list(self.engine.map(step, jobs, what))
+        for done in found:
+            self.book.add(done.book)
+        self.parts, self.sizes = [done.part for done in found], [done.sizes for done in found]
+        return found
 
 
 def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: int) -> dict[str, Any]:
@@ -74,10 +105,10 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
     names = present_splits(raw_folder)
     trained = next(name for name in ("train", "all") if name in names)
     with atomic_folder(out_folder, FILTERED) as folder:
-        work = _Work(config, seed, folder / "work")
-        kept = _kept(raw_folder / trained, work)
-        count = write_documents(folder / trained, _counted(_final(kept, work), work.kept))
-        if count == 0:
+        work = _Work(config, seed, folder / "work", current())
+        work.folder.mkdir()
+        _kept(raw_folder / trained, work)
+        if write_batches(folder / trained, TEXT_SCHEMA, _final(work)) == 0:
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in work.book.dropped.most_common())
             raise InputError(f"{raw_folder}/{trained}: filtering leaves nothing ({reasons}); relax `filter`")
         for name in set(names) & {*SPLITS} - {trained}:
@@ -89,24 +120,34 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
     return report
 
 
-def _kept(raw: Path, work: _Work) -> dict[str, Path]:
-    """Corpus → its documents that are good enough and new, as tables; what is mixed in comes first."""
-    seen = Seen(work.config.duplicates) if work.config.duplicates else None
+def _kept(raw: Path, work: _Work) -> None:
+    """Leave of each corpus' parts the documents that are good enough and new; what is mixed in comes first."""
     others = work.config.mixture.others if work.config.mixture else {}
-    kept: dict[str, Path] = {}
+    tables: dict[str, Path] = {}
     for name, source in others.items():
-        table = opened(source, work.folder / f"{name}.read", f"filter.mixture.others.{name}")
-        kept[name] = work.folder / f"{name}.kept"
-        write_documents(kept[name], _new(_counted(read_documents(table), work.read), seen, work.book))
-    documents: Iterator[Document] = _counted(read_documents(raw), work.read)
-    if work.config.quality:
-        documents = _good(documents, _model(raw, work), work)
-    kept[TEXT] = work.folder / f"{TEXT}.kept"
-    write_documents(kept[TEXT], _new(documents, seen, work.book))
-    return kept
+        tables[name] = opened(source, work.folder / f"{name}.read", f"filter.mixture.others.{name}")
+    tables[TEXT] = raw
+    files = [(name, file) for name, table in tables.items() for file in shard_files(table)]
+    work.parts = [
+        Part(name, file, work.folder / f"{number:06d}", judged=name == TEXT)
+        for number, (name, file) in enumerate(files)
+    ]
+    config, judge = work.config.duplicates, _judge(raw, work) if work.config.quality else None
+    used = (config.exact, config.near) if config else ()
+    scopes: list[Scope] = [scope for scope in ("lines", "documents") if scope in used]
+    step = partial(filter_parts.judge, judge=judge, duplicates=config, scope=scopes[0] if scopes else "keep")
+    for done in work.run(step, work.parts, "reading documents"):
+        work.read.update(done.read)
+    for scope in scopes:
+        assert config is not None
+        gone, starts = decided([part.beside for part in work.parts], config, scope, work.engine.share)
+        save(reasons := work.folder / f"{scope}.reasons", gone)
+        drop = partial(drop_lines, duplicates=config) if scope == "lines" else drop_documents
+        parts = list(zip(work.parts, starts.tolist(), strict=False))
+        work.run(partial(drop, reasons=reasons), parts, f"dropping {scope}")
 
 
-def _model(raw: Path, work: _Work) -> QualityModel:
+def _judge(raw: Path, work: _Work) -> Judge:
     config = work.config.quality
     assert config is not None
     model = QualityModel(config, work.seed)
@@ -114,7 +155,9 @@ def _model(raw: Path, work: _Work) -> QualityModel:
     told = model.fit(*((document.text for document in read_documents(table)) for table in (good, raw)))
     work.found["quality"] = quality_report(told, config.alpha if config.threshold is None else None)
     work.warnings += told.warnings
-    return model
+    judge = Judge(QualitySettings(**config.model_dump(exclude={"good"})), work.seed, work.folder / "model")
+    model.save(judge.model)
+    return judge
 
 
 def quality_report(told: Told, alpha: float | None) -> dict[str, Any]:
@@ -132,49 +175,40 @@ def quality_report(told: Told, alpha: float | None) -> dict[str, Any]:
     return report
 
 
-def _good(documents: Iterator[Document], model: QualityModel, work: _Work) -> Iterator[Document]:
-    for some in batches(documents):
-        for document, score in zip(some, model.scores([one.text for one in some]), strict=True):
-            if model.keeps(document.text, float(score)):
-                yield document
-            else:
-                work.book.drop("low_quality_document", f"{score:.3f}: {document.text}")
+def _final(work: _Work) -> Iterator[pa.Table]:
+    """What is left of all corpora, mixed, and without what stands in the test sets."""
+    if work.config.contamination:
+        _decontaminate(work.config.contamination, work)
+    if work.config.mixture:
+        return tables_of(_mixed(work.config.mixture, work))
+    for counts in work.sizes:
+        work.kept.update(counts)
+    return _renumbered(work.parts)
 
 
-def _new(documents: Iterable[Document], seen: Seen | None, book: Book) -> Iterator[Document]:
-    """Documents and lines that are no duplicates of earlier ones."""
-    for document in documents:
-        if seen is None:
-            yield document
-            continue
-        lines, log_probs = list[str](), list[float | None]()
-        for line, log_prob in zip(*document, strict=True):
-            if reason := seen.is_duplicate(line, "lines"):
-                book.drop(reason, line)
-            else:
-                lines.append(line)
-                log_probs.append(log_prob)
-        left = Document(lines, log_probs)
-        if lines and (reason := seen.is_duplicate(left.text, "documents")):
-            book.drop(reason, left.text)
-        elif lines:
-            yield left
+def _renumbered(parts: list[Part]) -> Iterator[pa.Table]:
+    """The documents of all parts, numbered from 0."""
+    count = 0
+    for part in parts:
+        last = None
+        for batch in read_shard(part.file, TEXT_SCHEMA):
+            found = values(batch.column("document"))
+            opens = found != np.append(found[0] - 1 if last is None else last, found[:-1])
+            of = count - 1 + np.cumsum(opens)
+            last, count = found[-1], int(of[-1]) + 1
+            yield pa.Table.from_batches([batch.set_column(0, "document", numbers(of))])
 
 
-def _final(kept: dict[str, Path], work: _Work) -> Iterator[Document]:
-    """The documents of all corpora without what stands in the test sets, mixed."""
-    tables = _decontaminated(kept, work) if work.config.contamination else kept
-    if not work.config.mixture:
-        yield from read_documents(tables[TEXT])
-        return
-    weights = {name: other.weight for name, other in work.config.mixture.others.items()}
-    weights[TEXT] = work.config.mixture.weight
-    corpora = {name: _corpus(tables[name], weights[name]) for name in (TEXT, *work.config.mixture.others)}
-    times = mixture.epochs(corpora, work.config.mixture.words)
+def _mixed(config: MixtureConfig, work: _Work) -> Iterator[Document]:
+    weights = {name: other.weight for name, other in config.others.items()} | {TEXT: config.weight}
+    corpora = {name: _corpus(name, weights[name], work) for name in (TEXT, *config.others)}
+    times = mixture.epochs(corpora, config.words)
     taken: dict[str, Counter[str]] = {name: Counter() for name in corpora}
     for name, document in mixture.mixed(corpora, times, work.seed):
-        taken[name].update(_sizes(document))
+        taken[name].update(sizes(document))
         yield document
+    for counts in taken.values():
+        work.kept.update(counts)
     parts = mixture.shares(weights)
     work.found["mixture"] = {
         name: {"words": corpus.words, "weight": round(parts[name], 4), "epochs": round(times[name], 4)}
@@ -183,53 +217,30 @@ def _final(kept: dict[str, Path], work: _Work) -> Iterator[Document]:
     }
 
 
-def _corpus(table: Path, weight: float) -> mixture.Corpus:
-    words = sum(document.words for document in read_documents(table))
-    return mixture.Corpus(lambda: read_documents(table), words, weight)
+def _corpus(name: str, weight: float, work: _Work) -> mixture.Corpus:
+    mine = [number for number, part in enumerate(work.parts) if part.corpus == name]
+
+    def documents() -> Iterator[Document]:
+        return chain.from_iterable(work.parts[number].documents() for number in mine)
+
+    return mixture.Corpus(documents, sum(work.sizes[number]["words"] for number in mine), weight)
 
 
-def _decontaminated(kept: dict[str, Path], work: _Work) -> dict[str, Path]:
-    config = work.config.contamination
-    assert config is not None
-    contamination = Contamination(config)
+def _decontaminate(config: ContaminationConfig, work: _Work) -> None:
+    settings = ContaminationSettings(**config.model_dump(exclude={"sets"}))
+    contamination, learnt = Contamination(settings), work.folder / "ngrams"
     for name, source in config.sets.items():
         where = f"filter.contamination.sets.{name}"
         contamination.learn(name, set_lines(source, work.folder / f"{name}.set", where))
-    for path in kept.values():
-        for some in batches(read_documents(path)):
-            contamination.count(some)
-    cleaned = {name: path.with_suffix(".clean") for name, path in kept.items()}
-    for name, path in kept.items():
-        write_documents(cleaned[name], _clean(read_documents(path), contamination, work.book))
+    contamination.save(learnt)
+    step = partial(count_ngrams, settings=settings, learnt=learnt)
+    for part, _ in zip(work.parts, work.engine.map(step, work.parts, "counting n-grams"), strict=True):
+        contamination.add(mapped(part.beside("ngrams")))
+    contamination.save(learnt)
+    step_out = partial(take_out, settings=settings, learnt=learnt)
+    for done in work.run(step_out, work.parts, "taking out n-grams"):
+        contamination.common.update(done.common)
     work.found["contamination"] = contamination.report()
-    return cleaned
-
-
-def _clean(documents: Iterator[Document], contamination: Contamination, book: Book) -> Iterator[Document]:
-    for some in batches(documents):
-        for document, gone in contamination.clean(some):
-            for line in gone:
-                book.drop("contaminated_line", line)
-            if document is None:
-                book.drop("contaminated_document", gone[0])
-            else:
-                yield document
-
-
-def batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    """Some documents at a time."""
-    while some := list(islice(documents, AT_ONCE)):
-        yield some
-
-
-def _counted(documents: Iterable[Document], counts: Counter[str]) -> Iterator[Document]:
-    for document in documents:
-        counts.update(_sizes(document))
-        yield document
-
-
-def _sizes(document: Document) -> dict[str, int]:
-    return {"documents": 1, "lines": len(document.lines), "words": document.words}
 
 
 def _report(work: _Work) -> dict[str, Any]:

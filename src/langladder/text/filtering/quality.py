@@ -13,14 +13,16 @@ hashes and fits in place of Spark.
 
 from collections.abc import Iterable, Sequence
 from heapq import heappush, heapreplace
+from pathlib import Path
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field
 
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.spilled import mapped, save
 from langladder.text.splitting import place
 from langladder.text.words import split_words
 
@@ -109,6 +111,23 @@ class QualityModel:
             sizes |= {"tokenizer": _words, "token_pattern": None}
         self._hashed = HashingVectorizer(analyzer="word" if settings.unit == "words" else "char_wb", **sizes)
         self._models: list[Any] = []
+
+    def save(self, path: Path) -> None:
+        """Write what was learnt."""
+        assert self._models, "fit first"
+        save(path, np.stack([np.append(model.coef_[0], model.intercept_) for model in self._models]))
+
+    @classmethod
+    def opened(cls, settings: QualitySettings, seed: int, path: Path) -> Self:
+        """What another one saved, mapped."""
+        from sklearn.linear_model import LogisticRegression
+
+        new = cls(settings, seed)
+        for learnt in np.asarray(mapped(path)):
+            model = LogisticRegression()
+            model.coef_, model.intercept_, model.classes_ = learnt[None, :-1], learnt[-1:], np.array([0, 1])
+            new._models.append(model)
+        return new
 
     def fit(self, good: Iterable[str], raw: Iterable[str]) -> Told:
         """Learn to tell good documents from raw ones.

@@ -1,0 +1,109 @@
+"""Shards filtered by themselves give what the whole corpus gives, on every engine."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from plain_filtering import plain
+
+from langladder.engine.base import used
+from langladder.engine.local import Local
+from langladder.text import shards
+from langladder.text.documents import Document, read_documents, write_documents
+from langladder.text.filtering.filtering import filter_text
+from langladder.text.filtering.settings import FilterConfig
+
+GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"
+BAD_TEXT = "click buy cheap pills free bonus login casino win cash offer now subscribe deal spam ads"
+GOOD, BAD = GOOD_TEXT.split(), BAD_TEXT.split()
+
+
+def text(words: list[str], documents: int, seed: int) -> list[Document]:
+    """Documents of some lines, some of them copies or nearly copies."""
+    random, made = Random(seed), list[list[str]]()
+    for _ in range(documents):
+        lines = [" ".join(random.choices(words, k=random.randrange(3, 30))) for _ in range(random.randrange(1, 5))]
+        if made and random.random() < 0.3:
+            lines = list(random.choice(made))
+            if random.random() < 0.5:
+                lines[-1] += " " + random.choice(words)
+        if random.random() < 0.1:
+            lines.append("every farmer sells bread")
+        made.append(lines)
+    return [Document(lines, [random.choice([None, -1.5]) for _ in lines]) for lines in made]
+
+
+CORPUS = [*text(GOOD, 50, 1), *text(BAD, 60, 2)]
+CORPUS = Random(3).sample(CORPUS, len(CORPUS))
+BESIDE = {
+    "quality.good": text(GOOD, 60, 4),
+    "contamination.sets.own": [*CORPUS[:4], Document(["every farmer sells bread"], [None])],
+    "contamination.sets.other": text(GOOD, 5, 5),
+    "mixture.others.books": [*text(GOOD, 20, 6), *CORPUS[50:53]],
+    "mixture.others.notes": text(BAD, 10, 7),
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "quality": {"quality": {"features": 4096, "good_weight": 5.0}},
+    "lines": {"duplicates": {"exact": "lines", "near": "documents", "near_threshold": 0.6, "permutations": 64}},
+    "near lines": {"duplicates": {"exact": "documents", "near": "lines", "permutations": 32}},
+    "contamination": {"contamination": {"ngram_words": 5, "max_documents": 3, "max_lines": 1}},
+    "mixture": {"mixture": {"weight": 1.0}},
+}
+SETTINGS["everything"] = {key: value for one in SETTINGS.values() for key, value in one.items()}
+SETTINGS["all by lines"] = SETTINGS["everything"] | SETTINGS["lines"]
+
+
+def source(folder: Path, key: str) -> dict[str, Any]:
+    """One of those beside the corpus, as files."""
+    path = folder / f"{key}.txt"
+    path.write_text("\n\n".join(one.text for one in BESIDE[key]) + "\n")
+    return {"path": str(path), "documents": "blank_line"}
+
+
+def config_of(folder: Path, name: str) -> FilterConfig:
+    settings = {key: dict(value) for key, value in SETTINGS[name].items()}
+    if "quality" in settings:
+        settings["quality"]["good"] = source(folder, "quality.good")
+    if "contamination" in settings:
+        settings["contamination"]["sets"] = {
+            one: source(folder, f"contamination.sets.{one}") for one in ("own", "other")
+        }
+    if "mixture" in settings:
+        weights = {"books": 2.0, "notes": 0.5}
+        others = {one: source(folder, f"mixture.others.{one}") | {"weight": weight} for one, weight in weights.items()}
+        settings["mixture"]["others"] = others
+    return FilterConfig.model_validate(settings)
+
+
+@pytest.fixture(autouse=True)
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Many small shards."""
+    monkeypatch.setattr(shards, "SHARD_BYTES", 1500)
+    monkeypatch.setattr(shards, "ROWS", 16)
+    write_documents(tmp_path / "raw" / "all", CORPUS)
+    assert len(shards.shard_files(tmp_path / "raw" / "all")) > 5
+    return tmp_path / "raw"
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_parts_give_what_the_whole_gives(name: str, raw: Path, tmp_path: Path) -> None:
+    config = config_of(tmp_path, name)
+    report = filter_text(raw, tmp_path / "out", config, seed=1)
+    beside = {key: [Document(one.lines, [None] * len(one.lines)) for one in found] for key, found in BESIDE.items()}
+    left, told = plain(CORPUS, beside, config, seed=1)
+    assert report == told
+    assert list(read_documents(tmp_path / "out" / "all")) == left
+    assert report["went"] or name == "mixture"
+    if name == "contamination":
+        assert report["contamination"]["ngrams_too_common"]
+    if name == "all by lines":
+        kinds = {"low_quality_document", "duplicate_line", "near_duplicate_document", "contaminated_line"}
+        assert kinds <= {*report["went"]}
+        with used(Local(2)):
+            filter_text(raw, tmp_path / "processes", config, seed=1)
+        assert files_of(tmp_path / "processes") == files_of(tmp_path / "out")
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
