@@ -73,7 +73,7 @@ $(VENV)-peers/ready: setup requirements-peers.lock
 
 .PHONY: test-peers
 test-peers: $(VENV)-peers/ready ## compare with transformers, ONNX Runtime and KenLM too (160 MB more; compiles KenLM)
-	@$(VENV)-peers/bin/python -m pytest $$(grep -rl --include='*.py' importorskip tests)
+	@$(VENV)-peers/bin/python -m pytest -m "not cluster and not long" $$(grep -rl --include='*.py' importorskip tests)
 
 .PHONY: lint
 lint: setup ## ruff (lint and format) and mypy --strict
