@@ -1,8 +1,9 @@
 """Files and folders copied from here to a URL, from a URL to here, or from one URL to another.
 
-A copy here stands in its place when it is whole, not before, and replaces no folder; behind a URL, what was written is
-taken away again where the copy breaks off. Bytes go through in pieces. A stranger's listing names what it likes: names
-that lead out of the folder are refused. What is fetched is checked by whoever reads it, as if it had come by hand.
+A copy stands in its place when it is whole, not before; here it replaces no folder, behind a URL no file of another
+name. Where it breaks off, what stood there stands there still. Bytes go through in pieces. A stranger's listing names
+what it likes: names that lead out of the folder are refused. What is fetched is checked by whoever reads it, as if it
+had come by hand.
 """
 
 import shutil
@@ -91,24 +92,14 @@ def _upload(files: dict[str, File], target: Remote) -> int:
     if target.is_web or target.scheme == "hf":
         raise InputError(f"{target}: {target.scheme}:// is only read; write to s3://, gs:// or a path")
     system, place = target.system()
-    written: list[str] = []
     size = 0
     try:
-        for name, file in files.items():
-            path = place if name == "." else f"{place.rstrip('/')}/{name}"
-            with file.open("rb") as reading, system.open(path, "wb", block_size=PIECE) as writing:
-                written.append(path)
-                shutil.copyfileobj(reading, writing, PIECE)
-                size += writing.tell()
-    except BaseException as error:
-        _take_away(system, written)
-        raise told(target.url, error) if isinstance(error, Exception) else error from error
+        with system.transaction:  # all files come to be at its end, or none
+            for name, file in files.items():
+                path = place if name == "." else f"{place.rstrip('/')}/{name}"
+                with file.open("rb") as reading, system.open(path, "wb", block_size=PIECE) as writing:
+                    shutil.copyfileobj(reading, writing, PIECE)
+                    size += writing.tell()
+    except Exception as error:
+        raise told(target.url, error) from error
     return size
-
-
-def _take_away(system: object, written: list[str]) -> None:
-    for path in written:
-        try:
-            system.rm_file(path)  # type: ignore[attr-defined]
-        except Exception:  # it may never have come to be, or the connection is gone
-            return

@@ -70,9 +70,13 @@ def test_commands_write_to_a_bucket_and_read_from_it(s3: Any, vectors: Path) -> 
     assert not (vectors.parent / "model").exists()
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(s3: Any, vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pour = shutil.copyfileobj
-    done: list[int] = []
+@pytest.mark.parametrize("size", [100, 9 * 2**20])  # in one request, and in parts
+def test_an_upload_that_breaks_off_changes_nothing(
+    size: int, s3: Any, vectors: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, pour, done = f"{BUCKET}/broken{size}", shutil.copyfileobj, []
+    (vectors / "a.bin").write_bytes(bytes(size))
+    s3.pipe(f"{place}/a.bin", b"what was there")
 
     def breaks(*given: Any) -> None:
         pour(*given)
@@ -80,11 +84,14 @@ def test_an_upload_that_breaks_off_leaves_nothing(s3: Any, vectors: Path, monkey
         if len(done) == 2:
             raise OSError("the line is dead")
 
-    monkeypatch.setattr(shutil, "copyfileobj", breaks)
-    with pytest.raises(InputError, match=r"s3://bucket/broken: .*the line is dead"):
-        copy(vectors, located(f"s3://{BUCKET}/broken"))
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfileobj", breaks)
+        with pytest.raises(InputError, match=rf"s3://{place}: .*the line is dead"):
+            copy(vectors, located(f"s3://{place}"), overwrite=True)
     s3.invalidate_cache()
-    assert not s3.find(f"{BUCKET}/broken")
+    assert s3.find(place) == [f"{place}/a.bin"] and s3.cat(f"{place}/a.bin") == b"what was there"
+    copy(vectors, located(f"s3://{place}"), overwrite=True)
+    assert s3.cat(f"{place}/a.bin") == bytes(size)
 
 
 def test_names_that_lead_out_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

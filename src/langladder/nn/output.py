@@ -245,7 +245,7 @@ def _blocks_by_kernel(
     parts = _word_blocks(h, W)
     target, total = torch.zeros(2, len(h)).unbind()
     peaks, sums = torch.empty(2, len(parts), len(h)).unbind()
-    b = torch.zeros(len(W)) if bias is None else bias.detach()
+    b = torch.zeros(len(W)) if bias is None else bias.detach().clone()  # FSDP cannot let go what NumPy reads
     added = total if smoothing else total[:0]
     blocks = []
     for number, block in enumerate(parts):
