@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -19,6 +19,7 @@ from langladder.errors import InputError
 from langladder.remote import File, Remote, located
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Target = TypeVar("Target", bound=File)
 STDOUT = Path("-")
 
 
@@ -37,32 +38,14 @@ def overwrite_option(function: Function) -> Function:
     return click.option("--overwrite", is_flag=True, help="Replace what is there already.")(function)
 
 
-@overload
 def claim(
-    out: Path,
+    out: Target,
     overwrite: bool,
     reads: Iterable[Path | str | None] = (),
     folder: Owner | None = None,
     *,
     answers: bool = False,
-) -> Path: ...
-@overload
-def claim(
-    out: File,
-    overwrite: bool,
-    reads: Iterable[Path | str | None] = (),
-    folder: Owner | None = None,
-    *,
-    answers: bool = False,
-) -> File: ...
-def claim(
-    out: File,
-    overwrite: bool,
-    reads: Iterable[Path | str | None] = (),
-    folder: Owner | None = None,
-    *,
-    answers: bool = False,
-) -> File:
+) -> Target:
     """The place to write to, links followed.
 
     Args:
@@ -93,7 +76,7 @@ def claim(
         check_folder(place, folder)
     if not overwrite and not empty and (place.is_file() or place.is_dir()):
         raise InputError(f"{out}: exists already; give --overwrite to replace it")
-    return place
+    return cast(Target, place)
 
 
 def _overlap(read: Path, place: Path) -> str | None:
