@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ def said(project: Path) -> Iterator[dict[str, str]]:
                 log = (project / f"behind-{len(behind)}.log").open("w")
                 program = ["bash", "-c", f"exec {command.removesuffix('&')}"]
                 behind.append(subprocess.Popen(program, cwd=project, env=ENVIRONMENT, stdout=log, stderr=log))
-                time.sleep(5)
+                wait_for_the_port(command)
                 continue
             quiet = " >/dev/null 2>&1" if command.startswith("dvc queue start") else ""  # its workers hold the pipe
             answers[command] = run(project, "bash", "-c", command + quiet)
@@ -57,6 +58,16 @@ def said(project: Path) -> Iterator[dict[str, str]]:
             process.send_signal(signal.SIGTERM)
         for process in behind:
             process.wait(30)
+
+
+def wait_for_the_port(command: str) -> None:
+    """Until what was begun in the background listens, where it does; a worker is waited for by who needs it."""
+    port, deadline = re.search(r"--port (\d+)", command), time.monotonic() + 180
+    while port and time.monotonic() < deadline:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", int(port[1]))) == 0:
+                return
+        time.sleep(0.2)
 
 
 def wait_for_the_queue(project: Path) -> None:
