@@ -15,7 +15,6 @@ import torch
 from click.testing import CliRunner, Result
 
 from langladder.cli import weights_shown
-from langladder.cli.classifiers import answer, parsed
 from langladder.cli.main import app
 from langladder.errors import InputError
 from langladder.models.classifier import Classifier
@@ -23,6 +22,7 @@ from langladder.models.linear_classifier import LinearClassifier
 from langladder.models.majority import Majority
 from langladder.models.recurrent_classifier import RecurrentClassifier
 from langladder.models.tree_lstm import TreeLSTM
+from langladder.serving.labelling import answer, parsed
 from langladder.text.labelled import Example
 from langladder.text.units import WordUnits
 

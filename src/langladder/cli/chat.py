@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.choosers import MOST, chooser_of
 from langladder.cli.output import json_option, print_json, print_table
 from langladder.cli.reading import LARGEST_SEED, Number, asked, standard_input
 from langladder.errors import InputError
+from langladder.serving.choosers import MOST, chooser_of
 
 if TYPE_CHECKING:
     from langladder.decoding.conversation import Conversation

@@ -11,8 +11,8 @@ from langladder.cli.reading import asked, is_folder, lines_given
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
-    from langladder.cli.classifiers import Answer
     from langladder.models.classifier import Classifier
+    from langladder.serving.labelling import Answer
 
 CHUNK = 256  # texts read together: enough for like lengths to stand together, few enough to see answers come
 
@@ -41,7 +41,7 @@ def classify(model: Path, given: tuple[str, ...], explain: bool, top: int, as_js
     if not given and sys.stdin.isatty():
         _converse(loaded, explain, top, as_json)
         return
-    from langladder.cli.classifiers import answer, parsed
+    from langladder.serving.labelling import answer, parsed
 
     texts = [parsed(loaded, line, where) for where, line in lines_given(given) if line.strip()]
     answers: list[Answer] = []
@@ -83,7 +83,7 @@ def _show(answers: "list[Answer]", *, legend: bool = False) -> None:
 
 
 def _converse(model: "Classifier", explain: bool, top: int, as_json: bool) -> None:
-    from langladder.cli.classifiers import answer, parsed
+    from langladder.serving.labelling import answer, parsed
 
     legend = True
     for line in asked("A text a line; Ctrl-D ends."):

@@ -49,6 +49,8 @@ def tag(model: Path, given: tuple[str, ...], explain: bool, mode: str, as_json: 
     if not given and sys.stdin.isatty():
         _converse(loaded, mode, explain, as_json)
         return
+    from langladder.serving.tagging import tag_lines
+
     lines = [line for _, line in lines_given(given) if line.strip()]
     answers: list[dict[str, Any]] = []
     for first in range(0, len(lines), CHUNK):
@@ -70,32 +72,6 @@ def read_tagger(folder: Path) -> "Tagger":
     return Tagger.load(folder)
 
 
-def tag_lines(model: "Tagger", lines: Sequence[str], mode: Any, explain: bool) -> list[dict[str, Any]]:
-    """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs."""
-    import numpy as np
-
-    from langladder.text.words import split_words
-
-    sentences = [split_words(line, mode) for line in lines]
-    answers: list[dict[str, Any]] = [
-        {"words": words, "tags": tags} for words, tags in zip(sentences, model.tag(sentences), strict=True)
-    ]
-    if not explain:
-        return answers
-    ids = {name: place for place, name in enumerate(model.tags)}
-    for answer, log_probs in zip(answers, model.log_probs(sentences), strict=True):
-        p = np.exp(log_probs)  # (T, K)
-        said = np.array([ids[name] for name in answer["tags"]], dtype=np.int64)
-        rows = np.arange(len(said))
-        answer["probabilities"] = [round(float(value), 4) for value in p[rows, said]]
-        p[rows, said] = -1.0
-        second = p.argmax(axis=1) if len(said) else said
-        single = len(model.tags) == 1
-        answer["second"] = [None if single else model.tags[place] for place in second]
-        answer["second_probabilities"] = [None if single else round(float(value), 4) for value in p[rows, second]]
-    return answers
-
-
 def _show(model: "Tagger", answers: Sequence[dict[str, Any]], explain: bool) -> None:
     for answer in answers:
         tagged = zip(answer["words"], answer["tags"], strict=True)
@@ -112,6 +88,8 @@ def _colour(model: "Tagger", name: str) -> str:
 
 
 def _converse(model: "Tagger", mode: str, explain: bool, as_json: bool) -> None:
+    from langladder.serving.tagging import tag_lines
+
     for line in asked("A sentence a line, words apart from punctuation; Ctrl-D ends."):
         if not line.strip():
             continue

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from langladder.cli.classifiers import Answer
 from langladder.evaluation.classifier_page import Node
+from langladder.serving.labelling import Answer
 
 # of the 256 colours of a terminal, from pale to full, with black letters: they are the same on dark and on light
 FOR, AGAINST, SEEN = (195, 153, 111, 75), (224, 217, 210, 203), (194, 157, 120, 83)

@@ -1,4 +1,4 @@
-"""What `langladder classify` asks of a classifier, and what it answers. Loads numpy: import inside a command."""
+"""What a classifier is asked, and what it answers: for `langladder classify` and the explorer. Loads numpy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

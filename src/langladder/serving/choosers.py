@@ -1,4 +1,4 @@
-"""Who chooses among a model's answers in `langladder chat`: what the options say, or what the rung itself was."""
+"""Who chooses among the answers of an instructed model: what the options say, or what the rung itself was."""
 
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
