@@ -85,7 +85,8 @@ def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
         raise InputError(f"tokens: {tuple(tokens.shape)} {tokens.dtype}; expected (B, T) torch.int64 with T ≥ 1")
     if tokens.numel() == 0:
         return
-    lowest, highest = int(tokens.min()), int(tokens.max())
+    ids = tokens.numpy(force=True)  # torch would wake its threads
+    lowest, highest = ids.min(), ids.max()
     if lowest < 0 or highest >= vocab_size:
         raise InputError(f"tokens: ids {lowest}..{highest}; the model's vocabulary has ids 0..{vocab_size - 1}")
     first = tokens[:, 0]
