@@ -106,6 +106,11 @@ def settings(steps: int, **chosen: object) -> LMTrainingConfig:
     return LMTrainingConfig.model_validate({"max_steps": steps, "accelerator": "cpu"} | shown | chosen)
 
 
+precision = click.option(
+    "--precision", type=click.Choice(["fp32", "bf16"]), default="fp32", show_default=True, help="ours; theirs is fp32"
+)
+
+
 @click.group(help=__doc__)
 def main() -> None:
     """See the module."""
@@ -125,15 +130,25 @@ main.add_command(softmax, "softmax")
 @click.option("--steps", default=100, show_default=True)
 @click.option("--lr", default=5.0, show_default=True)
 @click.option("--output", type=click.Choice(["softmax", "adaptive"]), default="softmax", show_default=True, help="ours")
+@precision
 @threads
 def lstm(
-    data: Path, width: int, layers: int, batch: int, bptt: int, steps: int, lr: float, output: str, threads: int
+    data: Path,
+    width: int,
+    layers: int,
+    batch: int,
+    bptt: int,
+    steps: int,
+    lr: float,
+    output: str,
+    precision: str,
+    threads: int,
 ) -> None:
     """LSTM over words, against pytorch/examples' word_language_model, which has a full softmax."""
     torch.set_num_threads(threads)
     stream, V = words(data)
     sizes = {"batch_size": batch, "sequence_length": bptt}
-    training = settings(steps, **sizes, **SGD, lr=lr)
+    training = settings(steps, **sizes, **SGD, lr=lr, precision=precision)
     torch.manual_seed(1)
     config = {"width": width, "embedding_dim": width, "layers": layers, "tie_weights": False}
     model = RecurrentLM(RecurrentLM.Config.model_validate(config), V)
@@ -156,7 +171,7 @@ def lstm(
         f"LSTM {layers} × {width}, batch {batch}, BPTT {bptt}, V = {V:,}, {steps} steps; ours with output={output}",
         ["", "plain torch", "langladder", "ratio", "target"],
         [
-            speed_row(theirs, ours, 3),
+            speed_row(theirs, ours, 2.3 if precision == "fp32" else 3),
             [
                 f"loss, last {tail} steps",
                 *(f"{value:.4f}" for value in loss),
@@ -193,13 +208,16 @@ def windows_loss(loss: object, ids: np.ndarray, T: int) -> float:
 @main.command()
 @data
 @click.option("--steps", default=2000, show_default=True)
+@precision
 @threads
-def gpt(data: Path, steps: int, threads: int) -> None:
+def gpt(data: Path, steps: int, precision: str, threads: int) -> None:
     """GPT over characters at nanoGPT's setting for a CPU, against its loop."""
     torch.set_num_threads(threads)
     known, unseen, V = characters(data)
     sizes = {"batch_size": 12, "sequence_length": 64}
-    training = settings(steps, **sizes, **(NANOGPT | {"warmup_steps": min(100, steps)}), log_every=100)
+    training = settings(
+        steps, **sizes, **(NANOGPT | {"warmup_steps": min(100, steps), "precision": precision}), log_every=100
+    )
     torch.manual_seed(1)
     plain, T = PlainGPT(vocab_size=V, **CHARACTERS), 64
     model = GPT(GPT.Config(**CHARACTERS, bias=False), V)
@@ -225,7 +243,7 @@ def gpt(data: Path, steps: int, threads: int) -> None:
         f"GPT, tiny Shakespeare characters, context 64, batch 12, 4 layers, 4 heads, width 128, {steps:,} steps",
         ["", "nanoGPT's loop", "langladder", "ratio", "target"],
         [
-            speed_row(theirs, ours, 1.4),
+            speed_row(theirs, ours, 1.25 if precision == "fp32" else 1.4),
             [
                 "validation loss, windows end to end",
                 *(f"{loss:.4f}" for loss in losses),

@@ -100,7 +100,7 @@ class _Level:
         if ranges == 1:
             return np.zeros(0, dtype=np.int64)
         step = max(1, self.at_once // SAMPLE)
-        sample = np.sort(np.concatenate([keys[keys >= 0][::step] for keys, _ in self._pieces()]))
+        sample = np.sort(np.concatenate([keys[keys >= 0][::step].copy() for keys, _ in self._pieces()]))
         cuts = len(sample) * np.arange(1, 2 * ranges) // (2 * ranges)
         return np.unique(sample[cuts]) if len(sample) else sample
 

@@ -16,12 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from langladder.memory import held_bytes
 from langladder.progress import tracked
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 PROCESS = 200 * 2**20  # about what Python and the libraries of a worker take before it has read anything
+LIBRARIES = 100 * 2**20  # of it what is mapped from the libraries' files
 USED = 0.9  # of the memory that is granted; the rest is for what an estimate misses
 LEAST = 32 * 2**20  # a part's function always gets so much
 
@@ -42,15 +44,18 @@ class Engine(ABC):
 
     @property
     def share(self) -> int:
-        """Bytes that one part's function may hold, and this process beside the workers."""
-        processes = 1 if self.workers == 1 else self.workers + 1
-        granted = (self.memory or machine_bytes()) * USED
-        return max(LEAST, int(granted / processes) - PROCESS)
+        """Bytes that one part's function may hold, and this process beside the workers, besides what it holds now."""
+        return self._room(1 if self.workers == 1 else self.workers + 1)
 
     @property
     def whole(self) -> int:
-        """Bytes that this process may hold while no worker runs."""
-        return max(LEAST, int((self.memory or machine_bytes()) * USED) - PROCESS)
+        """The same of this process while no worker runs."""
+        return self._room(1)
+
+    def _room(self, processes: int) -> int:
+        here = max(PROCESS, held_bytes() + LIBRARIES)
+        granted = (self.memory or machine_bytes()) * USED
+        return max(LEAST, int((granted - here - (processes - 1) * PROCESS) / processes))
 
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part], what: str = "parts") -> Iterator[Result]:
         """`function(part)` of each part, in the order of the parts.
