@@ -1,0 +1,91 @@
+"""What every head of every layer of a translator reads, token by token, of one sentence and one translation of it.
+
+The network runs once over the whole translation, as in training; hooks take what each attention is asked and ask it
+again by its equation, which gives the weights that the fused kernel never writes down. Nothing of the network is
+written a second time here.
+
+Shape legend: S source positions, T target positions, h heads.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder.models.convolutional_seq2seq import DecoderBlock
+from langladder.models.translator import Translator
+from langladder.nn.multi_head_attention import MultiHeadAttention, banded
+from langladder.text.specials import BOS, EOS
+
+Kind = Literal["source", "encoder", "decoder"]
+KINDS: tuple[Kind, ...] = ("source", "encoder", "decoder")
+
+
+class Heads(NamedTuple):
+    """The weights of one layer.
+
+    Attributes:
+        kind: who reads whom: the decoder the source, the encoder itself, the decoder itself.
+        layer: from 1.
+        weights: (h, T, S), (h, S, S) or (h, T, T) float32; each row sums to 1. T counts EOS: row t is what was read to
+            write token t, and column t of the decoder's own is the token before it (the first is BOS).
+    """
+
+    kind: Kind
+    layer: int
+    weights: np.ndarray
+
+
+@torch.no_grad()
+def heads(model: Translator, source: Sequence[int], target: Sequence[int]) -> list[Heads]:
+    """All layers, nearest to the words first; none of a network whose attention has no layers or heads.
+
+    Args:
+        source: ids … EOS. target: ids, without BOS and EOS.
+    """
+    device = next(model.parameters()).device
+    found: list[Heads] = []
+    with _watched(model, found), torch.autocast(device.type, enabled=False):
+        model.hidden(torch.tensor([[*source]], device=device), torch.tensor([[BOS, *target]], device=device))
+    assert source[-1] == EOS, source
+    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.layer))
+
+
+@contextmanager
+def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
+    """While it lasts, each attention that runs adds its weights."""
+    hooks = []
+    training = model.training
+    model.eval()
+
+    def equation(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], _: Any) -> None:
+        assert isinstance(module, MultiHeadAttention)
+        x, keys, values, mask = given
+        if named.get("causal"):
+            mask = banded(x.shape[1], keys.shape[2], None, x.device)
+        _, weights = module.forward_equation(x, keys, values, mask)  # (1, h, T, S)
+        found.append(Heads(*places[module], weights[0].float().cpu().numpy()))
+
+    def block(module: nn.Module, _: tuple[Any, ...], out: tuple[Any, ...]) -> None:
+        found.append(Heads(*places[module], out[2].float().cpu().numpy()))  # (1, T, S)
+
+    places: dict[nn.Module, tuple[Kind, int]] = {}
+    for name, module in model.named_modules():
+        side, _, rest = name.partition(".")
+        number = rest.partition(".")[0]
+        if isinstance(module, MultiHeadAttention):
+            kind: Kind = "source" if name.endswith(".cross") else "encoder" if side == "encoder" else "decoder"
+            places[module] = kind, int(number) + 1
+            hooks.append(module.register_forward_hook(equation, with_kwargs=True))
+        elif isinstance(module, DecoderBlock):
+            places[module] = "source", int(number) + 1
+            hooks.append(module.register_forward_hook(block))
+    try:
+        yield
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,141 @@
+"""Beam search, watched: every hypothesis that it weighed, when, and what became of it.
+
+The search itself is that of `beam_search`, step for step; what is noted here is read off it. A node is one token more
+behind its parent:
+
+    kept        lives on into the next step
+    finished    ends in EOS, with the score that it is compared by
+    dropped     was weighed and lost: of those that lost, the best B of each group of B are noted
+    left        lived on until the search was over, and could not win any more
+
+Shape legend: K beam width, B hypotheses of a group, V vocabulary, t tokens so far.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import torch
+
+from langladder.decoding.beam_search import BeamConfig, Hypothesis, _best, _Search
+from langladder.models.translator import Translator
+from langladder.text.specials import EOS
+
+Fate = Literal["kept", "finished", "dropped", "left"]
+
+
+@dataclass
+class Node:
+    """A token that was put behind a hypothesis.
+
+    Attributes:
+        parent: the place of the hypothesis before it among all nodes; None: the beginning.
+        step: from 1.
+        log_prob: natural log of P(token | what stands before it, source); total: their sum up to here.
+        score: of a finished one, normalised by length and coverage.
+    """
+
+    parent: int | None
+    step: int
+    token: int
+    log_prob: float
+    total: float
+    fate: Fate
+    score: float | None = None
+
+
+class Trace(NamedTuple):
+    """What a search found, and how.
+
+    Attributes:
+        best: what `beam_search` returns for the sentence, and `ends`, the node in which each of them ends.
+    """
+
+    best: list[Hypothesis]
+    ends: list[int]
+    nodes: list[Node]
+
+
+@torch.no_grad()
+def trace(model: Translator, source: torch.Tensor, config: BeamConfig) -> Trace:
+    """Search for the translations of one sentence, noting all that happens.
+
+    Args:
+        source: (1, S) int64, ids … EOS.
+
+    Raises:
+        InputError: as `beam_search`.
+    """
+    assert len(source) == 1, source.shape
+    search = _Watched.begin(model, source, config)
+    while len(search.sentences):
+        search.advance()
+    for slot in search.slots:
+        if slot is not None and search.nodes[slot].fate == "kept":
+            search.nodes[slot].fate = "left"
+    best = _best(search.finished[0], config.n_best)
+    ends = {id(hypothesis): place for hypothesis, place in search.ends}
+    return Trace(best, [ends[id(hypothesis)] for hypothesis in best], search.nodes)
+
+
+@dataclass
+class _Watched(_Search):
+    """The search of one sentence, which notes its hypotheses.
+
+    Attributes:
+        slots: the node of each of the K living hypotheses; None: the beginning, or there is none.
+        following: the same after the step that is under way.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    slots: list[int | None] = field(default_factory=list)
+    following: list[int | None] = field(default_factory=list)
+    ends: list[tuple[Hypothesis, int]] = field(default_factory=list)
+
+    def advance(self) -> None:
+        """See `_Search.advance`."""
+        self.slots = self.slots or [None] * self.config.width
+        self.following = []
+        super().advance()
+        self.slots = self.following
+
+    def _extend(
+        self, group: int, allowed: torch.Tensor, chosen: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        first, known = group * self.group_size, len(self.finished[0][group])
+        log_probs = allowed[0, first : first + self.group_size].clone()  # (B, V)
+        sums = self.log_prob[0, first : first + self.group_size].unsqueeze(1) + log_probs  # (B, V) float64
+        parents, tokens, totals = super()._extend(group, allowed, chosen)
+        for hypothesis in self.finished[0][group][known:]:
+            slot = self._slot_of(hypothesis.tokens, first)
+            value = float(log_probs[slot - first, EOS])
+            self.ends.append((hypothesis, len(self.nodes)))
+            self._note(slot, EOS, value, hypothesis.log_prob, "finished", hypothesis.score)
+            sums[slot - first, EOS] = -math.inf
+        for slot, token, total in zip(parents[0].tolist(), tokens[0].tolist(), totals[0].tolist(), strict=True):
+            self.following.append(len(self.nodes) if math.isfinite(total) else None)
+            if math.isfinite(total):
+                self._note(slot, token, float(log_probs[slot - first, token]), total, "kept")
+                sums[slot - first, token] = -math.inf
+        values, places = sums.flatten().topk(min(self.group_size, sums.numel()))
+        for total, place in zip(values.tolist(), places.tolist(), strict=True):
+            if math.isfinite(total):
+                row, token = divmod(place, sums.shape[1])
+                self._note(first + row, token, float(log_probs[row, token]), total, "dropped")
+        return parents, tokens, totals
+
+    def _slot_of(self, tokens: list[int], first: int) -> int:
+        """Which living hypothesis of a group has these tokens."""
+        prefixes = self.prefix[0, first : first + self.group_size, 1:].tolist()
+        living = self.log_prob[0, first : first + self.group_size].isfinite().tolist()
+        return next(
+            first + row
+            for row, (prefix, lives) in enumerate(zip(prefixes, living, strict=True))
+            if lives and prefix == tokens
+        )
+
+    def _note(
+        self, slot: int, token: int, log_prob: float, total: float, fate: Fate, score: float | None = None
+    ) -> None:
+        step = self.prefix.shape[2]
+        self.nodes.append(Node(self.slots[slot], step, token, log_prob, total, fate, score))
