@@ -1,11 +1,11 @@
 """`langladder analogy`: a is to b as c is to …, for three words or a file of questions."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import check, file_of, find
+from langladder.cli.words import file_of
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import AnalogyMethod, WordVectors
@@ -39,35 +39,15 @@ def analogy(vectors: str, asked: tuple[str, ...], count: int, method: str, restr
     if len(asked) == 1:
         _answer_file(known, asked[0], METHODS[method], restrict, as_json)
         return
-    answers = _answers(known, asked, count, METHODS[method], restrict)
+    from langladder.evaluation.word_questions import analogy as answers_to
+
+    answers = answers_to(known, asked, count, METHODS[method], restrict)
     if as_json:
         print_json({"a": asked[0], "b": asked[1], "c": asked[2], "method": METHODS[method], "answers": answers})
         return
     title = "{} is to {} as {} is to".format(*asked)
     rows = [[place, answer["word"], answer["score"]] for place, answer in enumerate(answers, start=1)]
     print_table(["", title, "cosine" if method == "add" else "3CosMul"], rows)
-
-
-def _answers(
-    vectors: "WordVectors", asked: tuple[str, ...], count: int, method: "AnalogyMethod", restrict: int | None
-) -> list[dict[str, Any]]:
-    import numpy as np
-
-    if restrict is None:
-        for word in asked:
-            check(vectors, word)
-        a, b, c = asked
-        return [
-            {"word": word, "score": round(score, 6)} for word, score in vectors.analogy(a, b, c, count, method=method)
-        ]
-    question = np.array([[find(vectors, word) for word in asked]])
-    among = np.arange(min(restrict, len(vectors)))
-    rows, scores = vectors.analogies(question, count, among=among, method=method)
-    return [
-        {"word": vectors.words[row], "score": round(float(score), 6)}
-        for row, score in zip(rows[0], scores[0], strict=True)
-        if score > -np.inf
-    ]
 
 
 def _answer_file(

@@ -8,7 +8,6 @@ import click
 from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json, vectors_argument
 from langladder.cli.reading import LARGEST_SEED, Number
-from langladder.cli.words import find
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ def draw_map(
         raise InputError(f"{out}: {wanted}")
     place = claim(out, overwrite, [vectors, file])
     from langladder.evaluation.maps import word_map
+    from langladder.evaluation.word_questions import find
     from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)

@@ -131,7 +131,7 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> N
 def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
     if (folder / "source.json").is_file():
-        from langladder.cli.translators import LoadedTranslator
+        from langladder.serving.translators import LoadedTranslator
 
         translator = LoadedTranslator.load(folder)
         return translator.model, [translator.source, translator.target]

@@ -1,14 +1,12 @@
 """`langladder neighbours`: the words nearest to a word."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from langladder.cli.output import json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import check, find
 
 if TYPE_CHECKING:
-    from langladder.embeddings.base import WordVectors
     from langladder.evaluation.similarity import Measure
 
 COLUMNS = {"cosine": "cosine", "dot": "dot product", "euclidean": "distance"}
@@ -29,6 +27,7 @@ def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measu
     Example:
       langladder neighbours models/embedding/skipgram king Paris -k 5
     """
+    from langladder.evaluation.word_questions import nearest
     from langladder.export.vector_files import read_vectors
 
     known = read_vectors(vectors)
@@ -40,19 +39,3 @@ def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measu
     for word, near in found.items():
         rows = [[place, other["word"], other["score"]] for place, other in enumerate(near, start=1)]
         print_table(["", f"nearest to {word}", COLUMNS[measure]], rows)
-
-
-def nearest(vectors: "WordVectors", word: str, count: int, measure: "Measure") -> list[dict[str, Any]]:
-    """[{"word", "score"}], nearest first; the score of "euclidean" is the distance."""
-    if measure == "cosine":
-        check(vectors, word)
-        return [{"word": other, "score": round(cosine, 6)} for other, cosine in vectors.nearest(word, count)]
-    import numpy as np
-
-    from langladder.evaluation.similarity import pair_scores
-
-    row = find(vectors, word)
-    scores = pair_scores(vectors, np.full(len(vectors), row), np.arange(len(vectors)), measure)  # (V,)
-    order = [int(other) for other in np.argsort(-scores, kind="stable") if other != row][:count]
-    sign = -1 if measure == "euclidean" else 1
-    return [{"word": vectors.words[other], "score": round(sign * float(scores[other]), 6)} for other in order]

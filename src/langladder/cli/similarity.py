@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
-from langladder.cli.words import check, file_of
+from langladder.cli.words import file_of
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
@@ -58,14 +58,17 @@ def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json
 
 
 def _compare(vectors: "WordVectors", first: str, second: str, as_json: bool) -> None:
-    import numpy as np
+    from langladder.evaluation.word_questions import compare
 
-    for word in (first, second):
-        check(vectors, word)
-    v, w = vectors[first].astype(np.float64), vectors[second].astype(np.float64)
-    cosine, dot, distance = vectors.similarity(first, second), float(v @ w), float(np.linalg.norm(v - w))
+    figures = compare(vectors, first, second)
     if as_json:
-        figures = {"cosine": round(cosine, 6), "dot": round(dot, 6), "euclidean": round(distance, 6)}
         print_json({"first": first, "second": second} | figures)
         return
-    print_table([f"{first} and {second}", ""], [["cosine", cosine], ["dot product", dot], ["distance", distance]])
+    print_table(
+        [f"{first} and {second}", ""],
+        [
+            ["cosine", figures["cosine"]],
+            ["dot product", figures["dot"]],
+            ["distance", figures["euclidean"]],
+        ],
+    )

@@ -5,39 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from pydantic import ValidationError
 
-from langladder.decoding.beam_search import BeamConfig, Hypothesis
+from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.sample_translations import SampleConfig
-from langladder.decoding.translate import translate
 from langladder.errors import InputError
-from langladder.evaluation.translation import pieces
-from langladder.models.translator import Translator
-from langladder.text.specials import EOS
-from langladder.text.tokenizers import Tokenizer
-
-MOST_TOKENS = 10_000  # of a sentence: what a model reads at once takes memory by their square
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One translation; `attention` (output tokens, source tokens) only where it was asked for, each row sums to 1."""
-
-    text: str
-    score: float
-    log_prob: float
-    source_tokens: list[str]
-    output_tokens: list[str]
-    attention: list[list[float]] | None = None
-
-
-@dataclass(frozen=True)
-class Found:
-    """What one model makes of a sentence, best first; nothing of an empty one."""
-
-    model: str
-    candidates: list[Candidate]
+from langladder.serving.translators import Found, LoadedTranslator
 
 
 @dataclass(frozen=True)
@@ -60,55 +33,6 @@ class Answer:
                 for name in ("source_tokens", "output_tokens", "attention"):
                     del candidate[name]
         return {"source": answer["source"], "translations": answer["found"]}
-
-
-@dataclass(frozen=True)
-class LoadedTranslator:
-    """A translator with its tokenizers."""
-
-    name: str
-    model: Translator
-    source: Tokenizer
-    target: Tokenizer
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read a folder of the pipeline. Raises InputError for anything else."""
-        if not (folder / "config.json").is_file():
-            raise InputError(f"{folder}: not a translator (a folder with config.json); see models/translator/")
-        model = Translator.load(folder)
-        sides = {}
-        for side, size in (("source", model.source_vocab_size), ("target", model.target_vocab_size)):
-            sides[side] = Tokenizer.load(folder / f"{side}.json")
-            if sides[side].vocab_size != size:
-                raise InputError(f"{folder}: the model has {size} tokens, its {side}.json {sides[side].vocab_size}")
-        return cls(folder.resolve().name, model, **sides)
-
-    def answer(self, lines: Sequence[str], config: BeamConfig | SampleConfig, attention: bool) -> list[Found]:
-        """What this model makes of each line."""
-        filled = [place for place, line in enumerate(lines) if line.strip()]
-        sources = [np.append(ids, EOS) for ids in self.source.encode_lines([lines[place] for place in filled])]
-        for place, ids in zip(filled, sources, strict=True):
-            if len(ids) > MOST_TOKENS:
-                shown = f"{lines[place][:40]!r} …"
-                raise InputError(f"{shown} has {len(ids):,} tokens; a sentence may have {MOST_TOKENS:,}: cut it")
-        found: list[list[Candidate]] = [[] for _ in lines]
-        for place, ids, hypotheses in zip(filled, sources, translate(self.model, sources, config), strict=True):
-            if attention and any(hypothesis.attention is None for hypothesis in hypotheses):
-                raise InputError(f"{self.name}: {type(self.model).__name__} has no attention to show")
-            found[place] = [self._candidate(ids, hypothesis, attention) for hypothesis in hypotheses]
-        return [Found(self.name, candidates) for candidates in found]
-
-    def _candidate(self, ids: np.ndarray, hypothesis: Hypothesis, attention: bool) -> Candidate:
-        weights = hypothesis.attention if attention else None
-        return Candidate(
-            text=self.target.decode(hypothesis.tokens),
-            score=round(hypothesis.score, 6),
-            log_prob=round(hypothesis.log_prob, 6),
-            source_tokens=[*pieces(self.source, ids[:-1]), "<eos>"],
-            output_tokens=[*pieces(self.target, hypothesis.tokens), "<eos>"],
-            attention=None if weights is None else weights.astype(np.float64).round(4).tolist(),
-        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,102 @@
+"""The questions that people ask of word vectors, by words, with answers that can be shown: whoever asks, one answer.
+
+Words that are not known are refused with the nearest spellings. A vector that knows character n-grams has more words
+than rows: it answers what needs no row.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from langladder.embeddings.base import AnalogyMethod, WordVectors
+from langladder.errors import InputError
+from langladder.evaluation.clusters import compactness_scores
+from langladder.evaluation.similarity import Measure, pair_scores
+
+LEAST_ODD = 3  # words among which one can be odd
+
+
+def check(vectors: WordVectors, word: str) -> None:
+    """See that a word has a vector: a row, or one made up of its character n-grams where the vectors know these.
+
+    Raises:
+        InputError: it has none; names the same word in another case, else the nearest spellings.
+    """
+    if word in vectors:
+        return
+    try:
+        vectors[word]
+    except InputError:
+        same = [known for known in vectors.words if known.casefold() == word.casefold()]
+        if not same:
+            raise
+        raise InputError(
+            f"{word!r} is not among the {len(vectors):,} words that have a vector; did you mean {', '.join(same)}?"
+        ) from None
+
+
+def find(vectors: WordVectors, word: str) -> int:
+    """The row of a word. Raises InputError as `check` does, or where the vector is made up and no row."""
+    check(vectors, word)
+    return vectors.row(word)
+
+
+def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cosine") -> list[dict[str, Any]]:
+    """[{"word", "score"}], nearest first; the score of "euclidean" is the distance."""
+    if measure == "cosine":
+        check(vectors, word)
+        return [{"word": other, "score": round(cosine, 6)} for other, cosine in vectors.nearest(word, count)]
+    row = find(vectors, word)
+    scores = pair_scores(vectors, np.full(len(vectors), row), np.arange(len(vectors)), measure)  # (V,)
+    order = [int(other) for other in np.argsort(-scores, kind="stable") if other != row][:count]
+    sign = -1 if measure == "euclidean" else 1
+    return [{"word": vectors.words[other], "score": round(sign * float(scores[other]), 6)} for other in order]
+
+
+def analogy(
+    vectors: WordVectors, asked: Sequence[str], count: int, method: AnalogyMethod, restrict: int | None = None
+) -> list[dict[str, Any]]:
+    """[{"word", "score"}]: what is to c as b is to a, best first.
+
+    Args:
+        asked: a, b, c. restrict: answer from the most frequent so many words only.
+    """
+    a, b, c = asked
+    if restrict is None:
+        for word in asked:
+            check(vectors, word)
+        return [
+            {"word": word, "score": round(score, 6)} for word, score in vectors.analogy(a, b, c, count, method=method)
+        ]
+    question = np.array([[find(vectors, word) for word in asked]])
+    among = np.arange(min(restrict, len(vectors)))
+    rows, scores = vectors.analogies(question, count, among=among, method=method)
+    return [
+        {"word": vectors.words[row], "score": round(float(score), 6)}
+        for row, score in zip(rows[0], scores[0], strict=True)
+        if score > -np.inf
+    ]
+
+
+def compare(vectors: WordVectors, first: str, second: str) -> dict[str, float]:
+    """Cosine, dot product and Euclidean distance of two words."""
+    for word in (first, second):
+        check(vectors, word)
+    v, w = vectors[first].astype(np.float64), vectors[second].astype(np.float64)
+    cosine, dot, distance = vectors.similarity(first, second), float(v @ w), float(np.linalg.norm(v - w))
+    return {"cosine": round(cosine, 6), "dot": round(dot, 6), "euclidean": round(distance, 6)}
+
+
+def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[dict[str, Any]]:
+    """[{"word", "compactness"}]: how alike the others are without each word (see `clusters`), the odd one first.
+
+    Raises:
+        InputError: fewer than three different words, or one that has no row.
+    """
+    asked = list(dict.fromkeys(words))
+    if len(asked) < LEAST_ODD:
+        raise InputError(f"words: {len(asked)} different ones; of {LEAST_ODD} or more one can be odd")
+    scores = compactness_scores(vectors, np.array([find(vectors, word) for word in asked]))
+    order = np.argsort(-scores, kind="stable").tolist()
+    return [{"word": asked[place], "compactness": round(float(scores[place]), 6)} for place in order]
