@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.decoding.attention_heads import heads
+from langladder.decoding.attention_heads import heads, read_by_step
 from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.convolutional_seq2seq import ConvolutionalSeq2Seq
@@ -66,5 +66,7 @@ def test_the_mean_of_all_blocks_is_what_the_search_read() -> None:
 
 def test_a_recurrent_network_has_no_layers_of_attention() -> None:
     config = AttentionSeq2Seq.Config(width=8, embedding_dim=6, attention_width=4)
-    model: Translator = AttentionSeq2Seq(config, 13, 13)
-    assert heads(model, SOURCE, [4, 5]) == []
+    model: Translator = AttentionSeq2Seq(config, 13, 13).eval()
+    best = beam_search(model, torch.tensor([SOURCE]), BeamConfig(width=2, max_length=5))[0][0]
+    assert heads(model, SOURCE, best.tokens) == []
+    np.testing.assert_allclose(read_by_step(model, SOURCE, best.tokens), best.attention, atol=1e-6)

@@ -18,7 +18,7 @@ from torch import nn
 from langladder.models.convolutional_seq2seq import DecoderBlock
 from langladder.models.translator import Translator
 from langladder.nn.multi_head_attention import MultiHeadAttention, banded
-from langladder.text.specials import BOS, EOS
+from langladder.text.specials import BOS
 
 Kind = Literal["source", "encoder", "decoder"]
 KINDS: tuple[Kind, ...] = ("source", "encoder", "decoder")
@@ -50,8 +50,26 @@ def heads(model: Translator, source: Sequence[int], target: Sequence[int]) -> li
     found: list[Heads] = []
     with _watched(model, found), torch.autocast(device.type, enabled=False):
         model.hidden(torch.tensor([[*source]], device=device), torch.tensor([[BOS, *target]], device=device))
-    assert source[-1] == EOS, source
     return sorted(found, key=lambda one: (KINDS.index(one.kind), one.layer))
+
+
+@torch.no_grad()
+def read_by_step(model: Translator, source: Sequence[int], target: Sequence[int]) -> np.ndarray | None:
+    """The weights that the search itself sees, (T, S) float32; None of a network without attention.
+
+    Args:
+        source: ids … EOS. target: ids, without BOS and EOS.
+    """
+    device = next(model.parameters()).device
+    ids = torch.tensor([[*source]], device=device)
+    state, rows = model.encode(ids, torch.ones_like(ids, dtype=torch.bool)), []
+    prefix = torch.tensor([[BOS, *target]], device=device)
+    for t in range(prefix.shape[1]):
+        _, state, weights = model.step(prefix[:, : t + 1], state)
+        if weights is None:
+            return None
+        rows.append(weights[0].float())
+    return torch.stack(rows).cpu().numpy()
 
 
 @contextmanager

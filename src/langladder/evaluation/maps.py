@@ -22,6 +22,7 @@ from langladder.errors import InputError
 
 MapMethod = Literal["pca", "tsne", "umap"]
 PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have
+ITERATIONS = 1000  # of t-SNE at most
 NEIGHBOURS = 15  # of UMAP; less where there are few words
 
 
@@ -46,12 +47,14 @@ def word_map(
     *,
     perplexity: float | None = None,
     seed: int = 0,
+    verbose: bool = False,
 ) -> WordMap:
     """Place words on a plane, each once.
 
     Args:
         perplexity: of t-SNE; None: 30, or less where the words are few.
         seed: of t-SNE and UMAP.
+        verbose: let t-SNE print how far it is, every 50 of its ITERATIONS.
 
     Raises:
         InputError: a word has no vector; a perplexity that is too large; UMAP is not installed, or has too few words.
@@ -65,7 +68,7 @@ def word_map(
     with threadpool_limits(1):  # sums in one order, whatever the machine
         if method == "pca":
             return WordMap(words, *_pca(matrix))
-        return WordMap(words, _tsne(matrix, perplexity, seed) if method == "tsne" else _umap(matrix, seed))
+        return WordMap(words, _tsne(matrix, perplexity, seed, verbose) if method == "tsne" else _umap(matrix, seed))
 
 
 def _pca(matrix: np.ndarray) -> tuple[np.ndarray, float]:
@@ -77,14 +80,16 @@ def _pca(matrix: np.ndarray) -> tuple[np.ndarray, float]:
     return np.pad(points, ((0, 0), (0, 2 - points.shape[1]))), float(pca.explained_variance_.sum()) / total
 
 
-def _tsne(matrix: np.ndarray, perplexity: float | None, seed: int) -> np.ndarray:
+def _tsne(matrix: np.ndarray, perplexity: float | None, seed: int, verbose: bool) -> np.ndarray:
     from sklearn.manifold import TSNE
 
     chosen = min(PERPLEXITY, (len(matrix) - 1) / 3) if perplexity is None else perplexity
     if not 0 < chosen < len(matrix):
         raise InputError(f"perplexity {chosen:g} for {len(matrix)} words; allowed: above 0, below the number of words")
     start = "pca" if min(matrix.shape) >= 2 else "random"  # van der Maaten's advice: keeps the large-scale order
-    tsne = TSNE(perplexity=chosen, init=start, random_state=seed, metric="cosine")
+    tsne = TSNE(
+        perplexity=chosen, init=start, random_state=seed, metric="cosine", max_iter=ITERATIONS, verbose=2 * verbose
+    )
     found: np.ndarray = tsne.fit_transform(matrix)
     return found.astype(np.float64)
 
