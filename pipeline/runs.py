@@ -93,6 +93,21 @@ def artefact(run_id: str) -> None:
     click.echo(found.relative_to(ROOT))
 
 
+@main.command("register")
+@click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--name", help="In the registry  [default: family and rung, lm-gpt].")
+@click.option("--alias", help="Moved to this version, e.g. champion.")
+def register_model(artefact: Path, name: str | None, alias: str | None) -> None:
+    """Register ARTEFACT, e.g. models/lm/gpt, in MLflow: a copy that is loaded and served wherever the wheel is."""
+    from pipeline.provenance.registered import register
+
+    made = register(artefact, name, alias)
+    address = f"models:/{made.name}" + (f"@{alias}" if alias else f"/{made.version}")
+    click.echo(f"{made.name}, version {made.version}, of run {made.run_id}")
+    click.echo(f"export MLFLOW_TRACKING_URI={store.shown()}")
+    click.echo(f"mlflow models serve -m {address} --env-manager local    # or mlflow.pyfunc.load_model('{address}')")
+
+
 @main.command("lineage")
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def lineage_of(artefact: Path) -> None:

@@ -1,8 +1,10 @@
 """The model that a job has made, in MLflow's list of models: its settings, its scores, its card, and where it lies.
 
-The weights stay where they are (no pickle, no second copy): the model's tags name the folder.
+The weights stay where they are (no pickle, no second copy): the model's tags name the folder, and its MLmodel file
+makes it a python function that is loaded from there. `pipeline.runs register` adds the copy that can be handed on.
 """
 
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 from langladder.artefacts import read_json
 from pipeline.provenance.found_runs import find_runs
+from pipeline.provenance.python_function import write_description
 from pipeline.provenance.run_facts import Job, parameters
 
 
@@ -26,9 +29,9 @@ def log_model(client: Any, run_id: str, job: Job, folder: Path) -> str:
     model = client.create_logged_model(
         experiment, name=name, source_run_id=run_id, tags=tags, params=parameters(job), model_type=job.experiment
     )
-    for card in ("README.md", "provenance.json"):
-        if (folder / card).is_file():
-            client.log_model_artifact(model.model_id, str(folder / card))
+    with tempfile.TemporaryDirectory() as place:
+        write_description(folder, Path(place), run_id=run_id, model_id=model.model_id)
+        client.log_model_artifacts(model.model_id, place)
     client.finalize_logged_model(model.model_id, "READY")
     client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
     return str(model.model_id)

@@ -24,7 +24,7 @@ FLOORS = [
     {"experiments"},
     {"families"},
     {"reporting", "serving"},
-    {"cli", "__main__"},
+    {"cli", "__main__", "pyfunc"},
 ]
 """A room imports from its own floor or below."""
 FILES = sorted(file for room in ("src", "pipeline") for file in (ROOT / room).rglob("*.py"))

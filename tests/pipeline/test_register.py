@@ -1,0 +1,131 @@
+"""A model of the checkout in MLflow's registry: from the run that made it, as a copy, under a name and an alias."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from mlflow.exceptions import MlflowException
+
+from langladder.models.gpt import GPT
+from langladder.pyfunc.loading import load
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import TokenizerConfig
+from pipeline.provenance import lineage, store
+from pipeline.provenance.job import TrackedJob, tracked_job
+from pipeline.runs import main
+
+PLACE = Path("models/lm/lstm")
+LINES = ["the old king sleeps .", "the cat sleeps ."]
+
+
+@pytest.fixture
+def registry(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The checkout as the place where the pipeline writes, its store as MLflow's own."""
+    monkeypatch.setattr("pipeline.provenance.python_function.ROOT", checkout)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri())
+    return checkout
+
+
+def make(job: Any, **changes: Any) -> TrackedJob:
+    """A run that makes a small GPT."""
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
+    with tracked_job("lm", "train_lm", job(**changes), {}) as work:
+        with work.artefact(PLACE) as folder:
+            GPT(GPT.Config(context=16, width=8, layers=1, heads=2), tokenizer.vocab_size).save(folder)
+            tokenizer.save(folder / "tokenizer.json")
+        work.run.metrics({"validation_loss": 1.25})
+    return work
+
+
+def runs(*words: str) -> Any:
+    return CliRunner().invoke(main, list(words))
+
+
+def said(of: Any) -> str:
+    return " ".join(of.output.split())
+
+
+def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> None:
+    """It is loaded from where it lies: no copy, no pickle."""
+    work = make(job)
+    [model] = store.client().get_run(work.run.run_id).outputs.model_outputs
+    files = {file.path for file in store.client().list_logged_model_artifacts(model.model_id)}
+    assert {"MLmodel", "input_example.json", "README.md", "provenance.json", "langladder.json"} <= files
+    stored = [path for path in (registry / "mlartifacts").rglob("*") if path.is_file()]
+    assert not [path.name for path in stored if path.suffix in (".pkl", ".pickle", ".safetensors")]
+    loaded = mlflow.pyfunc.load_model(f"models:/{model.model_id}")
+    assert loaded.predict(pd.DataFrame({"text": LINES})) == load(PLACE).predict({"text": LINES})
+    assert loaded.input_example is not None and loaded.metadata.run_id == work.run.run_id
+    make(job, seed=2)  # another model in its place
+    with pytest.raises(ValueError, match=r"is not there .any more.*register models/lm/lstm"):
+        mlflow.pyfunc.load_model(f"models:/{model.model_id}")
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_registered_model_is_a_copy_with_figures_and_hashes(job: Any) -> None:
+    work = make(job)
+    expected = load(PLACE).predict({"text": LINES})
+    done = runs("register", str(PLACE), "--alias", "champion")
+    assert done.exit_code == 0, done.output
+    assert "lm-lstm, version 1" in done.output and "mlflow models serve -m models:/lm-lstm@champion" in done.output
+    found = store.client().get_model_version_by_alias("lm-lstm", "champion")
+    assert found.run_id == work.run.run_id and found.version == 1
+    assert found.tags["fingerprint"] == lineage.provenance(PLACE).fingerprint
+    assert float(found.tags["figure.validation_loss"]) == 1.25 and len(found.tags["content"]) == 16
+    shutil.rmtree(PLACE)  # nothing of this checkout is needed any more
+    loaded = mlflow.pyfunc.load_model("models:/lm-lstm@champion")
+    assert loaded.predict(pd.DataFrame({"text": LINES})) == expected
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_name_that_is_taken_gets_a_new_version(job: Any) -> None:
+    make(job)
+    assert runs("register", str(PLACE), "--name", "mine", "--alias", "champion").exit_code == 0
+    first = mlflow.pyfunc.load_model("models:/mine@champion").predict(pd.DataFrame({"text": LINES}))
+    make(job, seed=2)
+    assert "mine, version 2" in runs("register", str(PLACE), "--name", "mine", "--alias", "champion").output
+    second = mlflow.pyfunc.load_model("models:/mine@champion").predict(pd.DataFrame({"text": LINES}))
+    assert first != second
+    assert mlflow.pyfunc.load_model("models:/mine/1").predict(pd.DataFrame({"text": LINES})) == first
+    assert "mine, version 3" in runs("register", str(PLACE), "--name", "mine").output  # the same once more
+
+
+@pytest.mark.usefixtures("registry")
+def test_what_cannot_be_registered_is_told_in_a_sentence(job: Any) -> None:
+    make(job)
+    Path("models/lm/empty").mkdir()
+    missing = runs("register", "models/lm/empty")
+    assert missing.exit_code == 2 and "provenance.json" in missing.output
+    shutil.copytree(PLACE, "models/lm/other")
+    about = json.loads((PLACE / "provenance.json").read_text()) | {"fingerprint": "0123456789abcdef"}
+    Path("models/lm/other/provenance.json").write_text(json.dumps(about))
+    foreign = runs("register", "models/lm/other")
+    assert foreign.exit_code == 2 and "no finished run with its fingerprint 0123456789abcdef" in said(foreign)
+    assert runs("register", "models/lm/none").exit_code == 2
+    named = runs("register", str(PLACE), "--name", "a/b")
+    assert named.exit_code == 2 and "MLflow refuses it" in said(named)
+    for alias in ("1:2", "latest", "v3", ""):
+        refused = runs("register", str(PLACE), "--alias", alias)
+        assert refused.exit_code == 2 and "--alias" in said(refused), alias
+    assert not store.client().search_registered_models()
+
+
+@pytest.mark.usefixtures("registry")
+def test_rows_that_do_not_fit_the_signature_are_refused(job: Any) -> None:
+    make(job)
+    runs("register", str(PLACE))
+    loaded = mlflow.pyfunc.load_model("models:/lm-lstm/1")
+    for wrong in ({"words": ["the cat"]}, {"text": [3]}):
+        with pytest.raises(MlflowException, match="schema"):
+            loaded.predict(pd.DataFrame(wrong))
+    with pytest.raises(MlflowException, match="max_tokens"):
+        loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": "many"})
+    asked = loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": 3, "temperature": 0.0})
+    assert [isinstance(row["continuation"], str) for row in asked] == [True, True]
+    assert np.isfinite([row["bits"] for row in asked]).all()
