@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PIPELINE = r"extra == ['\"]pipeline['\"]"  # what requirements.lock holds beyond the library
 PIPS = 4  # at a time: each waits for the index more than it computes
 NOISE = re.compile(  # a local index that lacks a package: pip looks on
     r"WARNING: Location '.*' is ignored: it is neither a file nor a directory\.|WARNING: Url '.*' is ignored"
@@ -252,7 +253,8 @@ def install_project(environment: Environment, locks: list[Path], quiet: bool) ->
     torch = f"torch=={environment.installed()['torch']}"
     run_pips(environment, [["--no-deps", "--no-build-isolation", "-e", str(ROOT)], [*constraints, torch]], packages=0)
     own = next(iter(importlib.metadata.Distribution.discover(name="langladder", path=[str(environment.packages)])))
-    declared = {requirement_name(line) for line in own.requires or [] if "extra ==" not in line}
+    wanted = [line for line in own.requires or [] if "extra ==" not in line or re.search(PIPELINE, line)]
+    declared = {requirement_name(line) for line in wanted}
     if unlocked := sorted(declared - set(environment.installed())):
         sys.exit(f"pyproject.toml declares {', '.join(unlocked)}, which no lock file names: run `make lock`")
 

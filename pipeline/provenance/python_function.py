@@ -20,8 +20,8 @@ from typing import Any
 import yaml
 
 from langladder.artefacts import read_json, write_json, write_text
-from langladder.cli.choosers import METHOD
 from langladder.pyfunc.loading import POINTER, kind_of
+from langladder.serving.choosers import METHOD
 from pipeline import ROOT
 from pipeline.provenance.lineage import provenance
 
@@ -58,7 +58,7 @@ def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) ->
             **({"params": "true"} if kind.asks else {}),
         },
     )
-    add_to_model(described, LOADER, python_env="python_env.yaml")
+    add_to_model(described, LOADER, python_env="python_env.yaml")  # type: ignore[no-untyped-call]
     described.save(str(out / "MLmodel"))
     for name in (EXAMPLE, SERVED):
         write_text(out / name, json.dumps(example, ensure_ascii=False))

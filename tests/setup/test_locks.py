@@ -30,7 +30,7 @@ def test_the_locks_name_each_package_once() -> None:
 def test_every_requirement_is_locked(python: str, platform: str) -> None:
     """By the metadata of the packages installed here, their markers read as there."""
     where = place(python, platform)
-    assert not unmet(declared(), pins(LOCKS[:1], where), where, installed_requirements)
+    assert not unmet(declared("pipeline"), pins(LOCKS[:1], where), where, installed_requirements)
     assert not unmet(declared("dev", "bench"), pins(LOCKS[:2], where), where, installed_requirements)
     assert not unmet(declared(*LOCKED_EXTRAS), pins(LOCKS, where), where, installed_requirements)
 
@@ -39,8 +39,10 @@ def test_a_pin_that_is_missing_or_too_old_is_found() -> None:
     where = place("3.12", "Linux x86_64")
     locked = pins(LOCKS[:1], where)
     without = {name: version for name, version in locked.items() if name != "markupsafe"}
-    assert any("markupsafe" in line.lower() for line in unmet(declared(), without, where, installed_requirements))
+    assert any(
+        "markupsafe" in line.lower() for line in unmet(declared("pipeline"), without, where, installed_requirements)
+    )
     assert any(
         "locked at 2.12" in line
-        for line in unmet(declared(), locked | {"torch": "2.12"}, where, installed_requirements)
+        for line in unmet(declared("pipeline"), locked | {"torch": "2.12"}, where, installed_requirements)
     )

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from langladder.cli.choosers import chooser_of
 from langladder.decoding.chosen_answers import Chooser
 from langladder.decoding.conversation import Conversation
 from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.models.reward import RewardModel
 from langladder.pyfunc.kind import Column, Kind, Rows
 from langladder.pyfunc.texts import sampling
+from langladder.serving.choosers import chooser_of
 from langladder.text.chat_template import ChatTemplate
 from langladder.text.instructions import ASSISTANT, USER, Message
 

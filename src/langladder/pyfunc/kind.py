@@ -87,7 +87,8 @@ class Kind(ABC):
         for column in self.reads:
             value = row.get(column.name)
             if column.depth:
-                row[column.name] = None if _is_nothing(value) else list(value)
+                # NaN stands for nothing in a data frame
+                row[column.name] = None if value is None or isinstance(value, float) else list(value)
             elif column.type == "string" and not isinstance(value, str):
                 row[column.name] = None
             if column.required and row.get(column.name) is None:
@@ -120,8 +121,3 @@ def _rows(data: Any) -> Rows:
     if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
         return [dict(row) for row in data]
     raise InputError(f"a {type(data).__name__} is no table; give a data frame, or rows by name")
-
-
-def _is_nothing(value: Any) -> bool:
-    """None, or the number that stands for it in a data frame."""
-    return value is None or isinstance(value, float)

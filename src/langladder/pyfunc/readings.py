@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from langladder.cli import classifiers
-from langladder.cli.tag import read_tagger, tag_lines
+from langladder.cli.tag import read_tagger
 from langladder.cli.translators import LoadedTranslator
 from langladder.decoding.beam_search import BeamConfig
 from langladder.errors import InputError
@@ -14,6 +13,8 @@ from langladder.models.saving import read_description
 from langladder.models.tagger import Tagger
 from langladder.pyfunc.kind import Column, Kind, Rows
 from langladder.schema import checked
+from langladder.serving import labelling
+from langladder.serving.tagging import tag_lines
 from langladder.text.labelled import Example
 from langladder.text.questions import Question
 
@@ -46,7 +47,7 @@ class Classifying(Kind):
     def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
         """See `Kind.answer`."""
         del asked
-        found = classifiers.answer(self.model, [self._example(row) for row in rows], len(self.model.labels), False)
+        found = labelling.answer(self.model, [self._example(row) for row in rows], len(self.model.labels), False)
         answers = []
         for one in found:
             labels, probabilities = zip(*one.top, strict=True)
@@ -57,7 +58,7 @@ class Classifying(Kind):
     def _example(self, row: dict[str, Any]) -> Example:
         if row["second"]:
             return Example(row["text"].strip(), row["second"].strip())
-        return classifiers.parsed(self.model, row["text"].replace("\t", " "))
+        return labelling.parsed(self.model, row["text"].replace("\t", " "))
 
 
 class Tagging(Kind):
