@@ -24,6 +24,7 @@ FLOORS = [
     {"experiments"},
     {"families"},
     {"reporting", "serving"},
+    {"explorer"},
     {"cli", "__main__", "pyfunc"},
 ]
 """A room imports from its own floor or below."""

@@ -14,6 +14,7 @@ from langladder.cli.classify import classify
 from langladder.cli.convert import convert
 from langladder.cli.copy import copy
 from langladder.cli.draw_map import draw_map
+from langladder.cli.explore import explore
 from langladder.cli.export import export
 from langladder.cli.fill import fill
 from langladder.cli.generate import generate
@@ -84,7 +85,7 @@ def app() -> None:
 
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
-OF_MODELS = (generate, score, perplexity, prompt, chat, serve, export, import_model, copy)
+OF_MODELS = (generate, score, perplexity, prompt, chat, serve, explore, export, import_model, copy)
 OF_READERS = (translate, classify, tag, answer, fill, check_gradients)
 for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
     app.add_command(command)

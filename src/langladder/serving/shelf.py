@@ -1,7 +1,8 @@
 """The models that a server has: found by name, loaded when they are first asked for, let go when memory is short.
 
 A name is that of the folder (`gpt`), or the path where two folders have the same (`models/lm/gpt`, `models/tune/gpt`);
-the path always serves. A model that was not asked for longest goes first.
+the path always serves. A model that was not asked for longest goes first. While one is loaded, others answer; what was
+made anew on disk is read anew.
 """
 
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from langladder.errors import InputError
+from langladder.serving.kinds import kind_of, models_below
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
@@ -33,6 +35,14 @@ class Rung(NamedTuple):
     lock: threading.Lock
 
 
+class _Held(NamedTuple):
+    """Something loaded: its size on disk, and which state of the disk it was read from."""
+
+    value: Any
+    size: int
+    state: tuple[int, int]
+
+
 @dataclass
 class Shelf:
     """Models by name.
@@ -40,11 +50,16 @@ class Shelf:
     Attributes:
         folders: name → where the model is.
         granted: bytes of files, of what is kept loaded; the last one asked for always stays.
+        place: the folder that holds data/ and reports/ beside the models, for who shows them.
+        roots: folders below which models are looked for again by `look`.
     """
 
     folders: dict[str, Path]
     granted: int = GRANTED
-    _loaded: "OrderedDict[tuple[str, Path], tuple[Any, int]]" = field(default_factory=OrderedDict)
+    place: Path = field(default_factory=Path)
+    roots: tuple[Path, ...] = ()
+    _loaded: "OrderedDict[tuple[str, Path], _Held]" = field(default_factory=OrderedDict)
+    _reading: dict[tuple[str, Path], threading.Lock] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @classmethod
@@ -57,14 +72,31 @@ class Shelf:
         for folder in folders:
             if not folder.is_dir():
                 raise InputError(f"{folder}: no such folder; name saved models, such as models/lm/gpt")
-        names = [folder.name for folder in folders]
-        return cls(
-            {
-                name if names.count(name) == 1 else str(folder): folder
-                for name, folder in zip(names, folders, strict=True)
-            },
-            granted,
-        )
+        return cls(_named(folders), granted)
+
+    @classmethod
+    def below(cls, roots: Sequence[Path], granted: int = GRANTED, place: Path | None = None) -> Self:
+        """A shelf of every model in or below some folders.
+
+        Args:
+            place: see `Shelf`; None: the folder that holds the first root.
+
+        Raises:
+            InputError: one is no folder.
+        """
+        shelf = cls.of(roots, granted)
+        shelf.roots, shelf.place = tuple(roots), roots[0].resolve().parent if place is None else place
+        shelf.look()
+        return shelf
+
+    def look(self) -> None:
+        """See which models there are now below the roots."""
+        if self.roots:
+            self.folders = _named([folder for root in self.roots for folder in models_below(root)])
+
+    def folders_of(self, *kinds: str) -> dict[str, Path]:
+        """The models of some kinds (see `kinds`), name → folder, without loading any."""
+        return {name: folder for name, folder in self.folders.items() if kind_of(folder) in kinds}
 
     def find(self, name: str) -> Path:
         """The folder of a model.
@@ -83,31 +115,73 @@ class Shelf:
         Raises:
             UnknownModelError: there is none of that name. InputError: it is no language model, or damaged.
         """
-        found: Rung = self._have("language model", self.find(name), _read_language_model)
+        found: Rung = self.have("language model", self.find(name), _read_language_model)
         return found
 
     def vectors(self, name: str) -> "WordVectors":
         """Word vectors, or the input embedding of a language model. Raises as `language_model` does."""
-        found: WordVectors = self._have("word vectors", self.find(name), _read_vectors)
+        found: WordVectors = self.have("word vectors", self.find(name), _read_vectors)
         return found
 
-    def _have(self, what: str, folder: Path, read: Callable[[Path], Any]) -> Any:
+    def have(self, what: str, folder: Path, read: Callable[[Path], Any]) -> Any:
+        """What `read` makes of a folder (or a file), read when it is first asked for and kept within the memory.
+
+        Two who ask for the same wait for one reading; other models answer meanwhile. What changed on disk is read
+        anew, and a reading that failed is tried again.
+
+        Args:
+            what: the name of such a thing: a folder may be read as several.
+
+        Raises:
+            InputError: there is nothing there any more, or as `read` raises.
+        """
+        key, state = (what, folder), _state(folder)
+        if (held := self._held(key, state)) is not None:
+            return held.value
         with self._lock:
-            key = (what, folder)
-            if key not in self._loaded:
-                self._loaded[key] = (
-                    read(folder),
-                    sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
-                )
+            reading = self._reading.setdefault(key, threading.Lock())
+        with reading:
+            if (held := self._held(key, state)) is None:
+                files = [folder] if folder.is_file() else [file for file in folder.rglob("*") if file.is_file()]
+                held = _Held(read(folder), sum(file.stat().st_size for file in files), state)
+                self._keep(key, held)
+        return held.value
+
+    def _held(self, key: tuple[str, Path], state: tuple[int, int]) -> _Held | None:
+        with self._lock:
+            held = self._loaded.get(key)
+            if held is None or held.state != state:
+                return None
             self._loaded.move_to_end(key)
-            while len(self._loaded) > 1 and sum(size for _, size in self._loaded.values()) > self.granted:
+            return held
+
+    def _keep(self, key: tuple[str, Path], held: _Held) -> None:
+        with self._lock:
+            self._loaded[key] = held
+            self._loaded.move_to_end(key)
+            while len(self._loaded) > 1 and sum(one.size for one in self._loaded.values()) > self.granted:
                 self._loaded.popitem(last=False)
-            return self._loaded[key][0]
 
     @property
     def loaded(self) -> list[str]:
         """The folders of what is loaded now, the one asked for last at the end."""
-        return [str(folder) for _, folder in self._loaded]
+        with self._lock:
+            return [str(folder) for _, folder in self._loaded]
+
+
+def _named(folders: Sequence[Path]) -> dict[str, Path]:
+    names = [folder.name for folder in folders]
+    pairs = zip(names, folders, strict=True)
+    return {name if names.count(name) == 1 else folder.as_posix(): folder for name, folder in pairs}
+
+
+def _state(folder: Path) -> tuple[int, int]:
+    """Tells apart what stood at a place at different times: models are replaced as whole folders, files by renaming."""
+    try:
+        found = folder.stat()
+    except OSError as error:
+        raise InputError(f"{folder}: no such folder any more; was it moved, or is it being made anew?") from error
+    return found.st_ino, found.st_mtime_ns
 
 
 def _read_language_model(folder: Path) -> Rung:

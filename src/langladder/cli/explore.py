@@ -1,0 +1,54 @@
+"""`langladder explore`: ask the models of a folder in the browser."""
+
+from pathlib import Path
+
+import click
+
+from langladder.errors import InputError
+
+HERE = ("127.0.0.1", "::1", "localhost")
+
+
+@click.command()
+@click.argument("models", nargs=-1, metavar="[MODELS]...", type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: one that is free.")
+@click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
+def explore(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
+    """Show pages that ask the models in MODELS, folders of one or many; default: models/ of this folder.
+
+    What stands beside models/ (data/, reports/) is shown too. Only this machine is answered unless --host says
+    otherwise; there is no password.
+
+    \b
+    Examples:
+      langladder explore
+      langladder explore models/lm models/embedding/skipgram --port 8080
+    """
+    from langladder.engine.choosing import bytes_of
+
+    try:
+        granted = bytes_of(memory)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--memory") from error
+    if not models and not Path("models").is_dir():
+        raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
+    from langladder.explorer.app import create
+    from langladder.serving.api import LOOPBACK
+    from langladder.serving.shelf import Shelf
+    from langladder.serving.starting import run
+
+    shelf = Shelf.below(models or (Path("models"),), granted, _place(models))
+    if not shelf.folders:
+        raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
+    hosts = LOOPBACK if host in HERE else ("*",)
+    run(create(shelf, hosts), host, port, f"exploring {len(shelf.folders)} models")
+
+
+def _place(models: tuple[Path, ...]) -> Path:
+    """The folder that holds data/ and reports/: the nearest above the models that has reports/, else this one."""
+    for folder in models:
+        for above in list(folder.resolve().parents)[:3]:
+            if (above / "reports").is_dir() and (above / "models").is_dir():
+                return above
+    return Path()

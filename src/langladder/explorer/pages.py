@@ -1,0 +1,9 @@
+"""All pages, in the order in which they are listed; a page more is a module, a template, a script and its line here."""
+
+from langladder.explorer import continuing, surprisal
+from langladder.explorer.page import Page
+
+PAGES: tuple[Page, ...] = (
+    surprisal.PAGE,
+    continuing.PAGE,
+)

@@ -1,0 +1,157 @@
+// What every page's script uses: asking the server, showing errors, keeping the form's state in the address.
+
+const asking = new Map(); // path → the request under way
+
+/** Show a message in the page's line for errors; "" hides it. */
+export function complain(message) {
+  const line = document.getElementById("alert");
+  line.textContent = message;
+  line.hidden = !message;
+}
+
+async function request(path, body) {
+  asking.get(path)?.abort();
+  const control = new AbortController();
+  asking.set(path, control);
+  const answer = await fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: control.signal,
+  });
+  if (!answer.ok) {
+    const told = await answer.json().catch(() => null);
+    throw new Error(told?.error?.message ?? `the server answered ${answer.status}`);
+  }
+  return answer;
+}
+
+async function guarded(path, work) {
+  try {
+    const found = await work();
+    complain("");
+    return found;
+  } catch (error) {
+    if (error.name === "AbortError") return null; // a newer question of the same kind is under way
+    complain(error instanceof TypeError ? "the server cannot be reached; is it still running?" : error.message);
+    return null;
+  }
+}
+
+/** POST JSON, give the answer's JSON; null where it failed (the page says why) or a newer request took its place. */
+export function ask(path, body) {
+  return guarded(path, async () => (await request(path, body)).json());
+}
+
+/**
+ * POST JSON, call onEvent(JSON) for each server-sent event; true when all have come. An event {"error"} without a model
+ * is shown as an error; with one it is the page's to show.
+ */
+export async function stream(path, body, onEvent) {
+  return guarded(path, async () => {
+    const answer = await request(path, body);
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error("the answer broke off; ask again");
+      text += value;
+      for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+        const data = text.slice(0, end).replace(/^data: /, "");
+        if (data === "[DONE]") return true;
+        const event = JSON.parse(data);
+        if (event.error && !event.model) throw new Error(event.error.message);
+        onEvent(event);
+      }
+    }
+  });
+}
+
+// The form with `data-state`: every element with a name is in the address's query, so that a link carries the page.
+const form = () => document.querySelector("form[data-state]");
+
+/** The form's values: name → text, number or true/false; for several boxes of one name the list of those checked. */
+export const state = {
+  get() {
+    const found = {};
+    for (const field of form().elements) {
+      if (!field.name) continue;
+      if (field.type === "checkbox" && field.hasAttribute("value")) {
+        found[field.name] ??= [];
+        if (field.checked) found[field.name].push(field.value);
+      } else if (field.type === "checkbox") found[field.name] = field.checked;
+      else if (field.type === "radio") { if (field.checked) found[field.name] = field.value; }
+      else if (field.type === "number" || field.type === "range") found[field.name] = field.value === "" ? null : Number(field.value);
+      else found[field.name] = field.value;
+    }
+    return found;
+  },
+  /** Set some of them, as if they had been typed. */
+  set(values) {
+    for (const field of form().elements) {
+      if (!(field.name in values)) continue;
+      const value = values[field.name];
+      if (field.type === "checkbox") field.checked = field.hasAttribute("value") ? [value].flat().includes(field.value) : Boolean(value);
+      else if (field.type === "radio") field.checked = field.value === value;
+      else field.value = value ?? "";
+    }
+  },
+};
+
+function write(push) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(state.get())) {
+    if (Array.isArray(value)) for (const one of value.length ? value : [""]) query.append(name, one);
+    else if (value !== null) query.append(name, String(value));
+  }
+  const address = `${location.pathname}?${query}`;
+  if (address !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", address);
+}
+
+function read() {
+  const values = {};
+  const many = new Set([...form().elements].filter((field) => field.type === "checkbox" && field.hasAttribute("value")).map((field) => field.name));
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of query) {
+    values[name] = many.has(name) ? query.getAll(name) : value === "true" ? true : value === "false" ? false : value;
+  }
+  state.set(values);
+}
+
+/** Call f(values) now if the address has a state (or `always`), when the form is sent, and when the reader goes back. */
+export function onState(f, always = true) {
+  read();
+  form().addEventListener("submit", (event) => {
+    event.preventDefault();
+    write(true);
+    f(state.get());
+  });
+  addEventListener("popstate", () => {
+    read();
+    f(state.get());
+  });
+  if (always || location.search) f(state.get());
+}
+
+/** Send the form as if its button were pressed. */
+export function send() {
+  form().requestSubmit();
+}
+
+/** An element: make("td", { class: "number" }, "3.2", otherElement). Texts are texts, never markup. */
+export function make(name, attributes = {}, ...inside) {
+  const found = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) found.setAttribute(key, value === true ? "" : value);
+  }
+  found.append(...inside.filter((part) => part !== null && part !== undefined));
+  return found;
+}
+
+/** An element of SVG. */
+export function draw(name, attributes = {}, ...inside) {
+  const found = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) found.setAttribute(key, value);
+  found.append(...inside);
+  return found;
+}

@@ -1,0 +1,29 @@
+// Continue: a column a model, growing token by token.
+import { make, onState, stream } from "./common.js";
+
+const found = document.getElementById("found");
+const status = document.getElementById("status");
+const titleOf = (name) => document.querySelector(`input[name="models"][value="${CSS.escape(name)}"]`)?.parentElement.textContent.trim() ?? name;
+const ENDS = { stop: "the line ended", length: "as long as asked", error: "" };
+
+onState(async (values) => {
+  const columns = new Map();
+  for (const name of values.models) {
+    const text = make("span", { class: "new" });
+    const end = make("p", { class: "small faint" });
+    columns.set(name, { text, end });
+  }
+  found.replaceChildren(
+    ...[...columns].map(([name, { text, end }]) =>
+      make("section", { class: "column" }, make("h2", {}, titleOf(name)), make("p", { dir: "auto", class: "text" }, make("span", { class: "prompt" }, values.prompt), text), end),
+    ),
+  );
+  status.textContent = "";
+  const whole = await stream("/api/continue/text", { ...values, seed: values.seed ?? 0, temperature: values.temperature ?? 1, max_tokens: values.max_tokens ?? 40 }, (event) => {
+    const column = columns.get(event.model);
+    if (event.text !== undefined) column.text.textContent = event.text;
+    if (event.error) column.end.replaceChildren(make("span", { class: "alert" }, event.error.message));
+    else if (event.end) column.end.textContent = ENDS[event.end];
+  });
+  if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${values.prompt}${text.textContent}`).join(" — ");
+});
