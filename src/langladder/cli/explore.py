@@ -34,7 +34,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str) -> None
     if not models and not Path("models").is_dir():
         raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
     from langladder.explorer.app import create
-    from langladder.serving.api import LOOPBACK
+    from langladder.serving.guard import LOOPBACK
     from langladder.serving.shelf import Shelf
     from langladder.serving.starting import run
 

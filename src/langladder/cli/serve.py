@@ -22,6 +22,7 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     """
     from langladder.engine.choosing import bytes_of
     from langladder.serving import api
+    from langladder.serving.guard import LOOPBACK
     from langladder.serving.shelf import Shelf
     from langladder.serving.starting import run
 
@@ -30,5 +31,5 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--memory") from error
     shelf = Shelf.of(models, granted)
-    hosts = api.LOOPBACK if host in ("127.0.0.1", "::1", "localhost") else ("*",)
+    hosts = LOOPBACK if host in ("127.0.0.1", "::1", "localhost") else ("*",)
     run(api.create(shelf, hosts), host, port, f"serving {', '.join(shelf.folders)}")

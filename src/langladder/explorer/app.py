@@ -19,7 +19,7 @@ from langladder.errors import InputError
 from langladder.explorer.page import Page
 from langladder.explorer.pages import PAGES
 from langladder.explorer.safety import protect
-from langladder.serving.api import LOOPBACK
+from langladder.serving.guard import LOOPBACK
 from langladder.serving.kinds import title_of
 from langladder.serving.shelf import Shelf
 

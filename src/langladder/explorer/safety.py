@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from langladder.serving.api import guard
+from langladder.serving.guard import guard
 
 PATIENCE = 20.0  # seconds that a request waits for its turn
 LONGEST = 120.0  # seconds that an answer may take

@@ -1,28 +1,22 @@
 """The HTTP side: OpenAI's completions, models and embeddings for the models of a shelf.
 
-Errors have the form that OpenAI's clients read. Requests to other hosts than the server's own are refused (a page
-elsewhere could point its name at this machine), bodies above MOST_BYTES too.
+What is refused, `guard` says.
 """
 
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.middleware.trustedhost import TrustedHostMiddleware
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
 
-from langladder.errors import InputError
 from langladder.serving import completions, embeddings
 from langladder.serving.completions import CompletionRequest
 from langladder.serving.embeddings import EmbeddingRequest
-from langladder.serving.shelf import Shelf, UnknownModelError
-
-MOST_BYTES = 4 * 2**20
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "testserver")
+from langladder.serving.guard import LOOPBACK, guard
+from langladder.serving.shelf import Shelf
 
 
 def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
@@ -71,35 +65,6 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
     return app
 
 
-def guard(app: FastAPI, hosts: Sequence[str]) -> None:
-    """Refuse other hosts and bodies that are too large; tell errors in OpenAI's form."""
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-
-    @app.middleware("http")
-    async def bounded(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        length = request.headers.get("content-length", "0" if request.method in ("GET", "HEAD") else "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            return _error(413, f"the body is {length or 'of unknown length'}; at most {MOST_BYTES:,} bytes are read")
-        return await call(request)
-
-    @app.exception_handler(InputError)
-    def refused(_: Request, error: InputError) -> Response:
-        missing = isinstance(error, UnknownModelError)
-        return _error(404 if missing else 400, str(error), code="model_not_found" if missing else None)
-
-    @app.exception_handler(RequestValidationError)
-    def invalid(_: Request, error: RequestValidationError) -> Response:
-        told = [f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors()]
-        return _error(400, "; ".join(told)[:1000])
-
-    @app.exception_handler(404)
-    @app.exception_handler(405)
-    def missing(request: Request, error: Exception) -> Response:
-        return _error(
-            getattr(error, "status_code", 404), f"{request.method} {request.url.path}: there is no such thing"
-        )
-
-
 def _events(rung: Any, request: CompletionRequest, about: dict[str, Any]) -> Iterator[str]:
     """Server-sent events; a model answers one request at a time."""
     with rung.lock:
@@ -110,8 +75,3 @@ def _events(rung: Any, request: CompletionRequest, about: dict[str, Any]) -> Ite
 
 def _model(name: str, created: int) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": created, "owned_by": "langladder"}
-
-
-def _error(status: int, message: str, code: str | None = None) -> JSONResponse:
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
