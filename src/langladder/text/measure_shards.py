@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from langladder.engine.base import Engine
 from langladder.text.arrow_arrays import values
+from langladder.text.hash_prefixes import prefixes_of, with_prefix
 from langladder.text.leakage import gram_hashes, share
 from langladder.text.line_words import AT_ONCE, Bytes, Words, codes_of, words_of
 from langladder.text.shards import read_shard, shard_files
@@ -26,7 +27,7 @@ from langladder.text.tables import SPLITS, TEXT
 
 HELD_OUT = ("validation", "test")
 SLOTS = 1 << 16
-PREFIX = 24  # bits of a hash, at most, that strange n-grams are told by
+PREFIX = 30  # bits of a hash, at most, that strange n-grams are told by
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def measure(folder: Path, size: int, engine: Engine) -> tuple[dict[str, Any], di
     wanted = {kind: folder / "work" / f"wanted.{kind}" for kind in ("grams", "lines")}
     for kind, path in wanted.items():
         distinct([piece.file(kind) for piece in held], path, engine.share)
+    save(wanted["grams"].with_suffix(".prefixes"), prefixes_of(np.asarray(mapped(wanted["grams"])), PREFIX))
     trained = engine.map(partial(_trained, size=size, wanted=wanted), pieces["train"], "measuring training text")
     found |= dict(zip(pieces["train"], trained, strict=True))
     counts = {split: _counts(found, pieces[split], engine.share) for split in SPLITS}
@@ -129,12 +131,10 @@ def _trained(piece: Piece, size: int, wanted: dict[str, Path]) -> Found:
     found = Found()
     types, seen = [np.zeros((2, 0), np.uint64)], {kind: [np.zeros(0, np.int64)] for kind in wanted}
     grams, lines = (np.asarray(mapped(wanted[kind])) for kind in ("grams", "lines"))
-    shift = np.uint64(64 - min(PREFIX, 4 + len(grams).bit_length()))
-    prefixes = np.zeros(1 << 64 - int(shift), dtype=bool)
-    prefixes[grams >> shift] = True
+    prefixes = np.asarray(mapped(wanted["grams"].with_suffix(".prefixes")))
     for texts, words, codes in _batches(piece, found, types):
         hashes, counts = gram_hashes(codes[0], words.lengths, size)
-        likely = np.flatnonzero(prefixes[hashes >> shift])
+        likely = with_prefix(hashes, prefixes)
         at, hits = _found(grams, hashes[likely])
         seen["grams"].append(at)
         # a line that stands in held-out text has no n-gram that is strange to it
