@@ -102,6 +102,17 @@ sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seed
 docs: $(VENV)/ready ## write the generated tables and pictures of README and docs/ from the last run
 	@python -m pipeline.document
 
+.PHONY: site
+site: setup ## the site, lessons executed → site/index.html (no network needed; to serve it: python -m http.server -d site)
+	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
+	@echo "site: → site/index.html"
+
+.PHONY: lessons
+lessons: setup ## the lessons as notebooks → outputs/lessons/
+	@mkdir -p outputs/lessons; for lesson in lessons/*.py; do \
+	  jupytext --quiet --to ipynb --output outputs/lessons/$$(basename $$lesson .py).ipynb $$lesson; done
+	@ls outputs/lessons/*.ipynb | grep -vE -- '-[0-9a-f]{16}'
+
 .PHONY: data
 data: $(VENV)/ready ## fetch the public sets with open licences into input/ (needs a network; LANGLADDER_DATA=… elsewhere)
 	@python benchmarks/fetch.py

@@ -3,7 +3,7 @@
     x = [C(w_{t−n+2}); … ; C(w_t)]                          the window's embeddings, side by side
     P(w_{t+1} | w_{t−n+2} … w_t) = softmax(b + W x + U tanh(d + H x))
 
-W, the direct connections, are optional. Since b + W x + U a = b + [U W] [a; x], they are an output layer that reads
+W, the direct connections, are optional. Since b + W x + U a = b + [U W] · [a; x], they are an output layer that reads
 [a; x], so every output layer (hierarchical softmax, sampling, …) can have them.
 
 Two simpler windows: the mean or the sum of the embeddings instead of their concatenation, which forgets the order.

@@ -1,0 +1,227 @@
+# %% [markdown]
+# # Lesson 2: perplexity and the entropy floor
+#
+# **How good can a language model be? And if two models cut the text into different pieces, which one is better?**
+#
+# You will build perplexity from a die, score n-grams and an LSTM on microworld, whose true probabilities are known,
+# and see that a model with perplexity 2 can be worse than one with perplexity 15.
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from langladder.corpora.microworld import MicroworldConfig, floor, generate_text
+from langladder.evaluation.perplexity import score
+from langladder.experiments.training import train_language_model
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
+from langladder.models.recurrent import RecurrentLM
+from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS
+from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+
+# %% [markdown]
+# ## A die
+#
+# Perplexity is the number of equally likely choices that would be as surprising as what was seen:
+#
+#     perplexity = exp( −(1/T) Σ_t ln P(w_t) ) = P(w_1 … w_T)^(−1/T)
+#
+# Whoever guesses a fair die has perplexity 6, whatever falls. It does not matter whether one counts in nats or in
+# bits, as long as the power undoes the logarithm.
+
+
+# %%
+def perplexity(probabilities: list[float]) -> float:
+    """exp of the mean surprisal."""
+    return math.exp(-sum(math.log(p) for p in probabilities) / len(probabilities))
+
+
+print("a die:", perplexity([1 / 6] * 10), "  probabilities ½, ¼, ⅛:", perplexity([1 / 2, 1 / 4, 1 / 8]))
+bits = -sum(math.log2(p) for p in [1 / 2, 1 / 4, 1 / 8]) / 3
+assert math.isclose(perplexity([1 / 6] * 10), 6) and math.isclose(perplexity([1 / 2, 1 / 4, 1 / 8]), 4)
+assert math.isclose(2**bits, 4)
+
+# %% [markdown]
+# **Exercise 1.** One of the ten rolls got the probability 0. What is the perplexity?
+#
+# <details><summary>Answer</summary>
+#
+# Infinite: −ln 0 = ∞, and no other roll can make up for it. A model that rules out what then happens has failed on
+# the whole text. That is why n-grams are smoothed.
+#
+# </details>
+#
+# ## A text whose probabilities are known
+#
+# microworld draws each sentence from a grammar, and says how likely it was. The mean surprisal under these *true*
+# probabilities estimates the entropy of the source; its perplexity is the **entropy floor**. On any other text the
+# floor is unknown, and "perplexity 20" says little about how much there is left to learn.
+
+# %%
+tables = generate_text(MicroworldConfig(size="tiny", sentences=12_000))
+train, test = (tables[split]["text"].to_pylist() for split in ("train", "test"))
+truth = tables["test"]["log_prob"].to_pylist()  # ln P(sentence), its end included
+words = sum(len(line.split()) + 1 for line in test)  # the end of a line counts as a word: it, too, must be told
+for line, log_prob in list(zip(test, truth, strict=True))[:3]:
+    print(f"{-log_prob / math.log(2):5.1f} bits  {line}")
+lowest = floor(truth, words)
+print(f"entropy floor: {lowest:.2f} per word, over {len(test)} sentences")
+assert 6 < lowest < 8
+
+# %% [markdown]
+# ## From one word of memory to four
+#
+# Kneser–Ney n-grams, order 1 (no memory) to 5 (four words), on words. Beside them the relative frequencies without
+# smoothing, order 3.
+
+
+# %%
+def as_stream(tokenizer: Tokenizer, lines: list[str]) -> TokenStream:
+    """Each line between BOS, which is given, and EOS, which is predicted."""
+    rows = [np.array([BOS, *row, EOS], dtype=np.int32) for row in tokenizer.encode_lines(lines)]
+    return TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
+
+
+size = {"words": words, "bytes": sum(len(line.encode()) + 1 for line in test), "log_prob": sum(truth)}
+by_words = train_tokenizer(train, TokenizerConfig(kind="word", vocab_size=None))
+seen, unseen = as_stream(by_words, train), as_stream(by_words, test)
+
+curve = []
+for order in range(1, 6):
+    model = KneserNey(KneserNey.Config(order=order), by_words.vocab_size)
+    model.fit(seen)
+    scores = score(model, unseen, **size)
+    curve.append(scores.perplexity_per_word)
+    print(
+        f"Kneser–Ney {order}-gram {scores.perplexity_per_word:7.2f} per word, "
+        f"{scores.above_floor_percent:6.0f} % above the floor"
+    )
+
+raw = MaximumLikelihood(MaximumLikelihood.Config(order=3), by_words.vocab_size)
+raw.fit(seen)
+unsmoothed = score(raw, unseen, **size)
+print(
+    f"without smoothing: {unsmoothed.perplexity_per_word}, {unsmoothed.impossible_tokens} of "
+    f"{unsmoothed.tokens} tokens were ruled out"
+)
+assert curve == sorted(curve, reverse=True), "more memory helps"
+assert curve[3] / curve[4] < 1.03 < curve[0] / curve[1], "and ever less"
+assert math.isinf(unsmoothed.perplexity_per_word) and unsmoothed.impossible_tokens > 1000
+
+# %% [markdown]
+# More memory helps less and less, and far from the floor: longer n-grams are seen too seldom to be counted. A
+# network that *generalises* needs no exact repetition. An LSTM, 600 steps:
+
+# %%
+torch.manual_seed(1)
+lstm = RecurrentLM(RecurrentLM.Config(cell="lstm", width=64, embedding_dim=64), by_words.vocab_size)
+how = LMTrainingConfig(
+    optimizer="adamw", lr=0.01, max_steps=600, warmup_steps=30, clip_norm=1.0, batch_size=16, sequence_length=32
+)
+losses = train_language_model(lstm, seen, how, seed=1)
+of_lstm = score(lstm, unseen, **size)
+print(f"LSTM {of_lstm.perplexity_per_word:.2f} per word, {of_lstm.above_floor_percent:.0f} % above the floor")
+assert lowest < of_lstm.perplexity_per_word < min(curve)
+
+# %% alt="Perplexity per word of n-grams by order, of the LSTM, and the entropy floor"
+figure, axes = plt.subplots(figsize=(7, 3))
+axes.plot(range(1, 6), curve, "o-", label="Kneser–Ney")
+axes.axhline(of_lstm.perplexity_per_word, color="#55a868", label="LSTM")
+axes.axhline(lowest, color="#c44e52", linestyle="--", label="entropy floor")
+axes.set(yscale="log", xlabel="order", ylabel="perplexity per word", xticks=range(1, 6))
+axes.legend()
+figure.tight_layout()
+
+# %% [markdown]
+# ## What the gap means
+#
+# The logarithm of the ratio of the two perplexities is the mean of ln P_true − ln P_model: an estimate of the
+# Kullback–Leibler divergence per word, which is never negative. *Cross-entropy = entropy + divergence*: training
+# can only lower the second.
+
+# %%
+gap = math.log(of_lstm.perplexity_per_word / lowest)
+print(f"LSTM: {math.log(of_lstm.perplexity_per_word):.3f} nats per word = {math.log(lowest):.3f} + {gap:.3f}")
+assert gap > 0
+
+# %% [markdown]
+# **Exercise 2.** Can a model be *below* the floor on this test text?
+#
+# <details><summary>Answer</summary>
+#
+# Yes, by luck of the sample: the divergence is an expectation, and a text of 600 sentences is a sample. The floor
+# itself varies with it, as below. On average over texts no model is below; and one that knew the test text by heart
+# would be far below: a way to find leakage.
+#
+# </details>
+
+# %%
+drawn = np.random.default_rng(0)
+lengths = np.array([len(line.split()) + 1 for line in test])
+surprisal = -np.array(truth)
+picks = drawn.integers(len(test), size=(1000, len(test)))  # bootstrap: texts of as many sentences
+floors = np.exp(surprisal[picks].sum(1) / lengths[picks].sum(1))
+low, high = np.percentile(floors, [2.5, 97.5])
+print(f"the floor of other texts of {len(test)} sentences: {low:.2f} to {high:.2f}")
+assert low < lowest < high and (high - low) / lowest < 0.2
+
+# %% [markdown]
+# ## Different pieces, one text
+#
+# The same Kneser–Ney model of order 6, over whole words, over pieces of words (byte-level BPE, 600 of them) and
+# over characters. Which is best?
+
+# %%
+rows = {}
+for kind, vocabulary in (("word", None), ("bpe_bytes", 600), ("character", None)):
+    tokenizer = train_tokenizer(train, TokenizerConfig(kind=kind, vocab_size=vocabulary))
+    model = KneserNey(KneserNey.Config(order=6), tokenizer.vocab_size)
+    model.fit(as_stream(tokenizer, train))
+    rows[kind] = score(model, as_stream(tokenizer, test), **size)
+print(f"{'tokens':<10} {'per token':>10} {'per word':>10} {'bits per byte':>14}")
+for kind, found in rows.items():
+    each = f"{found.perplexity_per_token:>10.2f} {found.perplexity_per_word:>10.2f} {found.bits_per_byte:>14.3f}"
+    print(f"{kind:<10} {each}")
+assert rows["character"].perplexity_per_token < 3 < rows["word"].perplexity_per_token
+assert rows["character"].perplexity_per_word > rows["bpe_bytes"].perplexity_per_word > rows["word"].perplexity_per_word
+
+# %% [markdown]
+# Per token, characters win by far: perplexity 2! But a character is a small thing to guess; a word is many of them,
+# and the model must be right about each. Per *word*, or per *byte*, the order is the opposite. Only these two
+# compare models that cut differently, because every character of the text counts exactly once, whoever cuts it.
+#
+# **Exercise 3.** Work out the perplexity per word of the character model from its perplexity per token. You need
+# the number of tokens, `rows["character"].tokens`, and of words.
+#
+# <details><summary>Answer</summary>
+#
+# The surprisal of the text is the same however it is divided: tokens · ln(per token) = words · ln(per word). So the
+# perplexity per word is perplexity per token to the power tokens / words.
+#
+# </details>
+
+# %%
+found = rows["character"]
+assert math.isclose(found.perplexity_per_token ** (found.tokens / words), found.perplexity_per_word, rel_tol=1e-9)
+assert math.isclose(found.bits_per_byte, found.nll_nats / math.log(2) / size["bytes"])
+
+# %% [markdown]
+# **Exercise 4.** A tokenizer with one token, `<unk>`, for every word reaches perplexity 1. What is wrong?
+#
+# <details><summary>Answer</summary>
+#
+# It does not score the text: many words share one token, and nobody says which of them it was. The scorer of the
+# house says so beside the figure (`unknown_rate`, and a note). Byte-level BPE knows every byte and has no `<unk>`.
+#
+# </details>
+
+# %%
+for kind in ("word", "bpe_bytes"):
+    print(f"{kind}: {rows[kind].unknown_rate:.2%} of the tokens unknown; note: {rows[kind].note}")
+assert rows["bpe_bytes"].unknown_rate == 0

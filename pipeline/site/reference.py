@@ -1,0 +1,99 @@
+"""The reference: a page a room of the library, a page a folder of conf/; both are what stands there already."""
+
+import ast
+from pathlib import Path
+
+from langladder.families import families
+from pipeline import ROOT
+from pipeline.settings.yaml_files import read_yaml
+from pipeline.site.links import fenced
+from pipeline.site.story import escaped, idea, sentences
+
+SOURCE = ROOT / "src" / "langladder"
+CONF = ROOT / "conf"
+PARAMS = "params"
+
+
+def library() -> dict[str, str]:
+    """Page → Markdown; mkdocstrings puts a module's classes and functions where it is named."""
+    found = {f"reference/{room.name}.md": _room(room) for room in rooms()}
+    rows = [f"| [`langladder.{room.name}`]({room.name}.md) | {_first(room)} |" for room in rooms()]
+    top = [f"::: langladder.{file.stem}\n" for file in _modules(SOURCE)]
+    head = ["# The library", "", "| room | what stands in it |", "| --- | --- |", *rows, ""]
+    return {"reference/index.md": "\n".join([*head, *top])} | found
+
+
+def rooms() -> list[Path]:
+    """The packages directly in the library."""
+    return sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
+
+
+def _room(room: Path) -> str:
+    parts = [f"# langladder.{room.name}\n", sentences(_said(room / "__init__.py"))]
+    folders = sorted({file.parent for file in room.rglob("*.py")})
+    files = [file for folder in folders for file in _modules(folder)]
+    names = (".".join(file.relative_to(SOURCE).with_suffix("").parts) for file in files)
+    return "\n".join([*parts, *(f"::: langladder.{name}\n" for name in names)])
+
+
+def _modules(folder: Path) -> list[Path]:
+    """The modules that people import."""
+    return sorted(file for file in folder.glob("*.py") if not file.stem.startswith("_"))
+
+
+def _first(room: Path) -> str:
+    """One sentence on a room: its own, or what its modules are."""
+    said = _said(room / "__init__.py").split("\n\n")[0].replace("\n", " ")
+    return escaped(said) or ", ".join(file.stem.replace("_", " ") for file in _modules(room)[:8])
+
+
+def _said(file: Path) -> str:
+    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+
+
+def choices() -> dict[str, str]:
+    """Page → Markdown: what params.yaml chooses, and each folder of conf/ with its files and their comments."""
+    pages = {f"choices/{group}.md": _group(group) for group in groups()}
+    rows = [f"| [{group}]({group}.md) | {', '.join(f'`{name}`' for name in _names(group))} |" for group in groups()]
+    chosen = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    order = (CONF / "config.yaml").read_text(encoding="utf-8")
+    index = [
+        "# What can be chosen",
+        "",
+        "`params.yaml` says what is chosen, conf/ what can be: a folder a concern, a file a choice.",
+        "",
+        "| folder of conf/ | choices |",
+        "| --- | --- |",
+        *rows,
+        "",
+        "## params.yaml",
+        "",
+        fenced(chosen, "yaml"),
+        "## conf/config.yaml",
+        "",
+        fenced(order, "yaml"),
+    ]
+    return {"choices/index.md": "\n".join(index)} | pages
+
+
+def groups() -> list[str]:
+    """The folders of conf/."""
+    return sorted({str(file.parent.relative_to(CONF)) for file in CONF.rglob("*.yaml")} - {"."})
+
+
+def _names(group: str) -> list[str]:
+    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+
+
+def _group(group: str) -> str:
+    lines = [f"# conf/{group}", ""]
+    if group in families():
+        up = "../" * (1 + group.count("/"))
+        lines += [f"Rungs of the ladder: [{families()[group].title}]({up}story/{group}.md).", ""]
+    for name in _names(group):
+        file = CONF / group / f"{name}.yaml"
+        said = read_yaml(file)
+        title = said.get("title") if isinstance(said, dict) else None
+        lines += [f"## {name}" + (f": {title}" if title else ""), "", escaped(idea(file)), ""]
+        lines += [fenced(file.read_text(encoding="utf-8"), "yaml")]
+    return "\n".join(lines)

@@ -1,0 +1,182 @@
+"""The story, rung by rung: of each its year, its idea, its equations, its settings, and what it gave in the last run.
+
+All of it is said elsewhere already (conf/, docstrings, tables), so a new rung appears by itself.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from langladder.families import families
+from langladder.families.family import Family
+from pipeline import ROOT
+from pipeline.settings.params import conf_names
+from pipeline.settings.rungs import told
+from pipeline.settings.yaml_files import read_yaml
+from pipeline.site import figures
+from pipeline.site.links import fenced
+
+Pages = dict[str, str]
+NOT_TRAINED = (
+    "*Not in the last run:* name it in `params.yaml`, or type `make repro LADDER=full`, which trains all rungs."
+)
+
+
+def story() -> Pages:
+    """Page → Markdown: one a family, and the way through them all."""
+    pages = {f"story/{name}.md": _family(family) for name, family in families().items()}
+    return {"story/index.md": _history()} | pages
+
+
+def _history() -> str:
+    """All rungs that have a model, in order of history."""
+    rungs = [
+        (told(name, rung).year, family, rung, told(name, rung).title)
+        for name, family in families().items()
+        if family.trained
+        for rung in conf_names(name)
+    ]
+    rows = [
+        f"| {year} | [{title}]({family.name}.md#{anchor(rung)}) | {family.title} |"
+        for year, family, rung, title in sorted(rungs, key=lambda row: (row[0], row[1].place, row[2]))
+    ]
+    untrained = {name: family for name, family in families().items() if not family.trained}
+    claims = [f"- [{family.title}: conf/{name}]({name}.md)" for name, family in untrained.items()]
+    return "\n".join(
+        [
+            "# The story, rung by rung",
+            "",
+            "Each rung is one idea: a paper, a module that holds its equations, a file of settings, and what it is "
+            "worth on the text of the last run. A rung of conf/ stands here by itself as soon as it has its file.",
+            "",
+            "| year | rung | family |",
+            "| ---: | --- | --- |",
+            *rows,
+            "",
+            "What the literature says of them is measured as well:",
+            "",
+            *claims,
+            "",
+        ]
+    )
+
+
+def _family(family: Family) -> str:
+    names = conf_names(family.name)
+    dated = sorted(names, key=lambda name: told(family.name, name).year)
+    shown: dict[str, str] = {}  # module → the rung under which its docstring stands
+    parts = [f"# {family.title}\n", f"{sentences(docstring(type(family).__module__))}\n", _ladder(family, dated)]
+    return "\n".join([*parts, *(_rung(family, name, shown) for name in dated)])
+
+
+def _ladder(family: Family, names: list[str]) -> str:
+    """The family's table of the last run, each rung a link."""
+    table = figures.tables().get(family.title)
+    if table is None:
+        return ""
+    anchors = {told(family.name, name).title: anchor(name) for name in names}
+    lines = ["| rung | " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * len(table.headings)]
+    for title, row in table.rungs.items():
+        name = f"[{title}](#{anchors[title]})" if title in anchors else title
+        lines.append(f"| {name} | " + " | ".join(row) + " |")
+    return "\n".join(["## The last run", "", *lines, "", f"From {table.source}.", ""])
+
+
+def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
+    said, file = told(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
+    lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
+    if said.claim:
+        lines += [f"*Claim:* {said.claim}", ""]
+    lines += [_figures(family, name, said.title), ""]
+    module = module_of(family.name, name)
+    if module and module not in shown:
+        shown[module] = name
+        lines += [_folded(f"The equations: `{module}`", sentences(docstring(module)), "???+")]
+    elif module:
+        lines += [
+            f"The equations of `{module}` stand under [{told(family.name, shown[module]).title}]"
+            f"(#{anchor(shown[module])}).",
+            "",
+        ]
+    lines += [_folded(f"Its settings: `conf/{family.name}/{name}.yaml`", fenced(file.read_text("utf-8"), "yaml"))]
+    return "\n".join(lines)
+
+
+def _figures(family: Family, name: str, title: str) -> str:
+    """What it gave in the last run, or what was measured of a claim, or how to have it measured."""
+    if name in figures.claims() and not family.trained:
+        page, headings, row = figures.claims()[name]
+        found = "; ".join(f"{head}: {cell}" for head, cell in zip(headings, row, strict=False) if cell)
+        return f"*Measured* ([more](../results/{page}.md)): {found}"
+    table = figures.tables().get(family.title)
+    if table is None or title not in table.rungs:
+        return NOT_TRAINED
+    pairs = zip(table.headings, table.rungs[title], strict=True)
+    return "*In the last run:* " + "; ".join(f"{head} {cell.strip('*')}" for head, cell in pairs if cell != "–")
+
+
+def idea(file: Path) -> str:
+    """What the file of a rung says above its first key."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    above = lines[: next(place for place, line in enumerate(lines) if not line.startswith("#"))]
+    return " ".join(line.lstrip("# ") for line in above)
+
+
+def module_of(family: str, name: str) -> str | None:
+    """The module of a rung's class; of a rung that has none, that of the function that makes it."""
+    said = settings(family, name)
+    if target := said.get("_target_"):
+        return str(target).rpartition(".")[0]
+    method = f"langladder.tasks.policy.{said.get('method')}"
+    if source(method).is_file():
+        return method
+    maker = families()[family].maker(said) if families()[family].bases else None
+    return maker.rpartition(".")[0] if maker else None
+
+
+def settings(family: str, name: str) -> dict[str, Any]:
+    """What a rung's file says, on top of those of its folder that it builds on."""
+    own: dict[str, Any] = read_yaml(ROOT / "conf" / family / f"{name}.yaml")
+    below: dict[str, Any] = {}
+    for other in own.get("defaults", []):
+        group, rung = next(iter(other.items())) if isinstance(other, dict) else (f"/{family}@_here_", other)
+        if group.endswith("@_here_") and rung != "_self_":
+            below |= settings(group[1:].partition("@")[0], rung)
+    return below | own
+
+
+def source(module: str) -> Path:
+    """The file of a module."""
+    path = ROOT / "src" / Path(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def docstring(module: str) -> str:
+    """What a module says of itself, without being imported."""
+    return ast.get_docstring(ast.parse(source(module).read_text(encoding="utf-8"))) or ""
+
+
+def sentences(text: str) -> str:
+    """A docstring as Markdown: what is indented is an equation or a table, the rest prose."""
+    lines = [line if line.startswith("    ") else escaped(line) for line in text.splitlines()]
+    return "\n".join(lines)
+
+
+def escaped(line: str) -> str:
+    """Prose that may hold `<eos>`: outside of code it is no HTML."""
+    parts = re.split(r"(`[^`]*`)", line)
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts)
+
+
+def anchor(name: str) -> str:
+    """Where a rung stands on its family's page."""
+    return name.replace("_", "-")
+
+
+def _folded(title: str, content: str, mark: str = "???") -> str:
+    """A part that opens at a click; by the mark `???+` it is open, and closes."""
+    body = "\n".join(f"    {line}" if line else "" for line in content.splitlines())
+    return f'{mark} note "{title}"\n\n{body}\n'

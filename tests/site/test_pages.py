@@ -1,0 +1,137 @@
+"""The site's pages before MkDocs sees them: every rung stands in the story, every link leads somewhere."""
+
+import ast
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from langladder.families import families
+from pipeline import ROOT
+from pipeline.settings.params import conf_names
+from pipeline.site import figures, lessons, links, pages, reference, story
+
+LESSONS = sorted((ROOT / "lessons").glob("*.py"))
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#[^)\s]*)?\)")
+
+
+@cache
+def written() -> dict[str, str]:
+    """All pages but the lessons, which would be executed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lessons, "pages", lambda: {f"lessons/{file.stem}.md": "" for file in LESSONS})
+        return pages.pages()
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_rung_of_conf_stands_in_the_story(family: str) -> None:
+    page = written()[f"story/{family}.md"]
+    for name in conf_names(family):
+        said = yaml.safe_load((ROOT / "conf" / family / f"{name}.yaml").read_text(encoding="utf-8"))
+        part = page.split(f"{{#{story.anchor(name)}}}")[1].split("\n## ")[0]
+        assert f"## {said['title']}, {said['year']}" in page
+        assert f"conf/{family}/{name}.yaml" in part
+        module = story.module_of(family, name)
+        assert module and story.source(module).is_file() and module in part
+        assert "last run:*" in part or "*Measured*" in part
+
+
+def test_a_rung_without_a_class_of_its_own_has_that_which_it_builds_on() -> None:
+    assert story.module_of("encoder", "bert_mini_lines") == "langladder.models.bert"
+    assert story.module_of("classifier_transfer", "textcnn_skipgram_frozen") == "langladder.models.textcnn"
+    assert story.module_of("align", "dpo") == "langladder.tasks.policy.dpo"
+    assert story.module_of("instruct", "sft") == "langladder.tasks.instruction"
+
+
+def test_equations_keep_their_lines_and_markers_are_no_tags() -> None:
+    said = "The end is <eos>, in code `<eos>`:\n\n    p = <a, b>\n"
+    assert story.sentences(said).splitlines() == ["The end is &lt;eos>, in code `<eos>`:", "", "    p = <a, b>"]
+
+
+def test_figures_are_those_of_the_last_run_and_else_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "ROOT", tmp_path)
+    head = "**Language models**\n\n| rung | perplexity per word | time |\n| --- | ---: | ---: |\n"
+    table = head + "| GPT | **{}** | – |\n"
+    (tmp_path / "README.md").write_text("Text.\n\n" + table.format("9.38") + "\nMore.\n")
+    figures.tables.cache_clear()
+    published = figures.Table("README.md", ["perplexity per word", "time"], {"GPT": ["**9.38**", "–"]})
+    assert figures.tables()["Language models"] == published
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "ladder.md").write_text(table.format("9.01"))
+    figures.tables.cache_clear()
+    assert figures.tables()["Language models"].rungs == {"GPT": ["**9.01**", "–"]}
+    assert "perplexity per word 9.01" in story._figures(families()["lm"], "gpt", "GPT")
+    figures.tables.cache_clear()
+
+
+def test_every_document_stands_among_the_guides() -> None:
+    listed = set(LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8")))
+    documents = {file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")}
+    assert listed - {"../README.md"} == documents - {"README.md"}
+
+
+def test_links_lead_to_pages_or_to_copies() -> None:
+    text = (
+        "[a](../dvc.yaml) [b](stages.md#tokens) ![c](mlflow.png) [d](../README.md#comparing) [e](https://x.org/y.md)\n"
+    )
+    text += "Items:\n- one\n- two\n```\n[f](../dvc.yaml)\n```\n"
+    turned = links.for_the_site(text, "docs/results/../comparing.md", "comparing.md").splitlines()
+    assert turned[0] == (
+        "[a](files/dvc.yaml.md) [b](stages.md#tokens) ![c](mlflow.png) [d](index.md#comparing) [e](https://x.org/y.md)"
+    )
+    assert turned[1:5] == ["Items:", "", "- one", "- two"] and turned[6] == "[f](../dvc.yaml)"
+    assert "stages:" in links.copied({"docs/comparing.md": text})["files/dvc.yaml.md"]
+
+
+def test_no_link_leads_out_of_the_site() -> None:
+    assets = {file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*") if file.is_file()}
+    for page, text in written().items():
+        prose = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1|^    .*?$|`[^`\n]*`", "", text)
+        for target in filter(None, LINK.findall(prose)):
+            if "://" not in target:
+                path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+                assert path in written() or path in assets, (page, target)
+
+
+def test_the_reference_has_every_module_and_every_choice() -> None:
+    text = "\n".join(reference.library().values())
+    for file in (ROOT / "src" / "langladder").rglob("*.py"):
+        name = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
+        assert file.stem.startswith("_") or f"::: {name}\n" in text, name
+    choices = "\n".join(reference.choices().values())
+    for file in (ROOT / "conf").rglob("*.yaml"):
+        assert file.read_text(encoding="utf-8").rstrip() in choices, file
+
+
+def test_the_order_of_the_pages_names_each_once() -> None:
+    def flat(node: object) -> list[str]:
+        if isinstance(node, str):
+            return [node]
+        parts = node.values() if isinstance(node, dict) else node
+        return [page for part in parts for page in flat(part)]  # type: ignore[attr-defined]
+
+    named = flat(pages.navigation())
+    assert len(named) == len(set(named))
+    copies = {page for page in written() if page.startswith(links.COPIES)}
+    assert set(named) == (written().keys() | {"lessons/index.md"}) - copies
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_a_lesson_asks_asserts_and_answers(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count("\n") <= 350
+    assert re.search(r"(?m)^# # Lesson \d: .*\n#\n# \*\*.*\?", text), "a title and a question"
+    exercises = len(re.findall(r"(?m)^# \*\*Exercise \d\.\*\*", text))
+    assert exercises >= 3 and exercises == text.count("<details>") == text.count("</details>")
+    assert sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(text))) >= 8
+    assert text.count("plt.subplots") == text.count('# %% alt="')
+
+
+def test_the_lessons_stand_in_their_order() -> None:
+    titles = [lessons.title(name) for name in lessons.names()]
+    assert [title.partition(":")[0] for title in titles] == [f"Lesson {n}" for n in range(1, len(titles) + 1)]
