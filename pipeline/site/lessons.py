@@ -97,9 +97,14 @@ def _execute(name: str) -> Any:
     environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "MPLBACKEND": ""}
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
-            notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": folder}}
+            notebook,
+            timeout=TIMEOUT,
+            startup_timeout=TIMEOUT,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
         )
-        client.create_kernel_manager().transport = "ipc"  # no port is opened
+        kernel = client.create_kernel_manager()
+        kernel.transport, kernel.ip = "ipc", f"{folder}/kernel"  # sockets in the folder: no port is opened
         client.execute(env=environment)
     first["source"] = source
     return notebook
