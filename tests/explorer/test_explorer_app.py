@@ -1,12 +1,20 @@
 """The pages as a whole: what they show, what they refuse, and that they load nothing from elsewhere."""
 
-import json
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from starlette.testclient import TestClient
 
+from langladder.explorer import safety
+from langladder.explorer.app import create
+from langladder.explorer.page import Page
 from langladder.explorer.pages import PAGES
+from langladder.explorer.streaming import streamed
+from langladder.serving.shelf import Shelf
 
 LINKS = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
 
@@ -61,11 +69,65 @@ def test_what_is_too_large_or_unknown_gets_a_clear_answer(client, ask) -> None:
     assert client.post("/api/surprisal/score", content=b"{").status_code == 400
 
 
-def test_fifty_requests_at_once_are_all_answered(ask) -> None:
+def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:
     asked = {"texts": ["the cat sees the old king ."], "models": ["kneser_ney", "lstm", "gpt"]}
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: json.dumps(ask("/api/surprisal/score", asked)), range(50)))
-    assert len(set(answers)) == 1
+        answers = list(pool.map(lambda _: ask("/api/surprisal/score", asked), range(50)))
+    for answer in answers:
+        assert [event["model"] for event in answer] == asked["models"]
+        bits = [event["texts"][0]["bits"] for event in answer]
+        assert bits == pytest.approx([event["texts"][0]["bits"] for event in answers[0]], abs=1e-4)
+
+
+def test_who_waits_too_long_hears_it(models, monkeypatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def router(_: Shelf) -> APIRouter:
+        routes = APIRouter()
+
+        @routes.post("/wait")
+        def wait() -> dict[str, bool]:
+            begun.set()
+            return {"done": go.wait(20)}
+
+        return routes
+
+    monkeypatch.setattr(safety, "PATIENCE", 0.2)
+    slow = Page("slow", "Slow", "It waits.", "api.html.j2", "none.js", router, at_once=1)
+    with TestClient(create(models, pages=[*PAGES, slow])) as client, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.post, "/api/slow/wait", json={})
+        assert begun.wait(10)
+        second = client.post("/api/slow/wait", json={})
+        assert (second.status_code, "try again" in second.json()["error"]["message"]) == (503, True)
+        assert client.get("/surprisal").status_code == 200, "a page waits for nobody"
+        go.set()
+        assert first.result(10).json() == {"done": True}
+        assert client.post("/api/slow/wait", json={}).status_code == 200
+
+
+def test_what_fails_shows_no_traceback(models) -> None:
+    def router(_: Shelf) -> APIRouter:
+        routes = APIRouter()
+
+        @routes.post("/now")
+        def now() -> None:
+            raise RuntimeError("secret of the server")
+
+        @routes.post("/later")
+        def later() -> StreamingResponse:
+            return streamed(1 // place for place in (1, 0))
+
+        return routes
+
+    page = Page("failing", "Failing", "It fails.", "api.html.j2", "none.js", router)
+    with TestClient(create(models, pages=[page]), raise_server_exceptions=False) as client:
+        answer = client.post("/api/failing/now", json={})
+        assert answer.status_code == 500
+        assert "terminal" in answer.json()["error"]["message"]
+        later = client.post("/api/failing/later", json={}).text
+        assert "terminal" in later
+        assert later.endswith("data: [DONE]\n\n")
+        assert "secret" not in answer.text
 
 
 def test_the_api_is_described(client) -> None:

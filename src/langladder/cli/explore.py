@@ -1,5 +1,6 @@
 """`langladder explore`: ask the models of a folder in the browser."""
 
+import os
 from pathlib import Path
 
 import click
@@ -38,6 +39,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str) -> None
     from langladder.serving.shelf import Shelf
     from langladder.serving.starting import run
 
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
     shelf = Shelf.below(models or (Path("models"),), granted, _place(models))
     if not shelf.folders:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")

@@ -92,14 +92,15 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
 
 def surprisals(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[str]) -> list[Scored]:
     """How surprising each text is, all of them read at once."""
-    return scored_rows(model, [row_of(tokenizer, text) for text in texts])
+    rows = [row_of(tokenizer, text) for text in texts]
+    return [scored(*one) for one in zip(rows, bits_of_rows(model, [row.ids for row in rows]), strict=True)]
 
 
-def scored_rows(model: LanguageModel, rows: Sequence[Row]) -> list[Scored]:
-    """The same of rows that `row_of` made."""
-    tokens = pad_rows([np.array(row.ids) for row in rows])  # (B, T)
-    found = (-model.log_probs(tokens.to(device_of(model))).cpu().double() / math.log(2)).tolist()
-    return [_scored(row, bits) for row, bits in zip(rows, found, strict=True)]
+def bits_of_rows(model: LanguageModel, rows: Sequence[Sequence[int]]) -> list[list[float]]:
+    """−log₂ P of each token of rows of ids, read at once; 0 where it is BOS. The ends of short rows are padding's."""
+    tokens = pad_rows([np.array(row) for row in rows])  # (B, T)
+    bits: list[list[float]] = (-model.log_probs(tokens.to(device_of(model))).cpu().double() / math.log(2)).tolist()
+    return bits
 
 
 def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, most: int = 5) -> Guess:
@@ -127,7 +128,8 @@ def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, mos
     )
 
 
-def _scored(row: Row, found: Sequence[float]) -> Scored:
+def scored(row: Row, found: Sequence[float]) -> Scored:
+    """A row with the bits of its ids, and perhaps of padding behind them."""
     bits = [value for token, value in zip(row.ids, found, strict=False) if token != BOS]
     sums = [0.0] * len(row.words)
     for (_, _, word, _), value in zip(row.marks, bits, strict=True):

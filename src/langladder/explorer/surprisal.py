@@ -1,9 +1,11 @@
 """One text under every language model: how surprising each token and word is, beside the truth where it is known."""
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import Annotated, Any
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
@@ -13,10 +15,12 @@ from langladder.errors import InputError
 from langladder.explorer import truth
 from langladder.explorer.page import Page
 from langladder.explorer.streaming import streamed
-from langladder.serving.shelf import Shelf
+from langladder.explorer.together import Together
+from langladder.serving.shelf import Rung, Shelf
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40
+MOST_TOKENS = 8192  # read at a time, of several requests
 PROBES = 4  # of each number of clauses
 
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
@@ -47,11 +51,12 @@ class Truth(BaseModel):
 def router(shelf: Shelf) -> APIRouter:
     """See `Page`."""
     routes = APIRouter()
+    together = _Scorers()
 
     @routes.post("/score", response_class=StreamingResponse)
     def score(asked: Scoring) -> StreamingResponse:
         """Surprisal of each token and word, an event a model; tokens: [white space before, text, bits, word, known]."""
-        return streamed(_scores(shelf, asked))
+        return streamed(_scores(shelf, together, asked))
 
     @routes.post("/next")
     def likeliest(asked: Place) -> dict[str, Any]:
@@ -79,17 +84,35 @@ def router(shelf: Shelf) -> APIRouter:
     return routes
 
 
-def _scores(shelf: Shelf, asked: Scoring) -> Iterator[dict[str, Any]]:
-    from langladder.evaluation.surprisal import surprisals
+def _scores(shelf: Shelf, together: "_Scorers", asked: Scoring) -> Iterator[dict[str, Any]]:
+    from langladder.evaluation.surprisal import row_of, scored
 
     for name in dict.fromkeys(asked.models):
         try:
             rung = shelf.language_model(name)
-            with rung.lock:
-                found = surprisals(rung.model, rung.tokenizer, asked.texts)
-            yield {"model": name, "texts": [one._asdict() for one in found]}
+            rows = [row_of(rung.tokenizer, text) for text in asked.texts]
+            bits = [together.of(rung).ask(row.ids) for row in rows]
+            yield {"model": name, "texts": [scored(*one)._asdict() for one in zip(rows, bits, strict=True)]}
         except InputError as error:
             yield {"model": name, "error": {"message": str(error)}}
+
+
+class _Scorers:
+    """Of each model that is loaded, who scores several requests' texts together; gone with the model."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[threading.Lock, Together[list[int], list[float]]] = WeakKeyDictionary()
+
+    def of(self, rung: Rung) -> Together[list[int], list[float]]:
+        """Rows of ids → the bits of each."""
+
+        def answer(rows: Sequence[list[int]]) -> list[list[float]]:
+            from langladder.evaluation.surprisal import bits_of_rows
+
+            with rung.lock:
+                return bits_of_rows(rung.model, rows)
+
+        return self._known.setdefault(rung.lock, Together(answer, size=len, most=MOST_TOKENS))
 
 
 def _probes(shelf: Shelf) -> list[dict[str, Any]]:

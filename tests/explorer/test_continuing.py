@@ -1,0 +1,46 @@
+"""The page Continue: what `langladder generate` draws, token by token, all models at once."""
+
+from langladder.decoding.sampling import SamplingConfig, complete
+
+MODELS = ("kneser_ney", "lstm", "gpt")
+
+
+def _last(events) -> dict:
+    return {event["model"]: event for event in events}
+
+
+def test_each_model_says_what_the_command_says(ask, models) -> None:
+    asked = {"prompt": "the cat", "models": MODELS, "seed": 3, "temperature": 0.8, "top_k": 20, "max_tokens": 12}
+    events = ask("/api/continue/text", asked)
+    config = SamplingConfig(seed=3, temperature=0.8, top_k=20, max_tokens=12)
+    for name, event in _last(events).items():
+        rung = models.language_model(name)
+        whole = complete(rung.model, rung.tokenizer, "the cat", config)
+        assert "the cat" + event["text"] == whole
+        assert event["end"] in ("stop", "length")
+    firsts = [event["model"] for event in events[:3]]
+    assert firsts == [*MODELS], "all grow at once"
+
+
+def test_temperature_zero_is_greedy_and_a_seed_decides(ask, models) -> None:
+    asked = {"prompt": "the", "models": ["gpt"], "max_tokens": 6}
+    greedy = _last(ask("/api/continue/text", asked | {"temperature": 0, "seed": 1}))["gpt"]["text"]
+    assert greedy == _last(ask("/api/continue/text", asked | {"temperature": 0, "seed": 2}))["gpt"]["text"]
+    rung = models.language_model("gpt")
+    assert "the" + greedy == complete(
+        rung.model, rung.tokenizer, "the", SamplingConfig(strategy="greedy", max_tokens=6)
+    )
+    drawn = {_last(ask("/api/continue/text", asked | {"seed": seed}))["gpt"]["text"] for seed in range(4)}
+    assert len(drawn) > 1
+
+
+def test_a_broken_model_leaves_the_others_alone(ask) -> None:
+    found = _last(ask("/api/continue/text", {"prompt": "a", "models": ["broken", "gpt"], "max_tokens": 2}))
+    assert "broken" in found["broken"]["error"]["message"]
+    assert "error" not in found["gpt"]
+
+
+def test_limits_are_said(ask) -> None:
+    for change in ({"prompt": "x" * 5001}, {"max_tokens": 401}, {"temperature": -1}, {"top_p": 0}, {"seed": -1}):
+        message = ask("/api/continue/text", {"models": ["gpt"]} | change, 400)["error"]["message"]
+        assert next(iter(change)) in message
