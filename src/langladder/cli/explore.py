@@ -15,7 +15,8 @@ HERE = ("127.0.0.1", "::1", "localhost")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: one that is free.")
 @click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
-def explore(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
+@click.option("--mlflow", metavar="URL", default="", help="Where MLflow's UI runs (make ui): rungs link to their runs.")
+def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow: str) -> None:
     """Show pages that ask the models in MODELS, folders of one or many; default: models/ of this folder.
 
     What stands beside models/ (data/, reports/) is shown too. Only this machine is answered unless --host says
@@ -32,6 +33,8 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str) -> None
         granted = bytes_of(memory)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--memory") from error
+    if mlflow and not mlflow.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{mlflow!r} is no address, such as http://127.0.0.1:5000", param_hint="--mlflow")
     if not models and not Path("models").is_dir():
         raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
     from langladder.explorer.app import create
@@ -41,6 +44,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str) -> None
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
     shelf = Shelf.below(models or (Path("models"),), granted, _place(models))
+    shelf.tracking = mlflow
     if not shelf.folders:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
     hosts = LOOPBACK if host in HERE else ("*",)

@@ -52,12 +52,14 @@ class Shelf:
         granted: bytes of files, of what is kept loaded; the last one asked for always stays.
         place: the folder that holds data/ and reports/ beside the models, for who shows them.
         roots: folders below which models are looked for again by `look`.
+        tracking: address of the tracking UI, for who shows which run made a model; "" where none is known.
     """
 
     folders: dict[str, Path]
     granted: int = GRANTED
     place: Path = field(default_factory=Path)
     roots: tuple[Path, ...] = ()
+    tracking: str = ""
     _loaded: "OrderedDict[tuple[str, Path], _Held]" = field(default_factory=OrderedDict)
     _reading: dict[tuple[str, Path], threading.Lock] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)

@@ -1,0 +1,118 @@
+"""One instruction, answered by two models side by side as they write, and judged by microworld's gold judge."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from langladder.errors import InputError
+from langladder.explorer import truth
+from langladder.explorer.page import Page
+from langladder.explorer.streaming import streamed
+from langladder.serving.kinds import kind_of
+from langladder.serving.shelf import Shelf
+
+MOST_CHARACTERS = 2_000
+MOST_TOKENS = 200
+
+Name = Annotated[str, Field(max_length=500)]
+
+
+class Instructing(BaseModel):
+    """An instruction, who answers it, and how: temperature 0 takes the likeliest token."""
+
+    instruction: str = Field(max_length=MOST_CHARACTERS)
+    models: list[Name] = Field(max_length=4)
+    temperature: float = Field(default=0.0, ge=0, le=100, allow_inf_nan=False)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    max_tokens: int = Field(default=40, ge=1, le=MOST_TOKENS)
+
+
+class _Answering(NamedTuple):
+    model: Any
+    tokenizer: Any
+    chooser: Any
+    lock: Any
+
+
+def router(shelf: Shelf) -> APIRouter:
+    """See `Page`."""
+    routes = APIRouter()
+
+    @routes.post("/examples")
+    def examples() -> list[dict[str, str]]:
+        """Some instructions of each kind, with a right answer; `shown`: unseen where training has none of the kind."""
+        from langladder.explorer.instructing import examples
+
+        return examples(_size(shelf))
+
+    @routes.post("/answer", response_class=StreamingResponse)
+    def answer(asked: Instructing) -> StreamingResponse:
+        """Events: {"model", "text" so far}; the last of each model has {"end", "judged"}."""
+        return streamed(_answers(shelf, asked))
+
+    return routes
+
+
+def _size(shelf: Shelf) -> Any:
+    return truth.size_of(shelf.place) or "small"
+
+
+def _answers(shelf: Shelf, asked: Instructing) -> Iterator[dict[str, Any]]:
+    """The models take turns, a token each, so that both columns grow at once."""
+    growing = {name: _one(shelf, name, asked) for name in dict.fromkeys(asked.models)}
+    while growing:
+        for name, pieces in list(growing.items()):
+            try:
+                event = next(pieces)
+            except InputError as error:
+                event = {"error": {"message": str(error)}, "end": "error"}
+            if "end" in event:
+                del growing[name]
+            yield {"model": name} | event
+
+
+def _one(shelf: Shelf, name: str, asked: Instructing) -> Iterator[dict[str, Any]]:
+    from langladder.decoding.sampling import SamplingConfig
+    from langladder.explorer.instructing import judged, streamed
+
+    folder = shelf.find(name)
+    found: _Answering = shelf.have("answering", folder, _read)
+    config = SamplingConfig(
+        strategy="sample" if asked.temperature else "greedy",
+        temperature=max(0.01, asked.temperature),
+        seed=asked.seed,
+        max_tokens=asked.max_tokens,
+    )
+    text, pieces = "", streamed(found.model, found.tokenizer, asked.instruction, config, found.chooser)
+    while True:
+        with found.lock:
+            piece = next(pieces, None)
+        if piece is None:
+            yield {"text": text, "end": "whole", "judged": judged(_size(shelf), asked.instruction, text)}
+            return
+        text = piece
+        yield {"text": text}
+
+
+def _read(folder: Path) -> _Answering:
+    from langladder.models.loaded import read_model
+    from langladder.serving.choosers import chooser_of
+
+    _, model, tokenizer = read_model(folder)
+    chooser = chooser_of(folder, tokenizer, None, None) if kind_of(folder) == "instruct" else None
+    return _Answering(model.eval() if hasattr(model, "eval") else model, tokenizer, chooser, threading.Lock())
+
+
+PAGE = Page(
+    "instruct",
+    "Instruct",
+    "Two models answer one instruction, and a judge that knows microworld says how well.",
+    "instruct.html.j2",
+    "instruct.js",
+    router,
+)
