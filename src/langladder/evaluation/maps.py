@@ -65,6 +65,7 @@ def word_map(
     matrix = vectors.dense([vectors.row(word) for word in words]).astype(np.float64)  # (W, D)
     if (matrix == matrix[:1]).all():  # one word, or all in one place
         return WordMap(words, np.zeros((len(words), 2)))
+    import_module("sklearn.manifold")  # the limit binds the libraries that are loaded by then, OpenMP's too
     with threadpool_limits(1):  # sums in one order, whatever the machine
         if method == "pca":
             return WordMap(words, *_pca(matrix))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import tokenizers as hf
 
-from langladder.text.specials import SPELLINGS, UNK
+from langladder.text.specials import NAMES, SPELLINGS, UNK
 from langladder.text.tokenizers import BYTES, END_OF_WORD, Kind, Tokenizer
 
 UNKNOWN_PENALTY = 10.0  # what the library takes off the worst score for a character that no token has
@@ -199,8 +199,10 @@ class Steps:
         return [Cut([token for token, _ in path], [score for _, score in path], total) for total, path in best[N]]
 
     def show(self, symbol: str) -> str:
-        """A symbol as people read it: bytes as their characters, else as written."""
-        if self.kind != "bpe_bytes" or symbol in SPELLINGS:
+        """A symbol as people read it: bytes as their characters, specials by name, else as written."""
+        if symbol in SPELLINGS:
+            return NAMES[SPELLINGS.index(symbol)]
+        if self.kind != "bpe_bytes":
             return symbol
         return bytes(BYTES[character] for character in symbol).decode(errors="backslashreplace")
 

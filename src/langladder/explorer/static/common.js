@@ -26,28 +26,28 @@ async function request(path, body) {
   return answer;
 }
 
-async function guarded(path, work) {
+async function guarded(path, work, tell) {
   try {
     const found = await work();
-    complain("");
+    tell("");
     return found;
   } catch (error) {
     if (error.name === "AbortError") return null; // a newer question of the same kind is under way
-    complain(error instanceof TypeError ? "the server cannot be reached; is it still running?" : error.message);
+    tell(error instanceof TypeError ? "the server cannot be reached; is it still running?" : error.message);
     return null;
   }
 }
 
-/** POST JSON, give the answer's JSON; null where it failed (the page says why) or a newer request took its place. */
-export function ask(path, body) {
-  return guarded(path, async () => (await request(path, body)).json());
+/** POST JSON, give the answer's JSON (`tell` shows what goes wrong, "" that nothing did); null where it failed (the page says why) or a newer request took its place. */
+export function ask(path, body, tell = complain) {
+  return guarded(path, async () => (await request(path, body)).json(), tell);
 }
 
 /**
  * POST JSON, call onEvent(JSON) for each server-sent event; true when all have come. An event {"error"} without a model
  * is shown as an error; with one it is the page's to show.
  */
-export async function stream(path, body, onEvent) {
+export async function stream(path, body, onEvent, tell = complain) {
   return guarded(path, async () => {
     const answer = await request(path, body);
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -64,7 +64,7 @@ export async function stream(path, body, onEvent) {
         onEvent(event);
       }
     }
-  });
+  }, tell);
 }
 
 // The form with `data-state`: every element with a name is in the address's query, so that a link carries the page.
