@@ -41,7 +41,7 @@ let playing = null;
 const pieces = {
   merges(found) {
     const symbols = found.symbols.map((text, place) => ({ text, fresh: false, begins: found.begins.includes(place) }));
-    const picture = (list) => list.map((one, place) => [...(one.begins && place ? [" "] : []), token(one.text, `“${one.text}”`, place, one.fresh ? "fresh" : "")]);
+    const picture = (list) => list.flatMap((one, place) => [...(one.begins && place ? [" "] : []), token(one.text, `“${one.text}”`, place, one.fresh ? "fresh" : "")]);
     const all = [{ said: `${symbols.length} symbols, before any merge`, inside: picture(symbols) }];
     let list = symbols;
     for (const [place, step] of found.steps.entries()) {
