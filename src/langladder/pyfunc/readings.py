@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from langladder.cli.tag import read_tagger
-from langladder.cli.translators import LoadedTranslator
 from langladder.decoding.beam_search import BeamConfig
 from langladder.errors import InputError
 from langladder.models.classifier import Classifier
@@ -15,6 +14,7 @@ from langladder.pyfunc.kind import Column, Kind, Rows
 from langladder.schema import checked
 from langladder.serving import labelling
 from langladder.serving.tagging import tag_lines
+from langladder.serving.translators import LoadedTranslator
 from langladder.text.labelled import Example
 from langladder.text.questions import Question
 

@@ -1,0 +1,31 @@
+# langladder with everything that a checkout needs: `make repro`, `langladder …`, MLflow, as a user without rights.
+#   docker build -t langladder .                            # PyTorch for processors
+#   docker build -t langladder --build-arg TORCH=cuda .     # for NVIDIA GPUs: three gigabytes more
+# docs/installing.md says how it is run and how results come out.
+ARG PYTHON=3.12
+
+FROM python:${PYTHON}-slim-bookworm AS environment
+ARG TORCH=cpu
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /ladder
+# what the locks say first: an edit of the code installs nothing anew
+COPY requirements.lock pyproject.toml README.md ./
+COPY scripts/install.py scripts/
+COPY src/langladder/__init__.py src/langladder/
+RUN python scripts/install.py .venv requirements.lock --torch "${TORCH}"
+
+FROM python:${PYTHON}-slim-bookworm
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends git make \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --uid 1000 ladder \
+    && install -d -o ladder -g ladder /ladder
+WORKDIR /ladder
+COPY --from=environment --chown=ladder:ladder /ladder/.venv .venv
+COPY --chown=ladder:ladder . .
+USER ladder
+ENV PATH=/ladder/.venv/bin:$PATH \
+    DVC_NO_ANALYTICS=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true HF_HUB_DISABLE_TELEMETRY=1
+# the image has no history: DVC keeps its hashes without git; nothing is to be installed
+RUN dvc config --local core.no_scm true && touch .venv/ready
+CMD ["make", "repro"]
