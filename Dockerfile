@@ -15,6 +15,7 @@ COPY src/langladder/__init__.py src/langladder/
 RUN python scripts/install.py .venv requirements.lock --torch "${TORCH}"
 
 FROM python:${PYTHON}-slim-bookworm
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends git make \
     && rm -rf /var/lib/apt/lists/* \
@@ -23,7 +24,7 @@ RUN apt-get update \
 WORKDIR /ladder
 COPY --from=environment --chown=ladder:ladder /ladder/.venv .venv
 COPY --chown=ladder:ladder . .
-USER ladder
+USER 1000
 ENV PATH=/ladder/.venv/bin:$PATH \
     DVC_NO_ANALYTICS=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true HF_HUB_DISABLE_TELEMETRY=1
 # the image has no history: DVC keeps its hashes without git; nothing is to be installed
