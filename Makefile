@@ -53,7 +53,7 @@ repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → re
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full and not cluster"
+	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full and not cluster and not browser"
 
 .PHONY: test-long
 test-long: setup ## every command of the README, own text through the DAG, locks against the index, in copies (ten minutes)
@@ -74,6 +74,11 @@ $(VENV)-peers/ready: setup requirements-peers.lock
 .PHONY: test-peers
 test-peers: $(VENV)-peers/ready ## compare with transformers, ONNX Runtime and KenLM too (160 MB more; compiles KenLM)
 	@$(VENV)-peers/bin/python -m pytest -m "not cluster and not long" $$(grep -rl --include='*.py' importorskip tests)
+
+.PHONY: test-browser
+test-browser: $(VENV)-peers/ready ## every page of the explorer in Chromium (BROWSER=install: Debian's, where there is none)
+	@$(if $(filter install,$(BROWSER)),scripts/chromium)
+	@$(VENV)-peers/bin/python -m pytest -m browser tests/browser
 
 .PHONY: lint
 lint: setup ## ruff (lint and format) and mypy --strict
