@@ -162,7 +162,7 @@ onState(async (values) => {
     const mine = answers;
     at("attention").hidden = at("search").hidden = true;
     at("found").replaceChildren();
-    if (!values.models.length) return;
+    if (!values.models?.length) return;
     await stream("/api/translate/search", { ...asked }, (event) => {
       if (mine !== answers) return;
       answers.set(event.model, event);
@@ -172,7 +172,7 @@ onState(async (values) => {
     last.treeOf = null;
   }
   const [model, which] = shown?.includes("|") ? [shown.slice(0, shown.lastIndexOf("|")), shown.slice(shown.lastIndexOf("|") + 1)] : [];
-  const first = last.models.find((name) => answers.get(name)?.beam?.length);
+  const first = last.models?.find((name) => answers.get(name)?.beam?.length);
   const chosen = answers.get(model)?.beam ? model : first;
   if (!chosen) return;
   attention(chosen, chosen === model ? which : "0");
