@@ -80,7 +80,10 @@ def executed(name: str) -> dict[str, Any]:
 
     file = KEPT / f"{name}-{_state(name)}.ipynb"
     if not file.is_file():
-        write_text(file, jupytext.writes(_execute(name), fmt="ipynb"))
+        text = jupytext.writes(_execute(name), fmt="ipynb")
+        for older in KEPT.glob(f"{name}-*.ipynb"):
+            older.unlink()
+        write_text(file, text)
     notebook: dict[str, Any] = jupytext.read(file)
     return notebook
 
@@ -113,7 +116,7 @@ def _execute(name: str) -> Any:
 def _state(name: str) -> str:
     """Hash of a lesson and of all that it may import."""
     read = (path for folder in ("src", "pipeline", "conf") for path in (ROOT / folder).rglob("*"))
-    code = sorted(path for path in read if path.suffix in (".py", ".tsv", ".yaml"))
+    code = sorted(path for path in read if path.suffix in (".py", ".tsv", ".yaml") and path.parent.name != "site")
     files = [LESSONS / f"{name}.py", ROOT / "dvc.yaml", ROOT / "params.yaml", *code]
     state = hashlib.sha256()
     for file in files:

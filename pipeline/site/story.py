@@ -19,6 +19,7 @@ from pipeline.site import figures
 from pipeline.site.links import fenced
 
 Pages = dict[str, str]
+SOURCES = "the last run in this checkout.", "the last run that was published; after `make repro` your own stands here."
 NOT_TRAINED = (
     "*Not in the last run:* name it in `params.yaml`, or type `make repro LADDER=full`, which trains all rungs."
 )
@@ -81,7 +82,9 @@ def _ladder(family: Family, names: list[str]) -> str:
     for title, row in table.rungs.items():
         name = f"[{title}](#{anchors[title]})" if title in anchors else title
         lines.append(f"| {name} | " + " | ".join(row) + " |")
-    return "\n".join(["## The last run", "", *lines, "", f"From {table.source}.", ""])
+    return "\n".join(
+        ["## The last run", "", *lines, "", f"From {table.source}: {SOURCES[table.source == figures.PUBLISHED]}", ""]
+    )
 
 
 def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
@@ -93,7 +96,7 @@ def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
     module = module_of(family.name, name)
     if module and module not in shown:
         shown[module] = name
-        lines += [_folded(f"The equations: `{module}`", sentences(docstring(module)), "???+")]
+        lines += [_folded(f"The equations: `{module}`", f"{sentences(docstring(module))}\n\n{code(module)}", "???+")]
     elif module:
         lines += [
             f"The equations of `{module}` stand under [{told(family.name, shown[module]).title}]"
@@ -157,6 +160,11 @@ def source(module: str) -> Path:
 def docstring(module: str) -> str:
     """What a module says of itself, without being imported."""
     return ast.get_docstring(ast.parse(source(module).read_text(encoding="utf-8"))) or ""
+
+
+def code(module: str) -> str:
+    """A link to a module in the reference."""
+    return f"The code: [`{module}`][{module}]."
 
 
 def sentences(text: str) -> str:
