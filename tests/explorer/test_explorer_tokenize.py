@@ -56,7 +56,7 @@ def test_equal_tokenizers_are_one_and_a_broken_one_is_told(asked) -> None:
         "id": "",
         "models": ["skipgram", "svd"],
         "kind": "vectors",
-        "title": "words that have vectors",
+        "title": "Words that have vectors",
         "size": 3,
         "merges": None,
     }

@@ -23,11 +23,11 @@ KINDS = {
     "bpe_bytes": "BPE of bytes",
     "bpe_words": "BPE of words",
     "wordpiece": "WordPiece",
-    "unigram": "unigram",
-    "word": "words",
-    "character": "characters",
+    "unigram": "Unigram",
+    "word": "Words",
+    "character": "Characters",
     "bert": "WordPiece as BERT's",
-    "vectors": "words that have vectors",
+    "vectors": "Words that have vectors",
 }
 
 

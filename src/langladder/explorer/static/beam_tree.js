@@ -14,14 +14,15 @@ export class Tree {
   take({ nodes, ends, texts }) {
     [this.nodes, this.ends, this.texts] = [nodes, ends, texts];
     this.steps = Math.max(1, ...nodes.map((node) => node.step));
+    this.spaced = nodes.some((node) => node.token.startsWith(" ")); // tokens bring their own spaces
     this.best = new Set();
     for (let i = ends[0] ?? null; i !== null; i = nodes[i].parent) this.best.add(i);
   }
 
   hypothesis(i) {
     const tokens = [];
-    for (; i !== null; i = this.nodes[i].parent) tokens.unshift(this.nodes[i].token);
-    return tokens.join(" ");
+    for (; i !== null; i = this.nodes[i].parent) tokens.unshift(this.nodes[i].token === "<eos>" && this.spaced ? " <eos>" : this.nodes[i].token);
+    return tokens.join(this.spaced ? "" : " ").trim();
   }
 
   show(step, dropped) {
@@ -75,6 +76,6 @@ export class Tree {
     });
     const over = step === this.steps ? ` The search is over; the best: ${this.texts[0] ?? "none"}` : "";
     return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "The hypotheses of this step" },
-      make("table", { class: "texts" }, make("caption", {}, `Step ${step} of ${this.steps}, the most probable first.${over}`), make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
+      make("table", { class: "texts" }, make("caption", {}, `Step ${step} of ${this.steps}, the most probable first.${over}`), make("thead", {}, make("tr", {}, ...heads.map((head, place) => make("th", { scope: "col", class: [1, 2, 4].includes(place) ? "number" : null }, head)))), make("tbody", {}, ...rows)));
   }
 }

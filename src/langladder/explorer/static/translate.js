@@ -18,7 +18,7 @@ function tell(section) {
 
 function table(caption, heads, rows) {
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
-    make("table", { class: "texts" }, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
+    make("table", { class: "texts" }, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads.map((head, place) => make("th", { scope: "col", class: place > 1 ? "number" : null }, head)))),
       make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((value, place) => make(place ? "td" : "th", place ? { dir: "auto", class: place > 1 ? "number" : null } : { scope: "row", dir: "auto" }, value)))))));
 }
 
