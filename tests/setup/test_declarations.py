@@ -69,6 +69,7 @@ ASIDE = {  # what the library imports where it is installed, and says how to ins
     "maps": {"umap-learn"},
     "onnx": {"onnx", "onnxruntime", "onnxscript"},
     "bench": {"nltk"},
+    "site": {"jupytext", "nbclient"},
 }
 BESIDE = {"lm-eval"}  # of no extra: see docs/prompting.md
 
