@@ -95,6 +95,14 @@ ui: $(VENV)/ready ## MLflow UI on http://127.0.0.1:5000 (PORT=… for another po
 	@python -m pipeline.runs links "http://127.0.0.1:$(or $(PORT),5000)"
 	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri "$$(python -m pipeline.runs uri)" --port $(or $(PORT),5000) --workers 1
 
+.PHONY: explore
+explore: $(VENV)/ready ## ask the models in the browser, on http://127.0.0.1:8300 (PORT=… for another port)
+	@langladder explore --port $(or $(PORT),8300) $(ARGS)
+
+.PHONY: bench-explorer
+bench-explorer: setup ## fifty users of the explorer at once: how long an answer takes, what memory does (two minutes)
+	@python benchmarks/explorer_load.py $(ARGS)
+
 .PHONY: compare
 compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, branches, experiments or folders)
 	@python -m pipeline.compare $(or $(A),HEAD) $(or $(B),.) $(ARGS)
