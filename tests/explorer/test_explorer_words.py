@@ -73,8 +73,8 @@ def test_answers_are_those_of_the_commands(asked, folder: Path) -> None:
         ("neighbours", {"word": "  "}, "no word is given"),
         ("neighbours", {"word": "x" * 100_000}, "200 characters"),
         ("analogy", {"a": "man", "b": "", "c": "king"}, "no word is given"),
-        ("odd", {"words": "king, queen king"}, "2 different ones"),
-        ("odd", {"words": ""}, "0 different ones"),
+        ("odd", {"words": "king, queen king"}, "2 different;"),
+        ("odd", {"words": ""}, "0 different;"),
         ("bias", {"pairs": "she, he", "words": "king"}, "two words a pair"),
         ("bias", {"pairs": "she he", "words": " "}, "should be neutral"),
         ("bias", {"pairs": "on off", "words": "king"}, "0 of 1 have vectors"),
@@ -138,7 +138,7 @@ def test_a_slow_map_is_made_elsewhere_once_and_kept() -> None:
 
 def test_whoever_waits_for_a_map_hears_that_it_lasts_and_why_there_is_none() -> None:
     job = Job(["a"])
-    assert [*events(job, patience=0.01)] == [{"said": "waiting for another map", "share": 0.0}, {"again": True}]
+    assert [*events(job, patience=0.01)] == [{"said": "waiting for its turn", "share": 0.0}, {"again": True}]
     failed = Maps().job(vectors(), 10, "umap")
     with pytest.raises(Exception, match=r"umap-learn|could not be made"):
         [*events(failed)]

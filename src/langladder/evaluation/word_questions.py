@@ -96,7 +96,7 @@ def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[dict[str, An
     """
     asked = list(dict.fromkeys(words))
     if len(asked) < LEAST_ODD:
-        raise InputError(f"words: {len(asked)} different ones; of {LEAST_ODD} or more one can be odd")
+        raise InputError(f"words: {len(asked)} different; of {LEAST_ODD} or more one can be odd")
     scores = compactness_scores(vectors, np.array([find(vectors, word) for word in asked]))
     order = np.argsort(-scores, kind="stable").tolist()
     return [{"word": asked[place], "compactness": round(float(scores[place]), 6)} for place in order]

@@ -42,7 +42,7 @@ class Job:
 
     words: list[str]
     share: float = 0.0
-    said: str = "waiting for another map"
+    said: str = "waiting for its turn"
     found: WordMap | None = None
     error: str | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -123,7 +123,7 @@ def _elsewhere(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
                 if found := _ITERATION.search(line):
                     done = int(found[1])
                     job.tell(share=done / ITERATIONS, said=f"iteration {done} of {ITERATIONS}")
-                elif "[t-SNE]" in line:
+                elif "[t-SNE]" in line and not job.share:
                     job.tell(said="looking for neighbours")
         if child.returncode:
             raise InputError(f"the map by {method} could not be made (its process ended with {child.returncode})")

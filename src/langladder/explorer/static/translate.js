@@ -45,7 +45,7 @@ function show() {
     const verdict = same ? "Greedy search finds the same." : gain > 0 ? `The beam's is ${Math.exp(gain).toLocaleString("en", { maximumSignificantDigits: 3 })} times as probable as the greedy one.` : "Greedy search finds a more probable one; the beam's has the better score.";
     const unknown = answer.unknown.map((place) => answer.source[place]);
     const note = unknown.length ? make("p", { class: "small" }, `${unknown.length} of its ${answer.source.length} tokens are unknown to this model.`) : null;
-    return make("section", {}, heading, ...(note ? [note] : []), table(`Translations of “${last.text.trim().slice(0, 80)}”`, ["", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
+    return make("section", {}, heading, ...(note ? [note] : []), table(`“${last.text.trim().slice(0, 80)}” by ${titleOf(model)}`, ["rank", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
   }));
 }
 
@@ -162,7 +162,7 @@ onState(async (values) => {
     const mine = answers;
     at("attention").hidden = at("search").hidden = true;
     at("found").replaceChildren();
-    if (!values.models?.length) return;
+    if (!values.models?.length) return at("found").replaceChildren(make("p", { class: "faint" }, "Choose a model."));
     await stream("/api/translate/search", { ...asked }, (event) => {
       if (mine !== answers) return;
       answers.set(event.model, event);

@@ -47,7 +47,7 @@ const parts = {
     needs: ["model", "word", "count", "measure"],
     async run({ model, word: asked, count, measure }, { show, tell }) {
       const found = await ask(`${API}neighbours`, { model, word: asked, count, measure }, tell);
-      if (found) show(table(`Nearest to ${asked.trim()}`, ["", "word", measure === "euclidean" ? "distance" : measure === "dot" ? "dot product" : "cosine"],
+      if (found) show(table(`Nearest to ${asked.trim()}`, ["rank", "word", measure === "euclidean" ? "distance" : measure === "dot" ? "dot product" : "cosine"],
         found.map((one, place) => [place + 1, word(one.word), one.score])));
     },
   },
@@ -68,14 +68,14 @@ const parts = {
       const found = await ask(`${API}analogy`, { model, a, b, c }, tell);
       if (!found) return;
       const rows = found.add.map((one, place) => [place + 1, word(one.word), one.score, found.mul[place] ? word(found.mul[place].word) : "–", found.mul[place]?.score ?? "–"]);
-      show(table(`${a} is to ${b} as ${c} is to`, ["", "by 3CosAdd", "cosine", "by 3CosMul", "score"], rows));
+      show(table(`${a} is to ${b} as ${c} is to`, ["rank", "by 3CosAdd", "cosine", "by 3CosMul", "score"], rows));
     },
   },
   similarity: {
     needs: ["model", "first", "second"],
     async run({ model, first, second }, { show, tell }) {
       const found = await ask(`${API}similarity`, { model, first, second }, tell);
-      if (found) show(table(`${first} and ${second}`, ["by", ""], [["cosine", found.cosine], ["dot product", found.dot], ["distance", found.euclidean]]));
+      if (found) show(table(`${first} and ${second}`, ["by", "value"], [["cosine", found.cosine], ["dot product", found.dot], ["distance", found.euclidean]]));
     },
   },
   odd: {
