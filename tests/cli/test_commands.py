@@ -307,6 +307,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "prompt",
         "chat",
         "serve",
+        "explore",
         "copy",
         "export",
         "import",

@@ -17,15 +17,15 @@ HERE = ("127.0.0.1", "::1", "localhost")
 @click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
 @click.option("--mlflow", metavar="URL", default="", help="Where MLflow's UI runs (make ui): rungs link to their runs.")
 def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow: str) -> None:
-    """Show pages that ask the models in MODELS, folders of one or many; default: models/ of this folder.
+    """Ask the models of a folder in the browser.
 
-    What stands beside models/ (data/, reports/) is shown too. Only this machine is answered unless --host says
-    otherwise; there is no password.
+    MODELS are folders of one model or many; default: models/ of this folder. What stands beside models/ (data/,
+    reports/) is shown too. Only this machine is answered unless --host says otherwise; there is no password.
 
     \b
     Examples:
-      langladder explore
       langladder explore models/lm models/embedding/skipgram --port 8080
+      langladder explore
     """
     from langladder.engine.choosing import bytes_of
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
@@ -121,4 +120,6 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
     """Spearman's ρ of two lists of figures, (P,) each; None where it is undefined."""
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
+    from scipy.stats import spearmanr  # takes time to load
+
     return round(float(spearmanr(first, second).statistic), 6)

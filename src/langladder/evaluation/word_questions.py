@@ -11,7 +11,6 @@ import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.clusters import compactness_scores
 from langladder.evaluation.similarity import Measure, pair_scores
 
 LEAST_ODD = 3  # words among which one can be odd
@@ -94,6 +93,8 @@ def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[dict[str, An
     Raises:
         InputError: fewer than three different words, or one that has no row.
     """
+    from langladder.evaluation.clusters import compactness_scores  # scikit-learn takes time to load
+
     asked = list(dict.fromkeys(words))
     if len(asked) < LEAST_ODD:
         raise InputError(f"words: {len(asked)} different; of {LEAST_ODD} or more one can be odd")
