@@ -72,8 +72,10 @@ def test_translations_are_the_command_s_and_the_tree_ends_in_them(asked, root: P
     ends = [tree["nodes"][end] for end in tree["ends"]]
     assert [node["score"] for node in ends] == pytest.approx([one["score"] for one in wanted], abs=1e-4)
     assert [node["total"] for node in ends] == pytest.approx([one["log_prob"] for one in wanted], abs=1e-4)
-    greedy = CliRunner().invoke(app, ["translate", str(root / name), SENTENCE, "--beam", "1", "--alpha", "0.5"])
-    assert found["greedy"]["text"] == greedy.output.strip("\n")
+    single = [str(root / name), SENTENCE, "--beam", "1", "--alpha", "0.5", "--json"]
+    told = json.loads(CliRunner().invoke(app, ["translate", *single]).output)
+    (greedy,) = told["sentences"][0]["translations"][0]["candidates"]
+    assert {key: found["greedy"][key] for key in greedy} == greedy
 
 
 def test_attention_of_every_layer_and_head(asked, root: Path) -> None:
