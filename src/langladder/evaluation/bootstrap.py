@@ -5,7 +5,6 @@ interval. It tells how much the *choice of items* moves the score; not how much 
 """
 
 import numpy as np
-from scipy.stats import binom, rankdata
 
 from langladder.evaluation.page import Interval
 
@@ -20,6 +19,8 @@ def share_interval(right: int, asked: int) -> Interval | None:
     Of `asked` items drawn with replacement, Binomial(asked, right / asked) are right: the bootstrap's distribution is
     known in closed form, so that nothing need be drawn. Items that share words are taken as independent.
     """
+    from scipy.stats import binom  # takes time to load
+
     if asked == 0:
         return None
     low, high = (float(binom.ppf(tail, asked, right / asked)) / asked for tail in TAILS)
@@ -62,6 +63,8 @@ def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RE
 
     Samples in which one side is constant, for which ρ is undefined, are left out.
     """
+    from scipy.stats import rankdata  # takes time to load
+
     if len(first) < 3:
         return None
     rng = np.random.default_rng(SEED)
