@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
-CURLS = re.findall(r"^curl .*?(?<!\\)$", PAGE, re.MULTILINE | re.DOTALL)
+CURLS = re.findall(r"^curl -s localhost:8000.*?(?<!\\)$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
