@@ -63,18 +63,21 @@ async def load(port: int, models: list[str], texts: list[str], users: int, pause
     return took, failed
 
 
-def memory(process: int) -> float:
-    """MB that a process holds in memory."""
-    found = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True)
-    return int(found.stdout) / 1000
+def taken(process: int) -> tuple[float, float]:
+    """MB that a process holds in memory, and the seconds of processor time that it has taken."""
+    command = ["ps", "-o", "rss=,time=", "-p", str(process)]
+    memory, clock = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    hours, minutes, seconds = (float(part) for part in f"0:{clock}".split(":")[-3:])
+    return int(memory) / 1000, 3600 * hours + 60 * minutes + seconds
 
 
-def told(what: str, took: list[float], failed: int, seconds: float) -> None:
+def told(what: str, took: list[float], failed: int, seconds: float, worked: float) -> None:
     """One line of figures."""
     ordered = sorted(took)
     share = {name: 1000 * ordered[min(len(ordered) - 1, int(len(ordered) * part))] for name, part in PARTS.items()}
     shown = ", ".join(f"{name} {value:.0f} ms" for name, value in share.items())
-    print(f"{what}: {len(took)} requests, {failed} failed, {len(took) / seconds:.0f} a second, {shown}", flush=True)
+    rate = f"{len(took) / seconds:.0f} a second, {1000 * worked / len(took):.1f} ms of processor time each"
+    print(f"{what}: {len(took)} requests, {failed} failed, {rate}, {shown}", flush=True)
 
 
 PARTS = {"median": 0.5, "p95": 0.95, "p99": 0.99}
@@ -92,7 +95,7 @@ def main() -> None:
     texts = sentences(asked.requests + asked.requests // 5, 1)
     begun = time.perf_counter()
     command = [sys.executable, "-m", "langladder", "explore", asked.folder, "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=None)
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         found = re.search(r":(\d+) ", server.stdout.readline())
@@ -104,15 +107,15 @@ def main() -> None:
         asyncio.run(load(port, asked.models, sentences(10, 2), 5, 0.0))
         print(f"models loaded: {time.perf_counter() - begun:.1f} s", flush=True)
         asyncio.run(load(port, asked.models, sentences(200, 3), asked.users, 0.0))
-        first = memory(server.pid)
+        first, _ = taken(server.pid)
         for what, pause, some in (
             (f"{asked.users} users who read {asked.pause:g} s", asked.pause, texts[: asked.requests]),
             (f"{asked.users} users without rest", 0.0, texts[asked.requests :]),
         ):
-            begun = time.perf_counter()
+            begun, (_, before) = time.perf_counter(), taken(server.pid)
             took, failed = asyncio.run(load(port, asked.models, some, asked.users, pause))
-            told(what, took, failed, time.perf_counter() - begun)
-        print(f"memory: {first:.0f} MB after warm-up, {memory(server.pid):.0f} MB at the end")
+            told(what, took, failed, time.perf_counter() - begun, taken(server.pid)[1] - before)
+        print(f"memory: {first:.0f} MB after warm-up, {taken(server.pid)[0]:.0f} MB at the end")
     finally:
         server.terminate()
         server.wait(20)

@@ -8,6 +8,7 @@ import torch
 from langladder.cli.score import score_sentences
 from langladder.corpora.microworld import grammar
 from langladder.evaluation.surprisal import guess, surprisals
+from langladder.explorer import truth
 from langladder.text.specials import BOS, EOS
 
 MODELS = ("kneser_ney", "lstm", "gpt")
@@ -115,3 +116,13 @@ def test_another_corpus_has_no_truth(tmp_path, place) -> None:
 
 def test_probes_are_offered(ask) -> None:
     assert ask("/api/surprisal/probes", {}) == [{"good": "the cat sleeps .", "bad": "the cat sleep .", "clauses": 0}]
+
+
+def test_what_is_kept_of_the_grammar_has_a_bound(ask, monkeypatch) -> None:
+    asked = {"texts": ["the cat sleeps ."]}
+    before = ask("/api/surprisal/truth", asked)
+    kept = truth._truth("tiny")
+    monkeypatch.setattr(truth, "MOST_SYMBOLS", kept.symbols - 1)
+    assert ask("/api/surprisal/truth", asked) == before
+    assert truth._truth("tiny") is not kept
+    assert ask("/api/surprisal/truth", asked) == before

@@ -50,6 +50,11 @@ class NextWords:
             found.append({word: probability / total for word, probability in joint.items()})
         return found
 
+    @property
+    def symbols(self) -> int:
+        """How many symbols are kept with their first words."""
+        return len(self._first)
+
     def first(self, item: Item) -> dict[str, float]:
         """The distribution of the first word of what a symbol yields; a word yields itself."""
         if isinstance(item, str):

@@ -5,12 +5,16 @@ import math
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langladder.serving.kinds import described
 
+if TYPE_CHECKING:
+    from langladder.corpora.next_words import NextWords
+
 SIZES = {"tiny": "tiny", "small": "small", "medium": "small", "base": "base"}  # of a ladder → of its microworld
 MOST_WORDS = 120  # of a sentence
+MOST_SYMBOLS = 60_000  # of the grammar that are kept expanded, some 250 MB, before all are forgotten
 END = "<eos>"
 _lock = threading.Lock()
 
@@ -34,7 +38,9 @@ def true_words(size: str, text: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for line in [line.split() for line in text.splitlines() if line.strip()] or [[]]:
         with _lock:
-            truths = _grammar(size).after(line[:MOST_WORDS])
+            truths = _truth(size).after(line[:MOST_WORDS])
+            if _truth(size).symbols > MOST_SYMBOLS:
+                _truth.cache_clear()
         truths += [{}] * (len(line) + 1 - len(truths))
         found += [_word(word, truth) for word, truth in zip([*line, END], truths, strict=True)]
     return found
@@ -53,8 +59,11 @@ def _word(word: str, truth: dict[str, float]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _grammar(size: Any) -> Any:
+def _truth(size: Any) -> "NextWords":
+    """With a grammar of its own, so that what it keeps goes with it."""
+    from langladder.corpora.grammar import Grammar
     from langladder.corpora.microworld import grammar
     from langladder.corpora.next_words import NextWords
 
-    return NextWords(grammar(size))
+    shared = grammar(size)
+    return NextWords(Grammar(shared.start, shared.expand))
