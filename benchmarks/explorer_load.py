@@ -74,13 +74,14 @@ def taken(process: int) -> tuple[float, float]:
 def told(what: str, took: list[float], failed: int, seconds: float, worked: float) -> None:
     """One line of figures."""
     ordered = sorted(took)
-    share = {name: 1000 * ordered[min(len(ordered) - 1, int(len(ordered) * part))] for name, part in PARTS.items()}
+    share = {name: 1000 * ordered[min(len(ordered) - 1, int(len(ordered) * part))] for name, part in SHARES.items()}
     shown = ", ".join(f"{name} {value:.0f} ms" for name, value in share.items())
     rate = f"{len(took) / seconds:.0f} a second, {1000 * worked / len(took):.1f} ms of processor time each"
     print(f"{what}: {len(took)} requests, {failed} failed, {rate}, {shown}", flush=True)
 
 
-PARTS = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+PARTS = 5  # of each load, after which memory is read
+SHARES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def main() -> None:
@@ -107,15 +108,20 @@ def main() -> None:
         asyncio.run(load(port, asked.models, sentences(10, 2), 5, 0.0))
         print(f"models loaded: {time.perf_counter() - begun:.1f} s", flush=True)
         asyncio.run(load(port, asked.models, sentences(200, 3), asked.users, 0.0))
-        first, _ = taken(server.pid)
+        held = [taken(server.pid)[0]]
         for what, pause, some in (
             (f"{asked.users} users who read {asked.pause:g} s", asked.pause, texts[: asked.requests]),
             (f"{asked.users} users without rest", 0.0, texts[asked.requests :]),
         ):
-            begun, (_, before) = time.perf_counter(), taken(server.pid)
-            took, failed = asyncio.run(load(port, asked.models, some, asked.users, pause))
+            begun, (_, before), took, failed = time.perf_counter(), taken(server.pid), [], 0
+            for part in range(PARTS):
+                these = some[len(some) * part // PARTS : len(some) * (part + 1) // PARTS]
+                seconds, wrong = asyncio.run(load(port, asked.models, these, asked.users, pause))
+                took, failed = took + seconds, failed + wrong
+                held.append(taken(server.pid)[0])
             told(what, took, failed, time.perf_counter() - begun, taken(server.pid)[1] - before)
-        print(f"memory: {first:.0f} MB after warm-up, {taken(server.pid)[0]:.0f} MB at the end")
+        after = ", ".join(f"{megabytes:.0f}" for megabytes in held[1:])
+        print(f"memory: {held[0]:.0f} MB after warm-up; after each fifth of both loads: {after}")
     finally:
         server.terminate()
         server.wait(20)

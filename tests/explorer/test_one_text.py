@@ -7,7 +7,7 @@ import torch
 
 from langladder.cli.score import score_sentences
 from langladder.corpora.microworld import grammar
-from langladder.evaluation.surprisal import guess, surprisals
+from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, surprisals
 from langladder.explorer import truth
 from langladder.text.specials import BOS, EOS
 
@@ -37,6 +37,27 @@ def test_lines_are_a_document_as_the_ladder_scores_it(models) -> None:
     bits = -rung.model.log_probs(torch.tensor([[*ids[0], *ids[1]]])).double().sum() / math.log(2)
     assert found.bits == pytest.approx(float(bits), abs=1e-4)
     assert " ".join(word.text for word in found.words) == "the cat sat . <eos> a pair of cats sat . <eos>"
+
+
+def test_padding_changes_nothing_and_keeps_shapes_few(models) -> None:
+    rung, shapes = models.language_model("gpt"), set()
+    texts = ["the cat sat . " * count for count in range(1, 8)]
+
+    class Watched:
+        parameters = rung.model.parameters
+
+        def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+            shapes.add(tuple(tokens.shape))
+            return rung.model.log_probs(tokens)
+
+    rows = [row_of(rung.tokenizer, text).ids for text in texts]
+    for count in range(1, len(rows) + 1):
+        found = bits_of_rows(Watched(), rows[-count:])
+        assert len(found) == count
+        for row, bits in zip(rows[-count:], found, strict=True):
+            alone = -rung.model.log_probs(torch.tensor([row])).double() / math.log(2)
+            assert bits[: len(row)] == pytest.approx(alone[0].tolist(), abs=1e-4)
+    assert shapes == {(rows_, 32) for rows_ in (1, 2, 3, 4, 8)}
 
 
 def test_every_character_is_shown_once_whatever_the_tokens(models) -> None:

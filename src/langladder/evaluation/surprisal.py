@@ -97,10 +97,16 @@ def surprisals(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[str])
 
 
 def bits_of_rows(model: LanguageModel, rows: Sequence[Sequence[int]]) -> list[list[float]]:
-    """−log₂ P of each token of rows of ids, read at once; 0 where it is BOS. The ends of short rows are padding's."""
+    """−log₂ P of each token of rows of ids, read at once; 0 where it is BOS. The ends of short rows are padding's.
+
+    Lengths and larger numbers of rows are rounded up by padding: libraries keep what they compile for each shape that
+    they meet, so that a server which met all of them would grow for hours.
+    """
     tokens = pad_rows([np.array(row) for row in rows])  # (B, T)
+    more = -len(rows) % 4 if len(rows) > 4 else 0
+    tokens = torch.nn.functional.pad(tokens, (0, -tokens.shape[1] % 16, 0, more), value=PAD)
     bits: list[list[float]] = (-model.log_probs(tokens.to(device_of(model))).cpu().double() / math.log(2)).tolist()
-    return bits
+    return bits[: len(rows)]
 
 
 def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, most: int = 5) -> Guess:

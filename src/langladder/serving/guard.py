@@ -4,12 +4,13 @@ Requests to other hosts than the server's own are refused (a page elsewhere coul
 bodies above MOST_BYTES too. Nothing heavy is imported here.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from langladder.errors import InputError
 from langladder.serving.shelf import UnknownModelError
@@ -21,13 +22,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "testserver")
 def guard(app: FastAPI, hosts: Sequence[str]) -> None:
     """Refuse other hosts and bodies that are too large; tell errors in OpenAI's form."""
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-
-    @app.middleware("http")
-    async def bounded(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        length = request.headers.get("content-length", "0" if request.method in ("GET", "HEAD") else "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            return _error(413, f"the body is {length or 'of unknown length'}; at most {MOST_BYTES:,} bytes are read")
-        return await call(request)
+    app.add_middleware(Bounded)
 
     @app.exception_handler(InputError)
     def refused(_: Request, error: InputError) -> Response:
@@ -45,6 +40,24 @@ def guard(app: FastAPI, hosts: Sequence[str]) -> None:
         return _error(
             getattr(error, "status_code", 404), f"{request.method} {request.url.path}: there is no such thing"
         )
+
+
+class Bounded:
+    """Refuses bodies that are too large, or do not say how large they are."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http":
+            unsaid = b"0" if scope["method"] in ("GET", "HEAD") else b""
+            length = dict(scope["headers"]).get(b"content-length", unsaid).decode("latin-1")
+            if not length.isdecimal() or int(length) > MOST_BYTES:
+                told = f"the body is {length or 'of unknown length'}; at most {MOST_BYTES:,} bytes are read"
+                await _error(413, told)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
 
 
 def _error(status: int, message: str, code: str | None = None) -> JSONResponse:

@@ -136,12 +136,11 @@ class Tokenizer:
         White space at the ends of a token is left out of its characters; several tokens may share one character.
         """
         encoding = self._backend.encode(text, add_special_tokens=False)
-        places = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-        for place in places:
-            piece = text[place[0] : place[1]]
-            place[0] += len(piece) - len(piece.lstrip())
-            place[1] = max(place[0], place[1] - (len(piece) - len(piece.rstrip())))
-        return np.array(encoding.ids, dtype=np.int32), places
+        places = []
+        for start, stop in encoding.offsets:
+            begin = stop - len(text[start:stop].lstrip())
+            places.append((begin, max(begin, start + len(text[start:stop].rstrip()))))
+        return np.array(encoding.ids, dtype=np.int32), np.array(places, dtype=np.int64).reshape(-1, 2)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids; specials are left out, except that an unknown shows as `<unk>`."""
