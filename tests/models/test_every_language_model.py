@@ -198,6 +198,19 @@ def test_shape_and_gradient_of_every_parameter(name):
 
 
 @every_network
+def test_trains_in_bf16(name):
+    model, tokens = network(name), documents(8, 2, 6)
+    tokens = tokens[:, : min(16, (model.context or 15) + 1)]
+    exact = model.loss(model(tokens[:, :-1])[0], tokens[:, 1:])
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, rough = (model.train(mode).loss(model(tokens[:, :-1])[0], tokens[:, 1:]) for mode in (True, False))
+    loss.backward()  # behind autocast, as in training
+    torch.testing.assert_close(rough.float(), exact, rtol=0.05, atol=0.1)
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), parameter_name
+
+
+@every_network
 def test_overfit_two_batches(name):
     model = network(name)  # evaluation mode: without dropout
     batches = documents(4, 1, 6).split(2)

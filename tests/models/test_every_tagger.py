@@ -128,6 +128,18 @@ def test_gradient_reaches_every_parameter(name):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+def test_trains_in_bf16(name):
+    tagger = network(name)
+    encoded, tags = batch(tagger)
+    exact = tagger.loss(tagger(encoded), encoded, tags)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, rough = (tagger.train(mode).loss(tagger(encoded), encoded, tags) for mode in (True, False))
+    loss.backward()  # behind autocast, as in training
+    torch.testing.assert_close(rough.float(), exact, rtol=0.05, atol=0.1)
+    assert [name for name, p in tagger.named_parameters() if p.grad is None or not p.grad.isfinite().all()] == []
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_two_batches_are_learnt_by_heart(name):
     tagger = network(name).train()
     tagger.dropout.p = 0.0

@@ -23,11 +23,13 @@ class Deferred:
 
     def __init__(self, weight: Tensor) -> None:
         self.uses: list[tuple[Tensor, Tensor]] = []
+        if torch.is_autocast_enabled(weight.device.type):  # which knows products of its own alone
+            weight = weight.to(torch.get_autocast_dtype(weight.device.type))
         self.weight: Tensor = _Collect.apply(weight, self.uses)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
         """x Wᵀ: (n, I) → (n, O)."""
-        product: Tensor = _Product.apply(x, self.weight, self.uses)  # type: ignore[no-untyped-call]
+        product: Tensor = _Product.apply(x.to(self.weight.dtype), self.weight, self.uses)  # type: ignore[no-untyped-call]
         return product
 
 
