@@ -9,7 +9,7 @@ ARG TORCH=cpu
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /ladder
 # what the locks say first: an edit of the code installs nothing anew
-COPY requirements.lock pyproject.toml README.md ./
+COPY requirements.lock pyproject.toml README.md LICENSE ./
 COPY scripts/install.py scripts/
 COPY src/langladder/__init__.py src/langladder/
 RUN python scripts/install.py .venv requirements.lock --torch "${TORCH}"

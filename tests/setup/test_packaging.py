@@ -14,7 +14,7 @@ from pipeline import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TOP = {
     *(".ci", ".devcontainer", ".dockerignore", ".dvc", ".dvcignore", ".github", ".gitignore"),
-    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Dockerfile", "Makefile", "README.md"),
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md"),
     *("benchmarks", "conf", "deploy", "docs", "input", "lessons", "pipeline", "scripts", "src", "tests"),
     *("dvc.lock", "dvc.yaml", "mkdocs.yml", "params.yaml", "pyproject.toml"),
     *("requirements.lock", "requirements-dev.lock", "requirements-peers.lock"),
@@ -82,6 +82,12 @@ def test_the_workflow_runs_what_is_promised_on_every_python() -> None:
     )
     on = found[True]  # YAML's word for `on`
     assert set(on) == {"push", "pull_request", "workflow_dispatch"}
+
+
+def test_the_licence_is_the_one_that_is_declared() -> None:
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert PROJECT["license"] == "Apache-2.0" and PROJECT["license-files"] == ["LICENSE"]
+    assert text.split()[:4] == ["Apache", "License", "Version", "2.0,"] and "END OF TERMS AND CONDITIONS" in text
 
 
 def test_the_citation_and_the_changelog_say_this_version() -> None:

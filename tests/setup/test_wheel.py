@@ -46,7 +46,7 @@ sys.meta_path.insert(0, Refuse())
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from what git knows, in a folder of its own, by the environment's setuptools."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     words = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(source)]
@@ -98,9 +98,11 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     ).stdout.split()
     files = [Path(name).relative_to("src") for name in tracked if (ROOT / name).is_file()]
     wanted = {file.as_posix() for file in files or (path.relative_to(source) for path in source.rglob("*.py"))}
-    found = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    names = zipfile.ZipFile(wheel).namelist()
+    found = {name for name in names if ".dist-info/" not in name}
     assert wanted and not wanted - found
     assert all(name.startswith("langladder/") for name in found)
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
 def test_commands_run_without_the_pipelines_tools(elsewhere: Path, tmp_path: Path) -> None:
