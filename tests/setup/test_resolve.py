@@ -90,7 +90,7 @@ def test_torch_finds_what_its_build_depends_on(python: str, environment: dict[st
 
 def test_the_locks_are_those_of_pyproject(environment: dict[str, str], tmp_path: Path) -> None:
     """`make lock` leaves them as they are: nothing was declared without it, nothing was written by hand."""
-    for name in ("Makefile", "pyproject.toml", "README.md", "scripts/lock", *(lock.name for lock in LOCKS)):
+    for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE", "scripts/lock", *(lock.name for lock in LOCKS)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "scripts" / "lock").chmod(0o755)

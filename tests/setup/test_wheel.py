@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mlflow import MlflowClient
 
 from langladder.models.gpt import GPT
 from langladder.pyfunc import _load_pyfunc
@@ -147,17 +148,23 @@ def test_mlflow_loads_and_serves_a_model_where_the_wheel_is(elsewhere: Path, tmp
     assert done.returncode == 0, done.stderr
     place, answers = done.stdout.splitlines()[-2:]
     assert str(elsewhere.parent.parent) in place and json.loads(answers) == expected
-    assert served(elsewhere, tmp_path, out) == expected
+    address = f"sqlite:///{tmp_path / 'registry.db'}"
+    client = MlflowClient(address)
+    client.create_registered_model("lm-gpt")
+    client.create_model_version("lm-gpt", out.as_uri())
+    client.set_registered_model_alias("lm-gpt", "champion", "1")
+    assert served(elsewhere, tmp_path, "models:/lm-gpt@champion", address) == expected
 
 
-def served(python: Path, where: Path, model: Path) -> list[dict[str, object]]:
-    """What `mlflow models serve` answers to the two lines."""
+def served(python: Path, where: Path, model: str, registry: str) -> list[dict[str, object]]:
+    """What `mlflow models serve` answers to the two lines, far from the checkout."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MLFLOW"))}
     environment["PATH"] = f"{python.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
-    words = ["-m", "mlflow", "models", "serve", "-m", str(model), "--env-manager", "local", "-p", str(port), "-w", "1"]
+    environment["MLFLOW_TRACKING_URI"] = registry
+    words = ["-m", "mlflow", "models", "serve", "-m", model, "--env-manager", "local", "-p", str(port), "-w", "1"]
     with (where / "log").open("w") as log:
         process = subprocess.Popen(
             [str(python), *words], cwd=where, env=environment, stdout=log, stderr=log, start_new_session=True
