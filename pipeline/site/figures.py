@@ -1,6 +1,6 @@
 """The figures of the last run: the tables of reports/ladder.md where there is a run, else those of README.md.
 
-What was measured of claims stands in docs/results/, a row each.
+What was measured of claims stands in docs/results/, a row each, or in the guide that tells of them.
 """
 
 import re
@@ -42,21 +42,55 @@ def read_tables(source: str, text: str) -> Iterator[tuple[str, Table]]:
         yield match["title"], Table(source, head[1:], {row[0]: row[1:] for row in rows})
 
 
+class Claim(NamedTuple):
+    """What was measured of an experiment, probe or prompt: where docs/ says so; if that is a row, its figures."""
+
+    place: str
+    figures: str
+
+
 @cache
-def claims() -> dict[str, tuple[str, list[str], list[str]]]:
-    """Name of an experiment → the page of docs/results that has its figures, headings, and its row."""
-    found: dict[str, tuple[str, list[str], list[str]]] = {}
-    for page in sorted((ROOT / "docs" / "results").glob("*.md")):
-        head: list[str] = []
-        for line in page.read_text(encoding="utf-8").splitlines():
-            row = cells(line) if line.startswith("|") else []
-            if row and set("".join(row)) <= set("-: "):
-                continue
-            name = re.match(r"`(\w+)`", row[0]) if row and head else None
-            if name:
-                found.setdefault(name[1], (page.stem, head[1:], row[1:]))
-            head = head or row if row else []
+def claims() -> dict[str, Claim]:
+    """Name of a claim → where its figures stand: a row of docs/results, else a guide's section on what was measured."""
+    docs = ROOT / "docs"
+    found: dict[str, Claim] = {}
+    for file in sorted((docs / "results").glob("*.md")):
+        for name, figures in rows(file.read_text(encoding="utf-8")):
+            found.setdefault(name, Claim(f"results/{file.name}", figures))
+    for file in sorted(docs.glob("*.md")):
+        for heading, text in sections(file.read_text(encoding="utf-8")):
+            place = f"{file.name}#{slug(heading)}"
+            if named := re.search(r"\(`(\w+)`\)$", heading):  # a section of its own
+                found.setdefault(named[1], Claim(place, ""))
+            elif "measured" in heading:
+                measured = dict.fromkeys(re.findall(r"`(\w+)` \(\[experiments\.md\]", text), "") | dict(rows(text))
+                for name, figures in measured.items():
+                    found.setdefault(name, Claim(place, figures))
     return found
+
+
+def rows(text: str) -> Iterator[tuple[str, str]]:
+    """Of the tables whose rows begin with a name in code: each name, its figures with what stands above them."""
+    head: list[str] = []
+    for line in text.splitlines():
+        row = cells(line) if line.startswith("|") else []
+        if row and set("".join(row)) <= set("-: "):
+            continue
+        if head and row and (name := re.match(r"`(\w+)`", row[0])):
+            pairs = zip(head[1:], row[1:], strict=False)
+            yield name[1], "; ".join(f"{above}: {cell}" for above, cell in pairs if cell)
+        head = head or row if row else []
+
+
+def sections(text: str) -> Iterator[tuple[str, str]]:
+    """Headings below the first, each with what stands under it."""
+    parts = re.split(r"(?m)^#{2,3} (.+)$", text)
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def slug(heading: str) -> str:
+    """Where a heading stands on its page, as the site names it."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
 
 
 def cells(line: str) -> list[str]:

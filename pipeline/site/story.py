@@ -110,9 +110,8 @@ def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
 def _figures(family: Family, name: str, title: str) -> str:
     """What it gave in the last run, or what was measured of a claim, or how to have it measured."""
     if name in figures.claims() and not family.trained:
-        page, headings, row = figures.claims()[name]
-        found = "; ".join(f"{head}: {cell}" for head, cell in zip(headings, row, strict=False) if cell)
-        return f"*Measured* ([more](../results/{page}.md)): {found}"
+        place, found = figures.claims()[name]
+        return f"*Measured* ([more](../{place})): {found}" if found else f"*Measured:* [figures](../{place})"
     table = figures.tables().get(family.title)
     if table is None or title not in table.rungs:
         return NOT_TRAINED
