@@ -45,3 +45,9 @@ def settled(page: Any) -> Any:
 def own(url: str, base: str) -> bool:
     """Whether a request stays with the explorer."""
     return url.startswith((f"{base}/", "data:", "blob:", "about:"))
+
+
+def submit(page: Any) -> None:
+    """Send the page's form, and wait for the answers."""
+    page.locator("form[data-state] button[type=submit]").first.click()
+    settled(page)

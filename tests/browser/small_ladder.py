@@ -1,16 +1,25 @@
-"""What a finished ladder has beside its language models: readers of texts, figures, curves, what grew from what."""
+"""What a finished ladder has beside its language models: readers, translators, vectors, figures, curves, lineage."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from langladder.embeddings.base import WordVectors
 from tests.explorer import small_readers
+from tests.explorer.small_translators import translators
+
+WORDS = ["the", "man", "woman", "king", "queen", "she", "he", "dog", "cat", "horse", "paris", "doctor", "nurse", "<b>"]
 
 
 def finish(place: Path) -> Path:
     """Add to a folder of small models what the pages show of a whole run."""
     for add in (small_readers.classifiers, small_readers.tagger, small_readers.readers, small_readers.instructed):
         add(place / "models")
+    translators(place / "models" / "translator")
+    matrix = np.random.default_rng(1).normal(size=(len(WORDS), 6)).astype(np.float32)
+    WordVectors(WORDS, matrix).save(place / "models" / "embedding" / "skipgram")
     ladder = {"chosen": {"corpus": "microworld", "size": "tiny", "seed": 1}}
     names = {"kneser_ney": ("Kneser–Ney 3-gram", 18.69), "lstm": ("LSTM", 9.36), "gpt": ("GPT & co", 9.38)}
     rungs = [_rung(name, *told) for name, told in names.items()]

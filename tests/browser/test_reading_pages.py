@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.looking import Visit, serving, settled
+from tests.browser.looking import Visit, serving, settled, submit
 
 HOSTILE = "<img src=x onerror=alert(1)> & <script>alert(2)</script>"
-
-
-def submit(page: Any) -> None:
-    page.locator("form[data-state] button[type=submit]").click()
-    settled(page)
 
 
 def test_a_table_is_sorted_and_the_link_remembers_it(visit: Visit) -> None:

@@ -6,41 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from langladder.cli.main import app
 from langladder.explorer.app import create
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.seq2seq import Seq2Seq
-from langladder.models.transformer import Transformer
 from langladder.serving.shelf import Shelf
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from tests.explorer.small_translators import translators
 
-PAIRS = {"the cat sleeps": "la kato dormas", "the dog runs": "la hundo kuras", "a <b> dog": "hundo"}
 SENTENCE = "the dog  sleeps"
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("translators") / "translator"
-    words = TokenizerConfig(kind="word", vocab_size=None)
-    source, target = train_tokenizer(PAIRS, words), train_tokenizer(PAIRS.values(), words)
-    sizes = source.vocab_size, target.vocab_size
-    torch.manual_seed(0)
-    models = {
-        "attention": AttentionSeq2Seq(AttentionSeq2Seq.Config(width=8, embedding_dim=6, attention_width=4), *sizes),
-        "plain": Seq2Seq(Seq2Seq.Config(width=8, embedding_dim=8, layers=1), *sizes),
-        "transformer": Transformer(Transformer.Config(width=12, layers=2, heads=3, tie="target"), *sizes),
-    }
-    for name, model in models.items():
-        for parameter in model.parameters():
-            parameter.data *= 2  # first weights hardly tell one word from another
-        model.save(root / name)
-        source.save(root / name / "source.json")
-        target.save(root / name / "target.json")
+    translators(root)
     return root
 
 

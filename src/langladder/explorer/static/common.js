@@ -67,6 +67,11 @@ export async function stream(path, body, onEvent, tell = complain) {
   }, tell);
 }
 
+/** Break off what is being asked of a path: its `ask` or `stream` gives null, and the server stops computing. */
+export function halt(path) {
+  asking.get(path)?.abort();
+}
+
 // The form with `data-state`: every element with a name is in the address's query, so that a link carries the page.
 const form = () => document.querySelector("form[data-state]");
 

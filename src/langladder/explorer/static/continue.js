@@ -1,9 +1,12 @@
-// Continue: a column a model, growing token by token.
-import { make, onState, stream } from "./common.js";
+// Continue: a column a model, growing token by token, until all have ended or the reader stops them.
+import { halt, make, onState, stream } from "./common.js";
 
 const found = document.getElementById("found");
 const status = document.getElementById("status");
 const titleOf = (name) => document.querySelector(`input[name="models"][value="${CSS.escape(name)}"]`)?.parentElement.textContent.trim() ?? name;
+const stop = document.getElementById("stop");
+const PATH = "/api/continue/text";
+let now = null; // the columns that are growing
 const ENDS = { stop: "the line ended", length: "as long as asked", error: "" };
 
 onState(async (values) => {
@@ -19,11 +22,21 @@ onState(async (values) => {
     ),
   );
   status.textContent = "";
-  const whole = await stream("/api/continue/text", { ...values, seed: values.seed ?? 0, temperature: values.temperature ?? 1, max_tokens: values.max_tokens ?? 40 }, (event) => {
+  now = columns;
+  stop.disabled = !columns.size;
+  const whole = await stream(PATH, { ...values, seed: values.seed ?? 0, temperature: values.temperature ?? 1, max_tokens: values.max_tokens ?? 40 }, (event) => {
     const column = columns.get(event.model);
     if (event.text !== undefined) column.text.textContent = event.text;
     if (event.error) column.end.replaceChildren(make("span", { class: "alert" }, event.error.message));
     else if (event.end) column.end.textContent = ENDS[event.end];
   });
+  if (now !== columns) return; // a newer question took its place
+  stop.disabled = true;
   if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${values.prompt}${text.textContent}`).join(" — ");
+});
+
+stop.addEventListener("click", () => {
+  halt(PATH);
+  for (const { end } of now.values()) if (!end.hasChildNodes()) end.textContent = "stopped";
+  status.textContent = "Stopped.";
 });

@@ -1,0 +1,230 @@
+"""One text, Continue, Words, Tokenize, Translate do what they are for, in a browser; a link gives the same answer."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser.looking import Visit, settled, submit
+
+SENTENCE = "the dog sleeps"
+COLUMNS = "#found > section"
+GROWN = """() => {
+  window.grown = [];
+  new MutationObserver((all) => all.forEach(({ target }) => {
+    const column = target.nodeType === 1 ? target.closest("section.column") : null;
+    if (column && target.matches("span.new")) window.grown.push([...column.parentElement.children].indexOf(column));
+  })).observe(document.getElementById("found"), { childList: true, subtree: true, characterData: true });
+}"""
+# Quicker than a hand.
+STOP = """() => new MutationObserver(() => {
+  if (window.grown.length > 20) document.getElementById("stop").click();
+}).observe(document.getElementById("found"), { childList: true, subtree: true })"""
+
+
+def bits(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"([\d.]+) bits", text)]
+
+
+def share(page: Any) -> str:
+    address: str = page.evaluate("location.pathname + location.search")
+    assert "?" in address
+    return address
+
+
+def test_a_text_becomes_bits_and_a_press_tells_what_was_expected(visit: Visit) -> None:
+    page = visit("/surprisal")
+    page.locator("textarea[name=text]").fill("the cat sees the king .")
+    submit(page)
+    rows = page.locator("#found .heat:has(.heat-line)")
+    assert rows.count() >= 3
+    for row in rows.all():
+        assert bits(row.locator("h3").inner_text()) or "outside" in row.inner_text()
+    row = rows.filter(has_text=re.compile("Kneser|kneser"))
+    cells = row.locator("button.heat-cell")
+    assert cells.last.inner_text() == "<eos>"
+    heats = cells.evaluate_all("all => all.map((one) => parseFloat(one.style.getPropertyValue('--heat')))")
+    each = [bits(title)[0] for title in cells.evaluate_all("all => all.map((one) => one.title)")]
+    assert heats == pytest.approx([min(100, 8 * one) for one in each], abs=0.1) and len(set(heats)) > 2
+    assert sum(each) == pytest.approx(bits(row.locator("h3").inner_text())[0], abs=0.01 * len(each))
+    cells.nth(1).click()
+    settled(page)
+    likely = row.locator(".expected tbody td.number").all_inner_texts()
+    shares = [float(one.removesuffix(" %")) for one in likely]
+    assert len(shares) == 5 and shares == sorted(shares, reverse=True) and shares[0] > 0
+    assert cells.nth(1).inner_text() in row.locator(".expected caption").inner_text()
+    assert page.locator("figure polyline").count() >= 3
+    page.locator("select[name=by]").select_option("word")
+    settled(page)
+    assert cells.all_inner_texts()[:5] == ["the", "cat", "sees", "the", "king"]
+
+
+def test_two_texts_are_compared(visit: Visit) -> None:
+    page = visit("/surprisal")
+    page.locator("textarea[name=text]").fill("the cat sees the king .")
+    page.locator("textarea[name=other]").fill("king the . the sees cat")
+    submit(page)
+    table = page.locator("#found table").first
+    assert "likelier" in table.locator("caption").inner_text()
+    rows = table.locator("tbody tr")
+    assert rows.count() >= 3
+    (better, worse, apart) = rows.filter(has_text=re.compile("Kneser|kneser")).locator("td").all_inner_texts()
+    assert float(better) < float(worse) and float(apart) == pytest.approx(float(worse) - float(better), abs=0.011)
+    probes = page.locator("#probe option")
+    assert probes.count() > 1
+    page.locator("#probe").select_option(index=1)
+    settled(page)
+    assert page.locator("textarea[name=text]").input_value() in probes.nth(1).inner_text()
+
+
+def test_all_models_go_on_at_once_and_stop_when_told(visit: Visit) -> None:
+    page = visit("/continue")
+    page.evaluate(GROWN)
+    page.locator("[name=prompt]").fill("the cat")
+    page.locator("[name=temperature]").fill("30")  # so flat that no line ends at once
+    submit(page)
+    order = page.evaluate("window.grown")
+    working = sorted(set(order))
+    assert len(working) >= 3
+    assert order.index(working[-1]) < len(order) - 1 - order[::-1].index(working[0])  # side by side, not by turns
+    ends = page.locator(f"{COLUMNS} p.small").all_inner_texts()
+    assert all("asked" in end or "ended" in end for place, end in enumerate(ends) if place in working)
+    page.locator("[name=max_tokens]").fill("400")
+    page.evaluate("window.grown = []")
+    page.evaluate(STOP)
+    submit(page)
+    stop = page.get_by_role("button", name="Stop")
+    said = page.locator("#found").inner_text()
+    assert "stopped" in said and stop.is_disabled()
+    assert page.locator("#status").inner_text() == "Stopped."
+    assert all(len(text) < 1000 for text in page.locator("#found span.new").all_inner_texts())
+    page.wait_for_timeout(150)
+    assert page.locator("#found").inner_text() == said
+
+
+def test_words_have_neighbours_analogies_and_one_that_is_odd(visit: Visit) -> None:
+    page = visit("/words?model=skipgram")
+    page.locator("#neighbours [name=word]").fill("king")
+    page.locator("#neighbours button[type=submit]").click()
+    settled(page)
+    scores = [float(one) for one in page.locator("#neighbours td.number").all_inner_texts()]
+    assert len(scores) == 10 and scores == sorted(scores, reverse=True)
+    assert page.locator("#rungs tbody tr").count() == page.locator("[name=model] option").count()
+    near = page.locator("#neighbours button.word").first
+    word = near.inner_text()
+    near.click()
+    settled(page)
+    assert page.locator("#neighbours caption").inner_text() == f"Nearest to {word}"
+    answers = page.locator("#analogy tbody tr").first.locator("td")
+    assert answers.count() == 4 and answers.nth(0).inner_text() and float(answers.nth(1).inner_text()) > -1
+    page.locator("[name=words]").fill("king, queen, man, horse")
+    submit(page)
+    odd = page.locator("#odd strong").inner_text()
+    rows = page.locator("#odd tbody tr").all_inner_texts()
+    assert len(rows) == 4 and rows[0].split()[0] == odd
+    assert re.search("Mean lean", page.locator("#bias caption").inner_text())
+
+
+PICTURE = "canvas => canvas.toDataURL()"
+
+
+def test_a_map_is_drawn_zoomed_and_pressed(visit: Visit) -> None:
+    page = visit("/words?model=skipgram")
+    canvas = page.locator("#plane")
+    canvas.scroll_into_view_if_needed()
+    page.locator("#plane-said").filter(has_text="words by PCA").wait_for()
+    page.wait_for_timeout(100)
+    whole = canvas.evaluate(PICTURE)
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3)
+    page.mouse.wheel(0, -400)
+    page.wait_for_timeout(100)
+    near = canvas.evaluate(PICTURE)
+    assert near != whole
+    page.get_by_role("button", name="Whole map").click()
+    canvas.focus()
+    page.keyboard.press("Enter")  # the word in the middle
+    settled(page)
+    chosen = page.locator("[name=at]").input_value()
+    assert chosen and page.locator("#chosen h3").inner_text() == f"Nearest to {chosen}"
+    assert page.locator("#chosen li").count() == 10
+
+
+def test_a_text_is_cut_by_each_tokenizer_and_merged_step_by_step(visit: Visit) -> None:
+    page = visit("/tokenize")
+    page.locator("textarea[name=text]").fill(SENTENCE)
+    submit(page)
+    cuts = page.locator(COLUMNS)
+    assert cuts.count() >= 2
+    for cut in cuts.all():
+        assert cut.locator("dd").first.inner_text() == str(cut.locator(".token").count())
+    chooser = page.locator("select[name=of]")
+    byte_pairs = [one for one in chooser.locator("option").all_inner_texts() if "BPE" in one or "bpe" in one]
+    chooser.select_option(label=byte_pairs[0])
+    settled(page)
+    slider, now, pieces = page.locator("#step"), page.locator("#now"), page.locator("#pieces .token")
+    last = pieces.all_inner_texts()
+    slider.evaluate("one => { one.value = 0; one.dispatchEvent(new Event('input')); }")
+    assert "before any merge" in now.inner_text()
+    counts = [pieces.count()]
+    for _ in range(int(slider.get_attribute("max") or 0)):
+        page.locator("#on").click()
+        counts.append(pieces.count())
+        assert page.locator("#pieces .fresh").count()
+    assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0]
+    assert pieces.all_inner_texts() == last and "Step" in now.inner_text()
+    page.locator("#back").click()
+    assert pieces.count() == counts[-2]
+
+
+def test_translations_have_their_attention_and_their_search(visit: Visit) -> None:
+    page = visit("/translate")
+    page.locator("textarea[name=text]").fill(SENTENCE)
+    page.locator("[name=width]").fill("3")
+    page.locator("[name=n_best]").fill("3")
+    submit(page)
+    first = page.locator(COLUMNS).first
+    heads = first.locator("tbody th").all_inner_texts()
+    assert heads == ["1", "2", "3", "greedy"]
+    scores = [float(row.locator("td").nth(1).inner_text()) for row in first.locator("tbody tr").all()]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+    assert "reedy" in first.locator("p.small").last.inner_text()
+    read = page.locator("#reading table.weights tbody tr")
+    marks = page.locator("#reading .reading .token")
+    lit = "all => all.map((one) => one.style.getPropertyValue('--heat'))"
+    before = marks.evaluate_all(lit)
+    read.last.hover()
+    after = marks.evaluate_all(lit)
+    assert len(after) == read.first.locator("td").count() and after != before
+    weights = [float(one or 0) for one in read.last.locator("td").all_inner_texts()]
+    assert sum(weights) == pytest.approx(1, abs=0.05)
+    slider, boxes = page.locator("#step"), page.locator("svg.search-tree rect")
+    slider.evaluate("one => { one.value = 1; one.dispatchEvent(new Event('input')); }")
+    begun = boxes.count()
+    page.locator("#on").click()
+    assert boxes.count() > begun and page.locator("#weighed caption").inner_text().startswith("Step 2 of ")
+    page.locator("#dropped").uncheck()
+    assert page.locator("svg.search-tree .dropped").count() == 0
+    first.locator("tbody tr").nth(3).locator("button").click()
+    settled(page)
+    assert "greedy" in page.url
+
+
+@pytest.mark.parametrize(
+    ("link", "shown"),
+    [
+        ("/surprisal?text=the+king+sees+a+cat+.&other=the+cats&by=word", "#found"),
+        ("/continue?prompt=the+king&seed=7&temperature=0.9&max_tokens=12", "#found"),
+        (
+            "/words?model=skipgram&word=king&count=7&measure=dot&size=12&at=king",
+            "#neighbours, #rungs, #analogy, #odd, #chosen",
+        ),
+        ("/tokenize?text=the+king+sleeps", "#found"),
+        ("/translate?text=the+dog+runs&width=2&n_best=2", "#found, #weighed"),
+    ],
+)
+def test_a_link_gives_the_same_answer_to_whoever_opens_it(link: str, shown: str, visit: Visit) -> None:
+    page = visit(link)
+    submit(page)
+    told, again = page.locator(shown).all_inner_texts(), visit(share(page)).locator(shown).all_inner_texts()
+    assert told == again and max(map(len, told)) > 40
