@@ -9,11 +9,13 @@ from http.client import HTTPConnection
 import numpy as np
 import pytest
 import torch
+from starlette.testclient import TestClient
 
 from langladder.cli.score import score_sentences
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.decoding.stream import distributions, stream
 from langladder.errors import InputError
+from langladder.serving.api import create
 from langladder.serving.shelf import Shelf, UnknownModelError
 from langladder.text.specials import BOS, EOS
 
@@ -195,3 +197,32 @@ def test_an_empty_prompt_is_the_beginning_of_a_line(ask, shelf) -> None:
     asked = {"model": "kneser_ney", "prompt": "", "temperature": 0, "max_tokens": 1, "logprobs": 0}
     marks = ask("/v1/completions", asked)[1]["choices"][0]["logprobs"]
     assert marks["token_logprobs"] == [pytest.approx(float(wanted), abs=1e-5)]
+
+
+def test_an_end_that_is_drawn_is_marked_and_a_client_s_own_beginning_too(ask, shelf) -> None:
+    rung = shelf.language_model("kneser_ney")
+    ids = rung.tokenizer.encode("the king sat").tolist()
+    asked = {"model": "kneser_ney", "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+    plain = ask("/v1/completions", asked | {"prompt": ids})[1]["choices"][0]
+    assert plain["text"] == "the king sat" and plain["finish_reason"] == "stop"
+    marks = plain["logprobs"]
+    assert len(marks["token_logprobs"]) == len(ids) + 1 and marks["tokens"][-1] == "<eos>"
+    opened = ask("/v1/completions", asked | {"prompt": [BOS, *ids]})[1]["choices"][0]["logprobs"]
+    assert opened["token_logprobs"] == [None, *marks["token_logprobs"]]
+    for value, likeliest in zip(marks["token_logprobs"], marks["top_logprobs"], strict=True):
+        assert value <= max(likeliest.values())
+
+
+def test_tokens_are_told_to_clients_that_lack_the_tokenizer(shelf) -> None:
+    rung, names = shelf.language_model("gpt"), {"gpt": shelf.folders["gpt"]}
+    with TestClient(create(Shelf(names)), base_url="http://localhost") as client:
+        assert client.get("/tokenizer_info").json()["bos_token"] == "<bos>"
+        for text, ids in (("the king", rung.tokenizer.encode("the king").tolist()), ("<bos>", [BOS]), ("<eos>", [EOS])):
+            assert client.post("/tokenize", json={"prompt": text}).json() == {"tokens": ids, "count": len(ids)}
+        ids = rung.tokenizer.encode("the king").tolist()
+        assert client.post("/detokenize", json={"tokens": ids}).json() == {"prompt": "the king"}
+        assert "none of the model's" in client.post("/detokenize", json={"tokens": [10**6]}).json()["error"]["message"]
+    with TestClient(create(shelf), base_url="http://localhost") as client:
+        told = client.post("/tokenize", json={"prompt": "x"}).json()["error"]["message"]
+        assert "2 language models are served: kneser_ney, gpt" in told
+        assert client.post("/tokenize", json={"prompt": "the king", "model": "gpt"}).json()["tokens"] == ids

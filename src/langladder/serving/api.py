@@ -1,4 +1,4 @@
-"""The HTTP side: OpenAI's completions, models and embeddings for the models of a shelf.
+"""The HTTP side: OpenAI's completions, models and embeddings, and the tokens, of the models of a shelf.
 
 What is refused, `guard` says.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
-from langladder.serving import completions, embeddings
+from langladder.serving import completions, embeddings, tokens
 from langladder.serving.completions import CompletionRequest
 from langladder.serving.embeddings import EmbeddingRequest
 from langladder.serving.guard import LOOPBACK, guard
@@ -62,6 +62,7 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
         used = {"prompt_tokens": words, "total_tokens": words}
         return {"object": "list", "data": data, "model": request.model, "usage": used}
 
+    app.include_router(tokens.router(shelf))
     return app
 
 

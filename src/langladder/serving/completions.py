@@ -2,7 +2,9 @@
 
 https://platform.openai.com/docs/api-reference/completions, as clients and lm-evaluation-harness's `local-completions`
 use it: `prompt` is text, several texts, or ids of the model's own tokenizer; `echo` with `logprobs` scores the prompt.
-What differs: a text begins with BOS, so its first token has a probability, too; `seed` decides what is drawn.
+What differs: a text begins with BOS, so its first token has a probability, too; `seed` decides what is drawn. An end
+that is drawn is a token with a log-probability and no text. What is impossible has the log-probability that OpenAI
+gives what it cannot tell, since JSON has no infinity.
 """
 
 import math
@@ -24,6 +26,7 @@ MOST_PROMPTS = 128
 MOST_TOKENS = 4096  # new ones of a choice
 MOST_STOPS = 4
 MOST_LIKELIEST = 20
+NEVER = -9999.0  # the log-probability of what a model rules out
 
 Ids = list[Annotated[int, Field(ge=0)]]
 
@@ -79,8 +82,8 @@ def check(request: CompletionRequest) -> None:
         raise InputError(f"stop: up to {MOST_STOPS} texts, none of them empty")
 
 
-def prompts(rung: Rung, request: CompletionRequest) -> list[list[int]]:
-    """The ids of each prompt, BOS first.
+def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], bool]]:
+    """The ids of each prompt, BOS first, and whether the client's own ids begin with it.
 
     Raises:
         InputError: too many or too long, or an id that the model does not have.
@@ -99,7 +102,8 @@ def prompts(rung: Rung, request: CompletionRequest) -> list[list[int]]:
             raise InputError(
                 f"prompt: id {max(ids)} is none of the model's, which are 0 to {rung.model.vocab_size - 1}"
             )
-        rows.append([BOS, *ids] if ids[:1] != [BOS] else ids)
+        opened = ids[:1] == [BOS]
+        rows.append((ids if opened else [BOS, *ids], opened))
     return rows
 
 
@@ -108,6 +112,7 @@ class Choice:
     """One continuation, as it grows.
 
     Attributes:
+        opened: whether the prompt's BOS is the client's, who then wants a mark for it, too.
         ids: of the text that is given back: the prompt's, where it is echoed, and the new ones.
         new: how many tokens were drawn.
         sent: characters, and `marked` tokens, that were given in pieces already.
@@ -118,6 +123,7 @@ class Choice:
     request: CompletionRequest
     index: int
     prompt: list[int]
+    opened: bool = False
     ids: list[int] = field(default_factory=list)
     text: str = ""
     new: int = 0
@@ -131,6 +137,8 @@ class Choice:
     def read_prompt(self) -> None:
         """Give the prompt back, with what the model finds of it."""
         model, row = self.rung.model, self.prompt
+        if self.opened and self.request.logprobs is not None:
+            self.mark(BOS, None, None, 0)
         if self.request.logprobs is not None and len(row) > 1:
             with torch.no_grad():
                 found = model.log_probs(torch.tensor([row], device=device_of(model)))[0, 1:].tolist()
@@ -147,20 +155,37 @@ class Choice:
         self.ids.append(token)
         self.text = self._decoded()
         if self.request.logprobs is not None:
-            self.marks["tokens"].append(self.rung.tokenizer.piece(token))
-            self.marks["token_logprobs"].append(_finite(log_prob))
-            self.marks["top_logprobs"].append(self._likeliest(others))
-            self.marks["text_offset"].append(before)
+            self.mark(token, log_prob, others, before)
         return self.text[before:]
+
+    def mark(self, token: int, log_prob: float | None, others: torch.Tensor | None, place: int) -> None:
+        """Note a token's log-probability and the likeliest in its place; None of what was given, not predicted."""
+        value = None if log_prob is None else log_prob if math.isfinite(log_prob) else NEVER
+        likeliest = self._likeliest(others)
+        piece = self.rung.tokenizer.piece(token)
+        if (
+            likeliest
+            and value is not None
+            and piece in likeliest
+            and others is not None
+            and float(others[token]) == likeliest[piece]
+        ):
+            likeliest[piece] = value  # computed in another batch, it may differ in the last digit
+        self.marks["tokens"].append(piece)
+        self.marks["token_logprobs"].append(value)
+        self.marks["top_logprobs"].append(likeliest)
+        self.marks["text_offset"].append(place)
 
     def grow(self) -> Iterator[str]:
         """Draw tokens until EOS, a stop, or `max_tokens`; gives what the text grows by."""
         written = len(self.text)
         for token, log_probs in stream(self.rung.model, self.prompt, self.request.sampling(), row=self.index):
+            self.new += 1
             if token == EOS:
+                if self.request.logprobs is not None:
+                    self.mark(EOS, float(log_probs[token]), log_probs, len(self.text))
                 self.finish = "stop"
                 return
-            self.new += 1
             self.add(token, float(log_probs[token]), log_probs)
             ends = [place for stop in self.request.stops if (place := self.text.find(stop, written)) >= 0]
             if ends:
@@ -207,7 +232,7 @@ def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
     """
     check(request)
     rows = [row for row in prompts(rung, request) for _ in range(request.n)]
-    return [Choice(rung, request, index, row) for index, row in enumerate(rows)]
+    return [Choice(rung, request, index, *row) for index, row in enumerate(rows)]
 
 
 def complete(rung: Rung, request: CompletionRequest) -> tuple[list[dict[str, Any]], dict[str, int]]:
@@ -248,7 +273,3 @@ def chunks(rung: Rung, request: CompletionRequest) -> Iterator[dict[str, Any]]:
             if (safe := len(text.rstrip("\ufffd")) - held) > choice.sent:
                 yield choice.more(safe)
         yield choice.more(len(choice.text)) | {"finish_reason": choice.finish}
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
