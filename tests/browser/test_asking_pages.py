@@ -150,6 +150,36 @@ def test_a_map_is_drawn_zoomed_and_pressed(visit: Visit) -> None:
     assert page.locator("#chosen li").count() == 10
 
 
+def test_two_fingers_zoom_the_map(visit: Visit) -> None:
+    page = visit("/words?model=skipgram", width=420)
+    canvas = page.locator("#plane")
+    page.locator("#plane-said").filter(has_text="words by PCA").wait_for()
+    canvas.scroll_into_view_if_needed()
+    page.wait_for_timeout(800)
+    whole, box = canvas.evaluate(PICTURE), canvas.bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    touch = page.context.new_cdp_session(page)
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+
+    def fingers(kind: str, *apart: int) -> None:
+        points = [{"x": middle[0] + side, "y": middle[1] + side / 2, "id": place} for place, side in enumerate(apart)]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    fingers("touchStart", -30, 30)
+    for reach in (40, 60, 90):
+        fingers("touchMove", -reach, reach)
+    page.wait_for_timeout(100)
+    near = canvas.evaluate(PICTURE)
+    assert near != whole
+    for reach in (60, 40, 30):  # and back: each finger's way undoes itself
+        fingers("touchMove", -reach, reach)
+    fingers("touchEnd")
+    settled(page)
+    assert canvas.evaluate(PICTURE) != near
+    assert page.locator("[name=at]").input_value() == ""  # a pinch chooses no word
+    assert page.evaluate("visualViewport.scale") == 1 and page.evaluate("scrollX") == 0
+
+
 def test_a_text_is_cut_by_each_tokenizer_and_merged_step_by_step(visit: Visit) -> None:
     page = visit("/tokenize")
     page.locator("textarea[name=text]").fill(SENTENCE)

@@ -1,6 +1,8 @@
 """The page of words: the answers of the commands, unknown words, a bias, a map that is made elsewhere."""
 
 import json
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from starlette.testclient import TestClient
 
 from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
+from langladder.evaluation import map_methods
 from langladder.evaluation.maps import word_map
 from langladder.explorer.app import create
 from langladder.explorer.word_maps import MOST_NUMBERS, Job, Maps, events
@@ -17,6 +20,13 @@ from langladder.explorer.words import examples
 from langladder.serving.shelf import Shelf
 
 WORDS = ["the", "man", "woman", "king", "queen", "she", "he", "dog", "cat", "horse", "paris", "doctor", "nurse", "<b>"]
+
+
+UMAP = """class UMAP:
+    def __init__(self, **settings):
+        assert settings == {"n_neighbors": 9, "random_state": 0, "n_jobs": 1}
+    fit_transform = staticmethod(lambda matrix: matrix[:, :2])
+"""  # stands for umap-learn
 
 
 def vectors() -> WordVectors:
@@ -139,9 +149,34 @@ def test_a_slow_map_is_made_elsewhere_once_and_kept() -> None:
 def test_whoever_waits_for_a_map_hears_that_it_lasts_and_why_there_is_none() -> None:
     job = Job(["a"])
     assert [*events(job, patience=0.01)] == [{"said": "waiting for its turn", "share": 0.0}, {"again": True}]
-    failed = Maps().job(vectors(), 10, "umap")
-    with pytest.raises(Exception, match=r"umap-learn|could not be made"):
-        [*events(failed)]
     wide = WordVectors(["a", "b"], np.zeros((2, 1), dtype=np.float32).repeat(MOST_NUMBERS // 2 + 1, axis=1))
     with pytest.raises(Exception, match="1 words at most"):
         Maps().job(wide, 10, "pca")
+
+
+def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_it(asked, monkeypatch) -> None:
+    monkeypatch.setitem(map_methods.PACKAGES, "umap", ("no_such_module", "umap-learn"))
+    assert asked("about", {"model": "drawn"})["missing"] == {"umap": "pip install umap-learn"}
+    told = asked("map", {"model": "drawn", "count": 10, "method": "umap"}, 400)["error"]["message"]
+    assert "not installed; allowed: pca, tsne (`pip install umap-learn`" in told
+    result = CliRunner().invoke(app, ["map", "--help"])
+    page = (
+        (files("langladder.explorer") / "templates" / "words.html.j2")
+        .read_text()
+        .split('name="method"')[1]
+        .split("</select>")[0]
+    )
+    assert f"[{'|'.join(map_methods.METHODS)}]" in result.output
+    assert re.findall(r'value="(\w+)">([^<]+)', page) == list(map_methods.METHODS.items())
+
+
+def test_a_map_by_umap_is_made_in_a_process_of_its_own(asked, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "umap.py").write_text(UMAP)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert asked("about", {"model": "drawn"})["missing"] == {}
+    *_, found = asked("map", {"model": "drawn", "count": 10, "method": "umap"})
+    assert found["words"] == WORDS[:10] and found["explained"] is None
+    rows = vectors().dense(np.arange(10)).astype(np.float64)
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, :2]
+    points = rows - (rows.max(axis=0) + rows.min(axis=0)) / 2
+    np.testing.assert_allclose(np.transpose([found["x"], found["y"]]), points / np.abs(points).max(), atol=1e-4)

@@ -9,9 +9,11 @@ from langladder.cli.out import claim, overwrite_option
 from langladder.cli.output import json_option, print_json, vectors_argument
 from langladder.cli.reading import LARGEST_SEED, Number
 from langladder.errors import InputError
+from langladder.evaluation.map_methods import METHODS
 
 if TYPE_CHECKING:
-    from langladder.evaluation.maps import MapMethod, WordMap
+    from langladder.evaluation.map_methods import MapMethod
+    from langladder.evaluation.maps import WordMap
 
 SHOWN = 100  # words, where none are named
 
@@ -22,7 +24,7 @@ SHOWN = 100  # words, where none are named
 @click.argument("words", nargs=-1)
 @click.option("--words", "file", type=click.Path(path_type=Path), help="A word a line; after a tab, its group's name.")
 @click.option("--top", type=click.IntRange(min=3), help=f"The most frequent so many words [default: {SHOWN}].")
-@click.option("--method", type=click.Choice(["pca", "tsne", "umap"]), default="pca", show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="pca", show_default=True)
 @click.option(
     "--perplexity", type=Number(0, 10_000, min_open=True), help="Of t-SNE [default: 30, or less for few words]."
 )
@@ -83,7 +85,7 @@ def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, met
     from langladder.artefacts import write_text
     from langladder.reporting.word_map import word_map_html, word_map_svg
 
-    how = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}[method]
+    how = METHODS[method]
     if found.explained is not None:
         how += f", which shows {found.explained:.0%} of the variance"
     caption = f"{len(found.words)} words by {how}"

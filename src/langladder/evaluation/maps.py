@@ -11,16 +11,14 @@ Shape legend: W words, D dimensions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
+from langladder.evaluation.map_methods import MapMethod, check_method
 
-MapMethod = Literal["pca", "tsne", "umap"]
 PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have
 ITERATIONS = 1000  # of t-SNE at most
 NEIGHBOURS = 15  # of UMAP; less where there are few words
@@ -96,8 +94,7 @@ def _tsne(matrix: np.ndarray, perplexity: float | None, seed: int, verbose: bool
 
 
 def _umap(matrix: np.ndarray, seed: int) -> np.ndarray:
-    if find_spec("umap") is None:
-        raise InputError("map: method umap needs the package umap-learn, which is not installed; allowed: pca, tsne")
+    check_method("umap")
     if len(matrix) < 4:
         raise InputError(f"map: method umap needs 4 words or more, not {len(matrix)}; allowed: pca, tsne")
     reducer = import_module("umap").UMAP(n_neighbors=min(NEIGHBOURS, len(matrix) - 1), random_state=seed, n_jobs=1)

@@ -23,7 +23,8 @@ import numpy as np
 from langladder import artefacts
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.maps import ITERATIONS, MapMethod, WordMap, word_map
+from langladder.evaluation.map_methods import MapMethod, check_method
+from langladder.evaluation.maps import ITERATIONS, WordMap, word_map
 
 MOST_WORDS = 5000
 MOST_NUMBERS = 2 * 10**7  # words × dimensions: more would take minutes, and gigabytes
@@ -72,8 +73,9 @@ class Maps:
         """The map of the most frequent words, begun if it is not there yet.
 
         Raises:
-            InputError: it would take too much.
+            InputError: it would take too much, or needs a package that is not installed.
         """
+        check_method(method)
         words = vectors.words[: min(count, MOST_WORDS)]
         width = int(vectors.matrix.shape[1])
         if len(words) * width > MOST_NUMBERS:

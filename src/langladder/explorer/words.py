@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -11,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from langladder.errors import InputError
+from langladder.evaluation.map_methods import METHODS, MapMethod, missing
 from langladder.explorer.page import Page
 from langladder.explorer.streaming import streamed
 from langladder.serving.shelf import Shelf
@@ -90,7 +90,7 @@ class Map(Vectors):
     """The most frequent words on a plane."""
 
     count: int = Field(default=1000, ge=1, le=5000)
-    method: Literal["pca", "tsne", "umap"] = "pca"
+    method: MapMethod = "pca"
 
 
 def router(shelf: Shelf) -> APIRouter:
@@ -103,8 +103,8 @@ def router(shelf: Shelf) -> APIRouter:
         """How many words and dimensions, and words to begin with."""
         vectors = shelf.vectors(asked.model)
         size = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
-        umap = find_spec("umap") is not None
-        return size | {"sparse": vectors.is_sparse, "umap": umap, "examples": examples(vectors)}
+        lines = {method: line for method in METHODS if (line := missing(method))}
+        return size | {"sparse": vectors.is_sparse, "missing": lines, "examples": examples(vectors)}
 
     @routes.post("/neighbours")
     def neighbours(asked: Neighbours) -> list[dict[str, Any]]:
@@ -206,7 +206,7 @@ def _bias(vectors: "WordVectors", asked: Bias) -> dict[str, Any]:
         raise InputError("words: none is given; write some that should be neutral")
     within = [word for pair in pairs for word in pair]
     asked_for = list(dict.fromkeys([*within, *words]))
-    missing = [word for word in asked_for if word not in vectors]
+    unknown = [word for word in asked_for if word not in vectors]
     vectors = _first(vectors, asked_for)
     lists = BiasLists(pairs, pairs, [], words, {})
     _, found = debias_and_audit(vectors, lists)
@@ -216,7 +216,7 @@ def _bias(vectors: "WordVectors", asked: Bias) -> dict[str, Any]:
         "direct": [found["before"]["direct_bias"], found["after"]["direct_bias"]],
         "leaning": [[word, cosine, after[word]] for word, cosine in found["before"]["projections"]],
         "pair": pairs[0],
-        "missing": missing,
+        "missing": unknown,
         "within": [word for word in words if word in within],
         "analogies": [found[when]["analogies"] for when in ("before", "after")],
     }

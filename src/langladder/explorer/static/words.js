@@ -191,7 +191,9 @@ onState(async (values) => {
     const about = await ask(`${API}about`, { model: values.model });
     document.getElementById("about").textContent = about ? `${about.words.toLocaleString("en")} words, ${about.dimension.toLocaleString("en")} dimensions${about.sparse ? ", sparse" : ""}` : "";
     if (!about) return;
-    field("method").querySelector('[value="umap"]').disabled = !about.umap;
+    for (const option of field("method").options) option.disabled = option.value in about.missing;
+    const lines = Object.entries(about.missing).flatMap(([name, line]) => [`${field("method").querySelector(`[value="${name}"]`).textContent}: not installed here, `, make("code", {}, line), " brings it. "]);
+    document.getElementById("missing").replaceChildren(...lines);
     state.set(Object.fromEntries(Object.entries(about.examples).filter(([name]) => !state.get()[name]?.trim())));
     values = state.get();
   }
