@@ -9,7 +9,8 @@ from sklearn.decomposition import PCA
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.evaluation.maps import MapMethod, word_map
+from langladder.evaluation.map_methods import MapMethod
+from langladder.evaluation.maps import word_map
 
 
 def points(matrix: np.ndarray, method: MapMethod = "pca") -> np.ndarray:

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from langladder.errors import InputError
+from langladder.explorer.app import create
 from langladder.explorer.last_run import grown, last_run, page_facts
 from langladder.reporting.tables import ladder_rows
+from langladder.serving.shelf import Shelf
 
 ROW = (
     '<tr data-place="1"><th scope="row">{title} <span class="faint small">{year}</span></th>'
@@ -96,3 +99,15 @@ def test_a_strangers_provenance_is_no_lineage(tmp_path: Path) -> None:
         (tmp_path / "provenance.json").write_text(text)
         assert grown(tmp_path) == (None, None)
     assert grown(tmp_path / "nowhere") == (None, None)
+
+
+def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
+    shelf = Shelf.below([place / "models"], place=place)
+    for tracking, wanted in (
+        ("http://127.0.0.1:5000", ["http://127.0.0.1:5000/#/runs/4e1e", None]),
+        ("", [None, None]),
+    ):
+        shelf.tracking = tracking
+        with TestClient(create(shelf)) as client:
+            (table,) = client.post("/api/ladder/run", json={}).json()["tables"]
+        assert [row["link"] for group in table["approaches"] for row in group["rows"]] == wanted

@@ -47,14 +47,19 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 
 @pytest.fixture(scope="session")
 def server(shelf: Shelf) -> Iterator[str]:
-    running = uvicorn.Server(uvicorn.Config(api.create(shelf), port=0, log_level="error"))
-    thread = threading.Thread(target=running.run, daemon=True)
+    yield from running(shelf)
+
+
+def running(shelf: Shelf) -> Iterator[str]:
+    """The address of a server of these models, until it is asked for no more."""
+    server = uvicorn.Server(uvicorn.Config(api.create(shelf), port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not running.started:
+    while not server.started:
         assert thread.is_alive()
         thread.join(0.01)
-    yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
-    running.should_exit = True
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
     thread.join(5)
 
 

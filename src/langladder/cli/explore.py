@@ -15,7 +15,7 @@ HERE = ("127.0.0.1", "::1", "localhost")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: one that is free.")
 @click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
-@click.option("--mlflow", metavar="URL", default="", help="Where MLflow's UI runs (make ui): rungs link to their runs.")
+@click.option("--mlflow", metavar="URL", default="", help="MLflow's UI (make ui): rungs link to their runs.")
 def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow: str) -> None:
     """Ask the models of a folder in the browser.
 
@@ -44,7 +44,8 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
     shelf = Shelf.below(models or (Path("models"),), granted, _place(models))
-    shelf.tracking = mlflow
+    known = os.environ.get("MLFLOW_TRACKING_URI", "")
+    shelf.tracking = mlflow or (known if known.startswith(("http://", "https://")) else "")
     if not shelf.folders:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
     hosts = LOOPBACK if host in HERE else ("*",)
