@@ -104,11 +104,12 @@ def slurm(project: Path, count: int) -> list[int]:
 
 @pytest.mark.cluster
 @pytest.mark.timeout(1200)
-def test_a_process_that_dies_ends_the_training(project: Path) -> None:
+def test_a_process_that_dies_ends_the_training(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one dies as it begins: the first does not wait for it for ever."""
     file = project / "resolved" / "train_lm" / "gpt.yaml"
     file.write_text(file.read_text().replace("lm.training.devices: 1", "lm.training.devices: 2"))
     (project / "sitecustomize.py").write_text("import os\nif os.environ.get('RANK') == '1':\n    os._exit(3)\n")
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", str(project))  # where Python looks for it as it begins
     try:
         said = run(project, sys.executable, "-m", *LM, check=False)
     finally:
