@@ -1,6 +1,7 @@
 // What every page's script uses: asking the server, showing errors, keeping the form's state in the address.
 
 const asking = new Map(); // path → the request under way
+let blamed = null; // the path whose error stands in the page's line: another's success leaves it there
 
 /** Show a message in the page's line for errors; "" hides it. */
 export function complain(message) {
@@ -29,10 +30,14 @@ async function request(path, body) {
 async function guarded(path, work, tell) {
   try {
     const found = await work();
-    tell("");
+    if (tell !== complain || blamed === null || blamed === path) {
+      tell("");
+      if (tell === complain) blamed = null;
+    }
     return found;
   } catch (error) {
     if (error.name === "AbortError") return null; // a newer question of the same kind is under way
+    if (tell === complain) blamed = path;
     tell(error instanceof TypeError ? "the server cannot be reached; is it still running?" : error.message);
     return null;
   }
