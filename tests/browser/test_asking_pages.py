@@ -16,10 +16,24 @@ GROWN = """() => {
     if (column && target.matches("span.new")) window.grown.push([...column.parentElement.children].indexOf(column));
   })).observe(document.getElementById("found"), { childList: true, subtree: true, characterData: true });
 }"""
-# Quicker than a hand.
-STOP = """() => new MutationObserver(() => {
-  if (window.grown.length > 20) document.getElementById("stop").click();
-}).observe(document.getElementById("found"), { childList: true, subtree: true })"""
+# Answers come slowly, an event at a time, and the button is pressed while they do.
+STOP = """() => {
+  const real = window.fetch;
+  const slow = () => new TransformStream({ async transform(text, control) {
+    for (const part of text.split(/(?<=\\n\\n)/)) {
+      await new Promise((done) => setTimeout(done, 20));
+      control.enqueue(part);
+    }
+  } });
+  window.fetch = async (...asked) => {
+    const body = (await real(...asked)).body;
+    const through = body.pipeThrough(new TextDecoderStream()).pipeThrough(slow()).pipeThrough(new TextEncoderStream());
+    return new Response(through);
+  };
+  new MutationObserver(() => {
+    if (window.grown.length > 4) document.getElementById("stop").click();
+  }).observe(document.getElementById("found"), { childList: true, subtree: true });
+}"""
 
 
 def bits(text: str) -> list[float]:

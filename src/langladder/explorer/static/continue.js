@@ -25,12 +25,13 @@ onState(async (values) => {
   now = columns;
   stop.disabled = !columns.size;
   const whole = await stream(PATH, { ...values, seed: values.seed ?? 0, temperature: values.temperature ?? 1, max_tokens: values.max_tokens ?? 40 }, (event) => {
+    if (now !== columns) return; // stopped
     const column = columns.get(event.model);
     if (event.text !== undefined) column.text.textContent = event.text;
     if (event.error) column.end.replaceChildren(make("span", { class: "alert" }, event.error.message));
     else if (event.end) column.end.textContent = ENDS[event.end];
   });
-  if (now !== columns) return; // a newer question took its place
+  if (now !== columns) return; // stopped, or a newer question took its place
   stop.disabled = true;
   if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${values.prompt}${text.textContent}`).join(" — ");
 });
@@ -39,4 +40,6 @@ stop.addEventListener("click", () => {
   halt(PATH);
   for (const { end } of now.values()) if (!end.hasChildNodes()) end.textContent = "stopped";
   status.textContent = "Stopped.";
+  stop.disabled = true;
+  now = null;
 });
