@@ -66,6 +66,17 @@ def test_every_model_below_a_folder_is_found(tmp_path) -> None:
         Shelf.below([tmp_path / "none"])
 
 
+def test_what_has_vectors_is_listed_as_such(tmp_path) -> None:
+    _saved(tmp_path / "lm" / "gpt", "langladder.models.gpt.GPT")
+    _saved(tmp_path / "lm" / "counted", "langladder.models.ngrams.kneser_ney.KneserNey")
+    _saved(tmp_path / "translator" / "attention", "langladder.models.attention_seq2seq.AttentionSeq2Seq")
+    (tmp_path / "embedding" / "svd").mkdir(parents=True)
+    (tmp_path / "embedding" / "svd" / "words.json").write_text("[]")
+    _saved(tmp_path / "lm" / "broken", "langladder.models.gpt.GPT")
+    (tmp_path / "lm" / "broken" / "config.json").write_text("{")
+    assert sorted(Shelf.below([tmp_path]).folders_of("vectors")) == ["gpt", "svd"]
+
+
 def test_damaged_descriptions_are_of_the_kind_that_their_place_says(tmp_path) -> None:
     for number, text in enumerate(("{", "[]", "null", '"x"', "[" * 100_000, '{"_target_": 3}', "\xff")):
         folder = tmp_path / "tune" / f"damaged{number}"

@@ -64,6 +64,17 @@ def kind_of(folder: Path) -> str | None:
     return _KINDS.get(name) or _KINDS.get(f"{name.partition('.')[0]}.*") or above
 
 
+def has_vectors(folder: Path) -> bool:
+    """Whether a folder holds word vectors, or a language model that has some: its input embedding."""
+    kind = kind_of(folder)
+    if kind != "lm":
+        return kind == "embedding"
+    try:
+        return ".ngrams." not in str(described(folder / "config.json").get("_target_"))
+    except (OSError, ValueError):
+        return False
+
+
 def title_of(folder: Path) -> str:
     """The rung's title, as its provenance.json has it; else the folder's name."""
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from langladder.errors import InputError
-from langladder.serving.kinds import kind_of, models_below
+from langladder.serving.kinds import has_vectors, kind_of, models_below
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
@@ -97,8 +97,13 @@ class Shelf:
             self.folders = _named([folder for root in self.roots for folder in models_below(root)])
 
     def folders_of(self, *kinds: str) -> dict[str, Path]:
-        """The models of some kinds (see `kinds`), name → folder, without loading any."""
-        return {name: folder for name, folder in self.folders.items() if kind_of(folder) in kinds}
+        """The models of some kinds (see `kinds`), name → folder, without loading any; "vectors": all that have some."""
+        vectors = "vectors" in kinds
+        return {
+            name: folder
+            for name, folder in self.folders.items()
+            if kind_of(folder) in kinds or (vectors and has_vectors(folder))
+        }
 
     def find(self, name: str) -> Path:
         """The folder of a model.
