@@ -63,6 +63,10 @@ test-long: setup ## every command of the README, own text through the DAG, locks
 test-full: setup ## train every rung that conf/ has, twenty steps each, as `make repro LADDER=full` does (ten minutes)
 	@pytest -m full
 
+.PHONY: test-cluster
+test-cluster: setup ## docs/cluster.md on loopback: schedulers, workers that die, devices, tracking servers (ten minutes)
+	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m cluster
+
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
 $(VENV)-peers/ready: setup requirements-peers.lock
 	@$(PYTHON) -m venv $(VENV)-peers
