@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from langladder.cli.explore import explore
 from langladder.errors import InputError
 from langladder.explorer.app import create
 from langladder.explorer.last_run import grown, last_run, page_facts
@@ -111,3 +114,26 @@ def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
         with TestClient(create(shelf)) as client:
             (table,) = client.post("/api/ladder/run", json={}).json()["tables"]
         assert [row["link"] for group in table["approaches"] for row in group["rows"]] == wanted
+
+
+@pytest.mark.parametrize(
+    ("server", "shown"),
+    [
+        ("http://h:5000", "http://h:5000"),
+        ("https://me:secret@h/mlflow?a=1", "https://h/mlflow?a=1"),
+        ("sqlite:///mlflow.db", ""),
+        ("", ""),
+    ],
+)
+def test_the_links_follow_the_tracking_server_and_hide_its_password(
+    place: Path, monkeypatch: pytest.MonkeyPatch, server: str, shown: str
+) -> None:
+    (place / "models/lm/lstm/config.json").write_text("{}")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
+    apps: list[Starlette] = []
+    monkeypatch.setattr("langladder.serving.starting.run", lambda app, *_: apps.append(app))
+    for more, wanted in (([], shown), (["--mlflow", "http://other"], "http://other")):
+        ended = CliRunner().invoke(explore, [str(place / "models"), *more])
+        assert ended.exit_code == 0, ended.output
+        with TestClient(apps.pop()) as client:
+            assert client.post("/api/ladder/run", json={}).json()["tracking"] == wanted

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 
@@ -44,12 +45,22 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
     shelf = Shelf.below(models or (Path("models"),), granted, _place(models))
-    known = os.environ.get("MLFLOW_TRACKING_URI", "")
-    shelf.tracking = mlflow or (known if known.startswith(("http://", "https://")) else "")
+    shelf.tracking = mlflow or _tracking_ui()
     if not shelf.folders:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
     hosts = LOOPBACK if host in HERE else ("*",)
     run(create(shelf, hosts), host, port, f"exploring {len(shelf.folders)} models")
+
+
+def _tracking_ui() -> str:
+    """The address of the tracking server that MLFLOW_TRACKING_URI names, without its password; "" where it names none.
+
+    The page shows it to everybody who asks for the page.
+    """
+    parts = urlsplit(os.environ.get("MLFLOW_TRACKING_URI", ""))
+    if parts.scheme not in ("http", "https"):
+        return ""
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _place(models: tuple[Path, ...]) -> Path:
