@@ -30,6 +30,7 @@ from langladder.text.units import WordUnits
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare
+from tests.bf16 import check_training
 from tests.hostile import little_memory
 
 LABELS = ["bad", "good", "neither"]
@@ -149,16 +150,8 @@ def test_shape_and_gradient_of_every_parameter(name: str) -> None:
 @every_network
 def test_trains_in_bf16(name: str) -> None:
     network, rows = build(name), examples(name, 32)
-    if getattr(network.config, "cell", None) == "lstm" and not torch.cpu.get_capabilities().get("avx512_bf16"):
-        pytest.skip("torch's LSTM needs AVX-512 to run in bf16 at all")
     batch = collate([network.encode(row) for row in rows])
-    exact = network.loss(batch, ids(rows))
-    with torch.autocast("cpu", torch.bfloat16):
-        loss, rough = (network.train(mode).loss(batch, ids(rows)) for mode in (True, False))
-    loss.backward()  # type: ignore[no-untyped-call] # behind autocast, as in training
-    torch.testing.assert_close(rough.float(), exact, rtol=0.05, atol=0.1)
-    for parameter_name, parameter in network.named_parameters():
-        assert parameter.grad is not None and parameter.grad.isfinite().all(), parameter_name
+    check_training(network, lambda: network.loss(batch, ids(rows)))
 
 
 @every_network

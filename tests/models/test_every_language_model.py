@@ -27,6 +27,7 @@ from langladder.text.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare
+from tests.bf16 import check_training
 
 V = 29
 # What no rung has, and what rungs cut short: windows that slide, widths that differ.
@@ -201,13 +202,7 @@ def test_shape_and_gradient_of_every_parameter(name):
 def test_trains_in_bf16(name):
     model, tokens = network(name), documents(8, 2, 6)
     tokens = tokens[:, : min(16, (model.context or 15) + 1)]
-    exact = model.loss(model(tokens[:, :-1])[0], tokens[:, 1:])
-    with torch.autocast("cpu", torch.bfloat16):
-        loss, rough = (model.train(mode).loss(model(tokens[:, :-1])[0], tokens[:, 1:]) for mode in (True, False))
-    loss.backward()  # behind autocast, as in training
-    torch.testing.assert_close(rough.float(), exact, rtol=0.05, atol=0.1)
-    for parameter_name, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.isfinite().all(), parameter_name
+    check_training(model, lambda: model.loss(model(tokens[:, :-1])[0], tokens[:, 1:]))
 
 
 @every_network

@@ -26,6 +26,7 @@ from langladder.text.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare
+from tests.bf16 import check_training
 
 V = 13
 SMALL = {"width": 12, "embedding_dim": 10}
@@ -247,15 +248,7 @@ def test_beam_search_runs_and_scores_what_it_returns(name: str) -> None:
 @every_rung
 def test_trains_in_bf16(name: str) -> None:
     model, (source, target) = build(name), batch()
-    if getattr(model.config, "cell", None) == "lstm" and not torch.cpu.get_capabilities().get("avx512_bf16"):
-        pytest.skip("torch's LSTM needs AVX-512 to run in bf16 at all")
-    exact = model.loss(source, target)
-    with torch.autocast("cpu", torch.bfloat16):
-        rough = model.train().loss(source, target)
-    rough.backward()  # behind autocast, as in training
-    with torch.autocast("cpu", torch.bfloat16):
-        model.eval()
-        torch.testing.assert_close(model.loss(source, target), exact, rtol=0.05, atol=0.1)
+    check_training(model, lambda: model.loss(source, target))
 
 
 def test_tied_matrices_are_one() -> None:

@@ -23,7 +23,7 @@ class Deferred:
 
     def __init__(self, weight: Tensor) -> None:
         self.uses: list[tuple[Tensor, Tensor]] = []
-        if torch.is_autocast_enabled(weight.device.type):  # which knows products of its own alone
+        if torch.is_autocast_enabled(weight.device.type):  # it sees no product in a Function of ours
             weight = weight.to(torch.get_autocast_dtype(weight.device.type))
         self.weight: Tensor = _Collect.apply(weight, self.uses)  # type: ignore[no-untyped-call]
 

@@ -163,13 +163,7 @@ class Choice:
         value = None if log_prob is None else log_prob if math.isfinite(log_prob) else NEVER
         likeliest = self._likeliest(others)
         piece = self.rung.tokenizer.piece(token)
-        if (
-            likeliest
-            and value is not None
-            and piece in likeliest
-            and others is not None
-            and float(others[token]) == likeliest[piece]
-        ):
+        if likeliest and value is not None and others is not None and likeliest.get(piece) == float(others[token]):
             likeliest[piece] = value  # computed in another batch, it may differ in the last digit
         self.marks["tokens"].append(piece)
         self.marks["token_logprobs"].append(value)

@@ -48,7 +48,7 @@ def kind_of(folder: Path) -> str | None:
     """The kind of a folder of a saved model; None where it is none.
 
     Where config.json cannot be read, the folder above says it (`models/lm/gpt`), so that the model is still named and
-    whoever asks it hears what is wrong.
+    whoever asks it hears what is wrong (but not where its vectors are asked for: `has_vectors`).
     """
     if (folder / "words.json").is_file():
         return "embedding"
@@ -56,11 +56,9 @@ def kind_of(folder: Path) -> str | None:
         return None
     family = folder.parent.name.removesuffix("_transfer")
     above = _GROWN.get(family, family if family in CLASSES else None)
-    try:
-        target = described(folder / "config.json").get("_target_")
-    except (OSError, ValueError):
+    name = _class_of(folder)
+    if name is None:
         return above
-    name = str(target).removeprefix("langladder.models.")
     return _KINDS.get(name) or _KINDS.get(f"{name.partition('.')[0]}.*") or above
 
 
@@ -69,10 +67,17 @@ def has_vectors(folder: Path) -> bool:
     kind = kind_of(folder)
     if kind != "lm":
         return kind == "embedding"
+    name = _class_of(folder)
+    return name is not None and not name.startswith("ngrams.")
+
+
+def _class_of(folder: Path) -> str | None:
+    """The class that config.json names, below `langladder.models`; None where it cannot be read."""
     try:
-        return ".ngrams." not in str(described(folder / "config.json").get("_target_"))
+        target = described(folder / "config.json").get("_target_")
     except (OSError, ValueError):
-        return False
+        return None
+    return str(target).removeprefix("langladder.models.")
 
 
 def title_of(folder: Path) -> str:

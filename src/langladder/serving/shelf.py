@@ -98,12 +98,8 @@ class Shelf:
 
     def folders_of(self, *kinds: str) -> dict[str, Path]:
         """The models of some kinds (see `kinds`), name → folder, without loading any; "vectors": all that have some."""
-        vectors = "vectors" in kinds
-        return {
-            name: folder
-            for name, folder in self.folders.items()
-            if kind_of(folder) in kinds or (vectors and has_vectors(folder))
-        }
+        found = self.folders.items()
+        return {name: at for name, at in found if kind_of(at) in kinds or ("vectors" in kinds and has_vectors(at))}
 
     def find(self, name: str) -> Path:
         """The folder of a model.
