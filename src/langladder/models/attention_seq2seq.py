@@ -32,7 +32,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
-from langladder.nn.recurrent_encoder import read_rows
+from langladder.nn.recurrent_encoder import read_padded
 from langladder.text.specials import PAD
 
 
@@ -79,9 +79,9 @@ class AttentionSeq2Seq(Translator):
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""
         embedded = self.dropout(self.source_embedding(source))  # (B, S, E)
-        memory, (final,) = read_rows(self.encoder, embedded, mask.sum(dim=1))  # (B, S, 2H), (2 · layers, B, H)
+        memory, last = read_padded(self.encoder, embedded, mask.sum(dim=1))  # (B, S, 2H), (B, 2H)
         memory = self.dropout(memory)
-        start = torch.tanh(self.bridge(torch.cat([final[-2], final[-1]], dim=-1))).float()  # [→h_S ; ←h_1] → (B, H)
+        start = torch.tanh(self.bridge(last)).float()  # [→h_S ; ←h_1] → (B, H)
         keys, values = self.decoder.prepare(memory)
         return State({"memory": memory, "keys": keys, "values": values, "mask": mask}, {"s": start})
 

@@ -7,16 +7,31 @@ Bahdanau, Cho & Bengio 2015, A.2.2, with the gate z that takes the new state whe
     n_t = tanh(W_n x_t + C_n c_t + U_n (r_t ⊙ s_{t−1})),   s_t = (1 − z_t) ⊙ s_{t−1} + z_t ⊙ n_t
 
 What does not depend on s_{t−1} leaves the time loop: W x of all steps is one product, U_a h another, and because
-C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products per step.
+C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products per step; the gradients of their matrices,
+and that of C h, are taken once, after the last step (`nn.deferred`).
 
 Shape legend: B rows, T target steps, S source positions, D input width, M memory width, H state width, A attention
 width.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
 from torch import nn
 
 from langladder.nn.attention import Attention
+from langladder.nn.deferred import Deferred
+
+Product = Callable[[torch.Tensor], torch.Tensor]
+
+
+class Products(NamedTuple):
+    """What is multiplied at each step: s (B, H) → U_{z,r} s (B, 2H), s → U_n s (B, H), α (B, 1, S) → α C h (B, 1, 3H)."""
+
+    gates: Product
+    candidate: Product
+    read: Product
 
 
 class AttentiveGRU(nn.Module):
@@ -46,25 +61,27 @@ class AttentiveGRU(nn.Module):
         self, x: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """One step: x_t (B, D), s_{t−1} (B, H), `prepare`'s keys and values, mask (B, S) → s_t (B, H), α_t (B, S)."""
-        return self._advance(self.input(x), s, keys, values, mask)
+        products = Products(self.gates, self.candidate, lambda alpha: torch.bmm(alpha, values))
+        return self._advance(self.input(x), s, keys, mask, products)
 
     def forward(
         self, x: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """All steps of a known input: x (B, T, D), s_0 (B, H) → states s_1 … s_T (B, T, H), weights α (B, T, S)."""
+        products = Products(Deferred(self.gates.weight), Deferred(self.candidate.weight), Deferred(values.mT))
         states, weights = [], []
         for driven in self.input(x).unbind(1):  # W x_t + b, all steps in one product
-            s, alpha = self._advance(driven, s, keys, values, mask)
+            s, alpha = self._advance(driven, s, keys, mask, products)
             states.append(s)
             weights.append(alpha)
         return torch.stack(states, dim=1), torch.stack(weights, dim=1)
 
     def _advance(
-        self, driven: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
+        self, driven: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor, products: Products
     ) -> tuple[torch.Tensor, torch.Tensor]:
         alpha = self.attention(s.unsqueeze(1), keys, mask)  # (B, 1, S)
-        driven = driven + torch.bmm(alpha, values).squeeze(1)  # W x_t + b + C c_t (B, 3H)
+        driven = driven + products.read(alpha).squeeze(1)  # W x_t + b + C c_t (B, 3H)
         for_gates, for_candidate = torch.split(driven, [2 * self.width, self.width], dim=-1)
-        z, r = torch.sigmoid(for_gates + self.gates(s)).chunk(2, dim=-1)  # (B, H) each
-        n = torch.tanh(for_candidate + self.candidate(r * s))  # (B, H)
+        z, r = torch.sigmoid(for_gates + products.gates(s)).chunk(2, dim=-1)  # (B, H) each
+        n = torch.tanh(for_candidate + products.candidate(r * s))  # (B, H)
         return s + z * (n - s), alpha.squeeze(1)  # = (1 − z) s + z n

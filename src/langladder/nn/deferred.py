@@ -1,12 +1,15 @@
 """A matrix that is used many times in one pass, its gradient taken once.
 
-A network that applies W to a few rows at a time, height after height of a tree, would get
+A network that applies W to a few rows at a time, height after height of a tree or word after word of a translation,
+would get
 
     ∂L/∂W = Σ_l G_lᵀ X_l          one product of thin matrices, and a sum over all of W, for each use l
 
 Here each use only keeps X_l and its gradient G_l, and when the last one has been asked, one product makes the sum:
 
     ∂L/∂W = [G_1; G_2; …]ᵀ [X_1; X_2; …]
+
+Each row of a batch may have a matrix of its own (B, O, I), as a source sentence's annotations are that a decoder mixes.
 
 Shape legend: n rows of a use, I width of the input, O width of the output.
 """
@@ -19,7 +22,7 @@ from torch.autograd import Function
 
 
 class Deferred:
-    """W (O, I) for one pass forward and backward: made anew for each."""
+    """W (O, I), or (B, O, I), for one pass forward and backward: made anew for each."""
 
     def __init__(self, weight: Tensor) -> None:
         self.uses: list[tuple[Tensor, Tensor]] = []
@@ -28,7 +31,7 @@ class Deferred:
         self.weight: Tensor = _Collect.apply(weight, self.uses)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """x Wᵀ: (n, I) → (n, O)."""
+        """x Wᵀ: (n, I) → (n, O), or (B, n, I) → (B, n, O)."""
         product: Tensor = _Product.apply(x.to(self.weight.dtype), self.weight, self.uses)  # type: ignore[no-untyped-call]
         return product
 
@@ -39,14 +42,15 @@ class _Collect(Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
         ctx.uses = uses
+        ctx.set_materialize_grads(False)  # what comes back is nothing, not zeros
         return weight.view_as(weight)
 
     @staticmethod
     def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, None]:
-        inputs, gradients = (torch.cat(parts) for parts in zip(*ctx.uses, strict=True))
+        inputs, gradients = (torch.cat(parts, dim=-2) for parts in zip(*ctx.uses, strict=True))
         ctx.uses.clear()
         # ∂L/∂W = [G_1; G_2; …]ᵀ [X_1; X_2; …]
-        return gradients.T @ inputs, None
+        return gradients.mT @ inputs, None
 
 
 class _Product(Function):
@@ -56,7 +60,7 @@ class _Product(Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.uses = uses
-        return x @ weight.T
+        return x @ weight.mT
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
