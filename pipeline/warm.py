@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from langladder import placeholders
+from langladder.collector import rarely
 from pipeline.settings import plan
 
 COMMAND = re.compile(r"python -m (pipeline\.\w+)( [\w./@=-]+)*")
@@ -226,9 +227,10 @@ def serve(control: socket.socket, modules: list[str]) -> None:
     for key, value in QUIET.items():
         os.environ.setdefault(key, value)
     placeholders.put_all()
-    for module in modules:
-        with suppress(Exception):  # the job itself says what is wrong
-            import_module(module)
+    with rarely():
+        for module in modules:
+            with suppress(Exception):  # the job itself says what is wrong
+                import_module(module)
     while True:
         request, files, _, _ = socket.recv_fds(control, LIMIT, 2)
         if not request:

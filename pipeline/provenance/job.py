@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
+from langladder.collector import rarely
 from langladder.export.model_card import ANY, model_card
 from langladder.families import families
 from langladder.progress import working
@@ -85,7 +86,7 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
     with processes.only(name) as alone:
         checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")
         with ExitStack() as open_run:
-            with working("opening the run in MLflow"):  # imports MLflow, may make its database
+            with working("opening the run in MLflow"), rarely():  # imports MLflow, may make its database
                 run = open_run.enter_context(tracking.run(described, checkpoints))
             yield TrackedJob(family, stage, settings[family]["name"], name, provenance, checkpoints, run)
         shutil.rmtree(checkpoints, ignore_errors=True)

@@ -19,7 +19,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from langladder import progress
+from langladder import collector, progress
 from langladder.atomic import disk_error, explain
 from langladder.errors import InputError
 from langladder.families import families
@@ -64,6 +64,7 @@ def stage(run: Run) -> Callable[[], None]:
         print(f"{name}: {problem}", file=sys.stderr)
         sys.exit(2)
 
+    @collector.rarely()
     def main() -> None:
         watch_starter()
         os.chdir(ROOT)
@@ -121,8 +122,8 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
 
 @contextmanager
 def _shown(title: str) -> Iterator[None]:
-    """Say what is under way; of several processes that train together, the first does."""
-    with progress.shown() if first() else nullcontext(), progress.working(title):
+    """Begin to compute, and say what is under way; of several processes that train together, the first does."""
+    with collector.as_usual(), progress.shown() if first() else nullcontext(), progress.working(title):
         yield
 
 

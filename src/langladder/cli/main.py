@@ -28,6 +28,7 @@ from langladder.cli.serve import serve
 from langladder.cli.similarity import similarity
 from langladder.cli.tag import tag
 from langladder.cli.translate import translate
+from langladder.collector import rarely
 from langladder.errors import InputError
 
 
@@ -48,7 +49,8 @@ class App(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `InputError`, and what the system refuses, become messages."""
         try:
-            return super().invoke(ctx)
+            with rarely():
+                return super().invoke(ctx)
         except InputError as error:
             raise Refused(str(error)) from error
         except OSError as error:

@@ -27,11 +27,11 @@ Product = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Products(NamedTuple):
-    """What is multiplied at each step: s (B, H) → U_{z,r} s (B, 2H), s → U_n s (B, H), α (B, 1, S) → α C h (B, 1, 3H)."""
+    """What each step multiplies."""
 
-    gates: Product
-    candidate: Product
-    read: Product
+    gates: Product  # s (B, H) → U_z s and U_r s (B, 2H)
+    candidate: Product  # r ⊙ s (B, H) → U_n (r ⊙ s) (B, H)
+    read: Product  # α (B, 1, S) → Σ_j α_j C h_j (B, 1, 3H)
 
 
 class AttentiveGRU(nn.Module):

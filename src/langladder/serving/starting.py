@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from langladder.collector import as_usual
 from langladder.errors import InputError
 
 
@@ -31,7 +32,8 @@ def run(app: Any, host: str, port: int, what: str) -> None:
     shown = f"[{host}]" if family == socket.AF_INET6 else host
     click.echo(f"{what} at http://{shown}:{listener.getsockname()[1]} (Ctrl-C ends it)")
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    server.run(sockets=[listener])
+    with as_usual():
+        server.run(sockets=[listener])
 
 
 def _share_memory() -> None:
