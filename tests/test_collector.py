@@ -1,4 +1,4 @@
-"""The garbage collector: rare while modules are imported, Python's own while something is computed, as before at last."""
+"""The garbage collector: rare while modules are imported, Python's own while something is computed, then as before."""
 
 import gc
 import subprocess

@@ -7,17 +7,20 @@ from langladder.nn.dropout import Dropout
 
 
 @pytest.mark.parametrize("p", [0.001, 0.1, 0.5, 0.9])
-def test_share_and_scale(p):
+@pytest.mark.parametrize("trained", [True, False], ids=["kernel", "torch"])
+def test_share_and_scale(p, trained):
     torch.manual_seed(0)
-    x = torch.ones(1001, 1003)  # no multiple of four
-    y = Dropout(p)(x)
+    x = torch.ones(1001, 1003, requires_grad=trained)  # no multiple of four
+    y = Dropout(p)(x).detach()
     kept = y != 0
     assert y[kept].unique().tolist() == pytest.approx([1 / (1 - p)], rel=2e-4)
     error = (p * (1 - p) / x.numel()) ** 0.5
-    assert abs((~kept).double().mean().item() - p) < 4 * error + 1 / 65536
-    # neither rows nor columns, nor the four entries of one random number, fall together
-    for pairs in (kept[1:] & kept[:-1], kept[:, 1:] & kept[:, :-1], kept.flatten()[2:] & kept.flatten()[:-2]):
-        assert pairs.double().mean().item() == pytest.approx((1 - p) ** 2, abs=6 * error + 2 / 65536)
+    assert abs((~kept).double().mean().item() - p) < 4 * error
+    # neither rows nor columns fall together, nor places that are a power of two apart
+    flat = kept.flatten()
+    apart = [flat[2**n :] & flat[: -(2**n)] for n in range(20)]
+    for pairs in (kept[1:] & kept[:-1], kept[:, 1:] & kept[:, :-1], *apart):
+        assert pairs.double().mean().item() == pytest.approx((1 - p) ** 2, abs=6 * error)
 
 
 def test_gradient_passes_where_the_entry_passed():
@@ -29,7 +32,7 @@ def test_gradient_passes_where_the_entry_passed():
 
 
 def test_same_seed_same_mask_and_nothing_outside_training():
-    drop, x = Dropout(0.3), torch.randn(6, 6)
+    drop, x = Dropout(0.3), torch.randn(6, 6, requires_grad=True)
     masks = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)

@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from langladder.compiled import njit
-from langladder.embeddings.simd import (
+from langladder.simd import (
     LANES,
     load8,
     multiply8,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.embeddings.simd import add8, load8, multiply_add, splat8, store8, sum8, zeros8
+from langladder.simd import add8, load8, multiply_add, splat8, store8, sum8, zeros8
 
 
 class Texts(NamedTuple):

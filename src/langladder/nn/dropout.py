@@ -6,14 +6,19 @@ Ordinary dropout draws a new mask at every time step. A locked mask drops the sa
 that what is dropped is missing, not noisy; word dropout drops the same words wherever they stand.
 
 torch draws a random number of 64 bits for each entry of a mask on a CPU, which took a tenth of a Transformer's
-training. Here one serves four entries: 16 bits are compared with p, so that p is exact to 1/65536.
+training. Here a kernel hashes the entry's place (`dropout_kernel`), backwards again; torch draws the seed alone.
 
 Shape legend: B rows, T steps, D features, V words.
 """
 
+from typing import Any
+
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
+
+from langladder.nn.vectors import bits, trains_by_kernel
 
 
 class Dropout(nn.Module):
@@ -23,24 +28,26 @@ class Dropout(nn.Module):
         super().__init__()
         self.p = p
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """(…) → (…)."""
         if not self.training or self.p == 0.0:
             return functional.dropout(x, self.p, training=False)  # x; stacked LSTMs fail in ONNX without this node
-        if x.device.type != "cpu":
-            return functional.dropout(x, self.p)
-        dropped = round(self.p * 65536)  # of the values of 16 bits
-        if dropped == 65536:
-            return torch.zeros_like(x)
-        bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        kept = bits.view(torch.int16)[: x.numel()] >= dropped - 32768
-        return x * kept.view(x.shape).to(x.dtype).mul_(65536 / (65536 - dropped))
+        return drop(x, self.p)
+
+
+def drop(x: Tensor, p: float) -> Tensor:
+    """Each entry with probability p becomes zero, the rest is scaled by 1 / (1 − p): (…) → (…)."""
+    if p == 1.0 or not trains_by_kernel(x):
+        return functional.dropout(x, p)
+    seed = torch.randint(2**32, (2,)).to(torch.uint32)
+    dropped: Tensor = _Dropout.apply(x, p, seed)  # type: ignore[no-untyped-call]
+    return dropped
 
 
 class LockedDropout(Dropout):
     """Drop features, the same ones at every step of a row, with probability p; the rest is scaled by 1 / (1 − p)."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         if not self.training or self.p == 0:
             return x
@@ -48,10 +55,31 @@ class LockedDropout(Dropout):
         return x * mask
 
 
-def embed_with_word_dropout(embedding: nn.Embedding, tokens: torch.Tensor, p: float) -> torch.Tensor:
+def embed_with_word_dropout(embedding: nn.Embedding, tokens: Tensor, p: float) -> Tensor:
     """Embedded tokens (B, T) → (B, T, D); in training each word of the vocabulary is dropped with probability p."""
-    x: torch.Tensor = embedding(tokens)
+    x: Tensor = embedding(tokens)
     if not embedding.training or p == 0:
         return x
     mask = functional.dropout(x.new_ones(embedding.num_embeddings), p)  # (V,)
     return x * mask[tokens][..., None]
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, p: float, seed: Tensor) -> Tensor:
+        ctx.p, ctx.seed = p, seed
+        return _dropped(x, p, seed)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return _dropped(gradients[0], ctx.p, ctx.seed), None, None
+
+
+def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
+    from langladder.nn import dropout_kernel  # Numba takes time to load
+
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    dropout_kernel.drop(
+        bits(x.contiguous()), bits(y), seed.numpy(), np.uint32(round(p * 2**32)), np.float32(1 / (1 - p))
+    )
+    return y

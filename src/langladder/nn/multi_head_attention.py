@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from langladder.nn import dropped_attention
 from langladder.nn.packing import Layout
 
 Past = tuple[Tensor, Tensor]
@@ -62,6 +63,8 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
+        if dropout and dropped_attention.serves(query, key, value, mask):
+            return dropped_attention.attend_dropped(query, key, value, mask, dropout, causal=causal)
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )
@@ -117,7 +120,8 @@ class MultiHeadAttention(Heads):
         return self.join(mixed), weights
 
     def _asked(self, x: Tensor) -> Tensor:
-        return self.split(self.query(x)) * self.rescale  # (B, h, T, d)
+        asked = self.split(self.query(x))  # (B, h, T, d)
+        return asked if self.rescale == 1 else asked * self.rescale
 
 
 class CausalSelfAttention(Heads):

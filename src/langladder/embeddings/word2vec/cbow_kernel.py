@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.embeddings.simd import load8, multiply_add, sum8, zeros8
 from langladder.embeddings.word2vec.drawing import Chunk
 from langladder.embeddings.word2vec.noise import (
     MEASURED,
@@ -21,7 +20,6 @@ from langladder.embeddings.word2vec.noise import (
 from langladder.embeddings.word2vec.rows import (
     add_running_sums,
     add_window_gradient,
-    fill_zero,
     gather,
     learn_pair,
     logistic,
@@ -29,6 +27,8 @@ from langladder.embeddings.word2vec.rows import (
     scatter_add,
     window_sum,
 )
+from langladder.simd import load8, multiply_add, sum8, zeros8
+from langladder.small_products import fill_zero
 
 
 class ContextScratch(NamedTuple):

@@ -23,7 +23,8 @@ import numpy as np
 
 from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import AliasTable, Chunk, draw_noise
-from langladder.embeddings.word2vec.rows import add_combinations, fill_zero, gather, logistic, products
+from langladder.embeddings.word2vec.rows import gather, logistic
+from langladder.small_products import add_combinations, fill_zero, products
 
 MEASURED = 16  # the loss is taken in every 16th block
 REPEATS = 4  # how often a word may stand in a block

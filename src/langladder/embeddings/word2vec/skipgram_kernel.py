@@ -17,7 +17,8 @@ from langladder.embeddings.word2vec.noise import (
     next_block,
     noise_scratch,
 )
-from langladder.embeddings.word2vec.rows import add_combination, fill_zero, gather, logistic, row_products, scatter_add
+from langladder.embeddings.word2vec.rows import add_combination, gather, logistic, row_products, scatter_add
+from langladder.small_products import fill_zero
 
 
 class PairScratch(NamedTuple):

@@ -18,15 +18,8 @@ import numpy as np
 
 from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import Chunk
-from langladder.embeddings.word2vec.rows import (
-    add_combinations,
-    add_scaled,
-    fill_zero,
-    gather,
-    logistic,
-    products,
-    scatter_add,
-)
+from langladder.embeddings.word2vec.rows import add_scaled, gather, logistic, scatter_add
+from langladder.small_products import add_combinations, fill_zero, products
 
 MEASURED = 64  # the loss is taken of every 64th word
 

@@ -159,6 +159,28 @@ def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
+def larger8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    """max(a, b), entry by entry; b where a is not a number."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return float8(float8, float8), build
+
+
+@_built_in
+def largest8(typing: Any, a: Any) -> Any:  # noqa: ARG001
+    """The largest of the eight, all of them numbers."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        kind = ir.FunctionType(ir.FloatType(), [VECTOR])
+        largest = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.fmax.v8f32")
+        return builder.call(largest, args, fastmath=("nnan", "nsz"))
+
+    return types.float32(float8), build
+
+
+@_built_in
 def sum8(typing: Any, a: Any) -> Any:  # noqa: ARG001
     """The sum of the eight, as a tree: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
 
