@@ -77,7 +77,7 @@ def test_share_that_falls_and_same_seed_same_weights():
     assert found[0].float().mean().item() == pytest.approx(0.75, abs=0.01)
 
 
-def test_padding_and_the_future_change_nothing_and_a_row_that_sees_nothing_is_zero():
+def test_padding_changes_nothing_nor_the_future_where_it_is_causal():
     query, key, value = heads(2, 2, 9, 9, 16)
     mask = torch.ones(2, 1, 1, 9, dtype=torch.bool)
     mask[0, ..., 6:] = False

@@ -1,6 +1,7 @@
 """Starting a server: an address that can be had, one line that names it, a quiet end at Ctrl-C."""
 
 import ctypes
+import os
 import socket
 import sys
 from typing import Any
@@ -37,8 +38,11 @@ def run(app: Any, host: str, port: int, what: str) -> None:
 
 
 def _share_memory() -> None:
-    """Two places to take memory from for all threads: each of glibc's sixteen would keep what its busiest hour took."""
-    if sys.platform == "linux":
+    """Two places to take memory from for all threads: each of glibc's sixteen would keep what its busiest hour took.
+
+    MALLOC_ARENA_MAX, where it is set, says how many.
+    """
+    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
         if mallopt:
             mallopt(-8, 2)  # M_ARENA_MAX, https://man7.org/linux/man-pages/man3/mallopt.3.html
