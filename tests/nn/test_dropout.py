@@ -41,3 +41,29 @@ def test_same_seed_same_mask_and_nothing_outside_training():
     assert not torch.equal(masks[0], masks[2])
     assert torch.equal(drop.eval()(x), x)
     assert torch.equal(Dropout(1.0)(x), torch.zeros(6, 6))
+
+
+@pytest.mark.parametrize("trained", [True, False], ids=["kernel", "torch"])
+def test_parity_of_one_pass_with_two(trained):
+    """The same numbers fall, to the same bits, in results and gradients."""
+    drop = Dropout(0.4)
+    base, x = (torch.randn(6, 7, requires_grad=trained) for _ in range(2))
+    for one, two in (
+        (lambda: drop.onto(base, x), lambda: base + drop(x)),
+        (lambda: drop.rectified(x) + 0 * base, lambda: drop(torch.relu(x)) + 0 * base),
+    ):
+        results = []
+        for run in (one, two):
+            torch.manual_seed(1)
+            y = run()
+            results.append((y, *torch.autograd.grad((y**2).sum(), [base, x])) if trained else (y,))
+        for own, other in zip(*results, strict=True):
+            assert torch.equal(own, other)
+
+
+def test_what_lies_below_is_taken_as_it_is():
+    base, x = torch.zeros(3, 5, dtype=torch.float64), torch.ones(3, 5, requires_grad=True)
+    assert Dropout(0.5).onto(base, x).dtype == torch.float64  # other numbers: the long way
+    assert Dropout(0.5).onto(base[:1].float(), x).shape == (3, 5)
+    assert torch.equal(Dropout(0.5).eval().onto(base.float(), x), x)
+    assert torch.equal(Dropout(0.0).rectified(-x), torch.zeros(3, 5))

@@ -12,25 +12,16 @@ Shape legend: B rows, h heads, T queries, S memory positions, S' the same rounde
 a multiple of 8.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.nn.dropout_kernel import passes
+from langladder.nn.dropout import Falling
+from langladder.nn.dropout_kernel import left
 from langladder.nn.vector_math import SUMS, exponential
 from langladder.simd import add8, larger8, largest8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
 from langladder.small_products import add_combinations, fill_zero, products
 
 ZERO, ONE, LOWEST, INFINITE = np.float32(0), np.float32(1), np.float32(-87), np.float32(np.inf)
-
-
-class Drop(NamedTuple):
-    """Which weights fall: see `dropout_kernel.drop`."""
-
-    seed: np.ndarray
-    least: np.uint32
-    scale: np.float32
 
 
 @njit(nogil=True)
@@ -83,10 +74,10 @@ def _exponentials(x: np.ndarray, n: int) -> None:
 
 
 @njit(nogil=True, error_model="numpy")
-def _drop(x: np.ndarray, n: int, drop: Drop, first: int) -> None:
+def _drop(x: np.ndarray, n: int, falling: Falling, first: int) -> None:
     """x[:n] ← x[:n] ⊙ m, of the places from `first` on."""
     for i in range(n):
-        x[i] *= drop.scale if passes(first + i, drop.seed, drop.least) else ZERO
+        x[i] *= left(first + i, falling)
 
 
 @njit(nogil=True)
@@ -127,7 +118,7 @@ def attend(
     shape: tuple[int, int, int, int],  # B, h, T, S
     keep: np.ndarray,  # (B, S) bool: which positions are seen; (0, 0): all
     causal: bool,
-    drop: Drop,
+    falling: Falling,
     weights: np.ndarray,  # (B·h·T, S'), filled with W, 0 beyond S
     out: np.ndarray,  # (B·T·h, d), filled with O
 ) -> None:
@@ -147,7 +138,7 @@ def attend(
             products(Q, T, K, 0, S, A, 0)
             _softmax(A, T, hidden)
             _copy(A, 0, T, weights, row)
-            _drop(flat, T * width, drop, row * width)
+            _drop(flat, T * width, falling, row * width)
             fill_zero(mixed, len(mixed))
             add_combinations(A, T, 0, S, V, mixed)
             _give(mixed, T, ONE, out, b, head, heads)
@@ -162,7 +153,7 @@ def attend_backwards(
     strides: np.ndarray,  # (4, 3)
     shape: tuple[int, int, int, int],
     weights: np.ndarray,  # from `attend`
-    drop: Drop,
+    falling: Falling,
     dquery: np.ndarray,  # (B·T·h, d), filled
     dkey: np.ndarray,  # (B·S·h, d), filled
     dvalue: np.ndarray,  # likewise
@@ -185,8 +176,8 @@ def attend_backwards(
             products(G, T, V, 0, S, dA, 0)  # dO Vᵀ
             _copy(weights, row, T, W, 0)
             _copy(weights, row, T, thin, 0)
-            _drop(dA.ravel(), T * width, drop, row * width)
-            _drop(thin.ravel(), T * width, drop, row * width)
+            _drop(dA.ravel(), T * width, falling, row * width)
+            _drop(thin.ravel(), T * width, falling, row * width)
             _through_softmax(W, T, dA)
             for t in range(T):
                 for s in range(S):

@@ -11,7 +11,7 @@ training. Here a kernel hashes the entry's place (`dropout_kernel`), backwards a
 Shape legend: B rows, T steps, D features, V words.
 """
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -32,16 +32,45 @@ class Dropout(nn.Module):
         """(…) → (…)."""
         if not self.training or self.p == 0.0:
             return functional.dropout(x, self.p, training=False)  # x; stacked LSTMs fail in ONNX without this node
-        return drop(x, self.p)
+        if not self._by_kernel(x):
+            return functional.dropout(x, self.p)
+        dropped: Tensor = _Dropout.apply(x, Falling.drawn(self.p))  # type: ignore[no-untyped-call]
+        return dropped
+
+    def onto(self, base: Tensor, x: Tensor) -> Tensor:
+        """base + what is left of x, in one pass: (…), (…) → (…)."""
+        if not self._by_kernel(x) or base.dtype != x.dtype or base.shape != x.shape:
+            return base + self.forward(x)
+        total: Tensor = _Onto.apply(base, x, Falling.drawn(self.p))  # type: ignore[no-untyped-call]
+        return total
+
+    def rectified(self, x: Tensor) -> Tensor:
+        """What is left of max(0, x), in one pass: (…) → (…)."""
+        if not self._by_kernel(x):
+            return self.forward(torch.relu(x))
+        rectified: Tensor = _Rectified.apply(x, Falling.drawn(self.p))  # type: ignore[no-untyped-call]
+        return rectified
+
+    def _by_kernel(self, x: Tensor) -> bool:
+        return self.training and 0 < self.p < 1 and trains_by_kernel(x)
 
 
-def drop(x: Tensor, p: float) -> Tensor:
-    """Each entry with probability p becomes zero, the rest is scaled by 1 / (1 − p): (…) → (…)."""
-    if p == 1.0 or not trains_by_kernel(x):
-        return functional.dropout(x, p)
-    seed = torch.randint(2**32, (2,)).to(torch.uint32)
-    dropped: Tensor = _Dropout.apply(x, p, seed)  # type: ignore[no-untyped-call]
-    return dropped
+class Falling(NamedTuple):
+    """Which entries fall, for kernels: see `dropout_kernel`.
+
+    Attributes:
+        seed: (2,) uint32. least: bits of a place below it drop its entry, 2³² p. scale: of the others, 1 / (1 − p).
+    """
+
+    seed: np.ndarray
+    least: np.uint32
+    scale: np.float32
+
+    @classmethod
+    def drawn(cls, p: float) -> Self:
+        """Each with probability p, 0 < p < 1; torch draws the seed."""
+        seed = torch.randint(2**32, (2,)).to(torch.uint32).numpy()
+        return cls(seed, np.uint32(round(p * 2**32)), np.float32(1 / (1 - p)))
 
 
 class LockedDropout(Dropout):
@@ -53,6 +82,9 @@ class LockedDropout(Dropout):
             return x
         mask = functional.dropout(torch.ones_like(x[:, :1]), self.p)  # (B, 1, D)
         return x * mask
+
+    def _by_kernel(self, x: Tensor) -> bool:  # noqa: ARG002 - see `Dropout`
+        return False
 
 
 def embed_with_word_dropout(embedding: nn.Embedding, tokens: Tensor, p: float) -> Tensor:
@@ -66,20 +98,52 @@ def embed_with_word_dropout(embedding: nn.Embedding, tokens: Tensor, p: float) -
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, p: float, seed: Tensor) -> Tensor:
-        ctx.p, ctx.seed = p, seed
-        return _dropped(x, p, seed)
+    def forward(ctx: Any, x: Tensor, falling: Falling) -> Tensor:
+        ctx.falling = falling
+        return _left(x, falling)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return _dropped(gradients[0], ctx.p, ctx.seed), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return _left(gradients[0], ctx.falling), None
 
 
-def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
-    from langladder.nn import dropout_kernel  # Numba takes time to load
+class _Onto(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, base: Tensor, x: Tensor, falling: Falling) -> Tensor:
+        from langladder.nn.dropout_kernel import drop_onto
+
+        ctx.falling, y = falling, torch.empty_like(x, memory_format=torch.contiguous_format)
+        inputs = bits(x.contiguous()), bits(base.contiguous())
+        drop_onto(*inputs, bits(y), falling)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        return gradients[0], _left(gradients[0], ctx.falling), None
+
+
+class _Rectified(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, falling: Falling) -> Tensor:
+        from langladder.nn.dropout_kernel import rectify_and_drop
+
+        ctx.scale, y = falling.scale, torch.empty_like(x, memory_format=torch.contiguous_format)
+        rectify_and_drop(bits(x.contiguous()), bits(y), falling)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        from langladder.nn.dropout_kernel import where_positive
+
+        (y,), found = ctx.saved_tensors, torch.empty_like(ctx.saved_tensors[0])
+        where_positive(bits(gradients[0].contiguous()), bits(y), ctx.scale, bits(found))
+        return found, None
+
+
+def _left(x: Tensor, falling: Falling) -> Tensor:
+    from langladder.nn.dropout_kernel import drop  # Numba takes time to load
 
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
-    dropout_kernel.drop(
-        bits(x.contiguous()), bits(y), seed.numpy(), np.uint32(round(p * 2**32)), np.float32(1 / (1 - p))
-    )
+    drop(bits(x.contiguous()), bits(y), falling)
     return y

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from langladder.nn.dropout import Falling
 from langladder.nn.vectors import trains_by_kernel
 
 LONGEST = 64
@@ -33,25 +34,24 @@ def attend_dropped(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Non
     query (B, h, T, d), key and value (B, h, S, d) → (B, h, T, d); mask (B, 1, 1, S) bool, true where attention is
     allowed, or None. What sees nothing becomes 0.
     """
-    seed = torch.randint(2**32, (2,)).to(torch.uint32)
-    mixed: Tensor = _Attention.apply(query, key, value, mask, p, seed, causal)  # type: ignore[no-untyped-call]
+    mixed: Tensor = _Attention.apply(query, key, value, mask, Falling.drawn(p), causal)  # type: ignore[no-untyped-call]
     return mixed
 
 
 class _Attention(Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, seed: Tensor, causal: bool
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, falling: Falling, causal: bool
     ) -> Tensor:
-        from langladder.nn.attention_kernel import Drop, attend  # Numba takes time to load
+        from langladder.nn.attention_kernel import attend  # Numba takes time to load
 
         (B, heads, T, d), S = query.shape, key.shape[2]
         keep = np.zeros((0, 0), dtype=np.bool_) if mask is None else mask[:, 0, 0].expand(B, S).contiguous().numpy()
-        ctx.drop = Drop(seed.numpy(), np.uint32(round(p * 2**32)), np.float32(1 / (1 - p)))
+        ctx.falling = falling
         weights, out = query.new_empty(B * heads * T, -(-S // 8) * 8), query.new_empty(B, T, heads, d)
         read = [x.detach() for x in (query, key, value)]
         q, k, v = map(_row, read)
-        attend(q, k, v, _strides(read), (B, heads, T, S), keep, causal, ctx.drop, weights.numpy(), _rows(out))
+        attend(q, k, v, _strides(read), (B, heads, T, S), keep, causal, falling, weights.numpy(), _rows(out))
         ctx.save_for_backward(query, key, value, weights)
         return out.transpose(1, 2)
 
@@ -65,8 +65,8 @@ class _Attention(Function):
         shape = (*query.shape[:3], key.shape[2])
         found = [x.new_empty(x.transpose(1, 2).shape) for x in read[:3]]  # (B, T, h, d)
         (q, k, v, g), (dq, dk, dv) = map(_row, read), map(_rows, found)
-        attend_backwards(g, q, k, v, _strides(read), shape, weights.numpy(), ctx.drop, dq, dk, dv)
-        return (*(x.transpose(1, 2) for x in found), None, None, None, None)
+        attend_backwards(g, q, k, v, _strides(read), shape, weights.numpy(), ctx.falling, dq, dk, dv)
+        return (*(x.transpose(1, 2) for x in found), None, None, None)
 
 
 def _row(x: Tensor) -> Any:

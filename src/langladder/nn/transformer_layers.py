@@ -34,7 +34,7 @@ class Residual(nn.Module):
 
     def add(self, x: Tensor, change: Tensor) -> Tensor:
         """x with F's result: LN(x + F(x)), or x + F(LN(x))."""
-        total = x + self.dropout(change)
+        total = self.dropout.onto(x, change)
         result: Tensor = total if self.pre_norm else self.norm(total)
         return result
 
@@ -51,7 +51,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        result: Tensor = self.contract(self.dropout(torch.relu(self.expand(x))))
+        result: Tensor = self.contract(self.dropout.rectified(self.expand(x)))
         return result
 
 
