@@ -15,8 +15,8 @@ a multiple of 8.
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.nn.dropout import Falling
 from langladder.nn.dropout_kernel import left
+from langladder.nn.falling import Falling
 from langladder.nn.vector_math import SUMS, exponential
 from langladder.simd import add8, larger8, largest8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
 from langladder.small_products import add_combinations, fill_zero, products

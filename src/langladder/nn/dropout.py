@@ -11,13 +11,13 @@ training. Here a kernel hashes the entry's place (`dropout_kernel`), backwards a
 Shape legend: B rows, T steps, D features, V words.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from langladder.nn.falling import Falling
 from langladder.nn.vectors import bits, trains_by_kernel
 
 
@@ -53,24 +53,6 @@ class Dropout(nn.Module):
 
     def _by_kernel(self, x: Tensor) -> bool:
         return self.training and 0 < self.p < 1 and trains_by_kernel(x)
-
-
-class Falling(NamedTuple):
-    """Which entries fall, for kernels: see `dropout_kernel`.
-
-    Attributes:
-        seed: (2,) uint32. least: bits of a place below it drop its entry, 2³² p. scale: of the others, 1 / (1 − p).
-    """
-
-    seed: np.ndarray
-    least: np.uint32
-    scale: np.float32
-
-    @classmethod
-    def drawn(cls, p: float) -> Self:
-        """Each with probability p, 0 < p < 1; torch draws the seed."""
-        seed = torch.randint(2**32, (2,)).to(torch.uint32).numpy()
-        return cls(seed, np.uint32(round(p * 2**32)), np.float32(1 / (1 - p)))
 
 
 class LockedDropout(Dropout):

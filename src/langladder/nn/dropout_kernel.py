@@ -9,7 +9,7 @@ All arrays are (n,), float32 or the bits of bfloat16; s = 1 / (1 − p), m_i = 0
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.nn.dropout import Falling
+from langladder.nn.falling import Falling
 from langladder.nn.vector_math import read, written
 
 GOLDEN, FIRST, SECOND = np.uint32(0x9E3779B9), np.uint32(0x21F0AAAD), np.uint32(0xD35A2D97)

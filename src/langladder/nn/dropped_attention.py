@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from langladder.nn.dropout import Falling
+from langladder.nn.falling import Falling
 from langladder.nn.vectors import trains_by_kernel
 
 LONGEST = 64
