@@ -43,7 +43,7 @@ def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.n
 
 @njit(nogil=True)
 def add_combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, out: np.ndarray) -> None:
-    """out[i] += Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips as in `add_combination`."""
+    """out[i] += Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips of 32 columns stay in registers."""
     for i in range(0, n, 2):
         D, d = out.shape[1], 0
         while d + 32 <= D:
