@@ -102,6 +102,18 @@ def test_scores_of_any_size_are_taken():
     torch.testing.assert_close(attend_dropped(query, key, value, None, NEVER, causal=False), wanted)
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_what_is_no_number_is_not_hidden(wrong):
+    query, key, value = heads(2, 2, 5, 5, 8)
+    with torch.no_grad():
+        query[0, 0, 2] = wrong
+        key[0, 0] = key[0, 0].abs() + 0.1
+    found = attend_dropped(query, key, value, None, NEVER, causal=False).detach().clone()
+    assert found[0, 0, 2].isnan().all()
+    found[0, 0, 2] = 0
+    assert found.isfinite().all()
+
+
 def test_training_takes_it_where_rows_are_short_and_nothing_else_does(monkeypatch):
     taken, plain = [], dropped_attention.attend_dropped
 

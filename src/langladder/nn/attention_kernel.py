@@ -52,7 +52,8 @@ def _softmax(A: np.ndarray, T: int, hidden: np.ndarray) -> None:
             scores = add8(load8(A, t, s), load8(hidden, t, s))
             store8(A, t, s, scores)
             highest = larger8(scores, highest)
-        down = splat8(-largest8(highest))
+        peak = largest8(highest)
+        down = splat8(-peak if peak > -INFINITE else ZERO)
         for s in range(0, A.shape[1], 8):
             store8(A, t, s, add8(load8(A, t, s), down))
     _exponentials(A.ravel(), T * A.shape[1])
@@ -68,9 +69,9 @@ def _softmax(A: np.ndarray, T: int, hidden: np.ndarray) -> None:
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
 def _exponentials(x: np.ndarray, n: int) -> None:
-    """x[:n] ← e^x, exactly 0 where it is of no account or not a number."""
+    """x[:n] ← e^x, exactly 0 where it is of no account; what is no number stays none."""
     for i in range(n):
-        x[i] = exponential(x[i]) if x[i] > LOWEST else ZERO
+        x[i] = ZERO if x[i] < LOWEST else exponential(x[i])
 
 
 @njit(nogil=True, error_model="numpy")
