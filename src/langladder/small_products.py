@@ -10,7 +10,7 @@ Shape legend: D dimensions.
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.simd import add8, load8, multiply_add, splat8, store8, sum8, zeros8
+from langladder.simd import add8, load8, multiply_add, splat8, store8, store_sums4, zeros8
 
 
 @njit(nogil=True)
@@ -35,21 +35,17 @@ def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.n
                 s2, s3 = multiply_add(x, b2, s2), multiply_add(x, b3, s3)
                 t0, t1 = multiply_add(y, b0, t0), multiply_add(y, b1, t1)
                 t2, t3 = multiply_add(y, b2, t2), multiply_add(y, b3, t3)
-            r = o + i
-            out[r, j], out[r, j + 1], out[r, j + 2], out[r, j + 3] = sum8(s0), sum8(s1), sum8(s2), sum8(s3)
-            r += 1
-            out[r, j], out[r, j + 1], out[r, j + 2], out[r, j + 3] = sum8(t0), sum8(t1), sum8(t2), sum8(t3)
+            store_sums4(out, o + i, j, s0, s1, s2, s3)
+            store_sums4(out, o + i + 1, j, t0, t1, t2, t3)
 
 
 @njit(nogil=True)
-def add_combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, out: np.ndarray) -> None:
-    """out[i] += Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips of 32 columns stay in registers."""
+def combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, out: np.ndarray) -> None:
+    """out[i] ← Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips of 32 columns stay in registers."""
     for i in range(0, n, 2):
         D, d = out.shape[1], 0
         while d + 32 <= D:
-            s0, s1, s2, s3 = load8(out, i, d), load8(out, i, d + 8), load8(out, i, d + 16), load8(out, i, d + 24)
-            t0, t1 = load8(out, i + 1, d), load8(out, i + 1, d + 8)
-            t2, t3 = load8(out, i + 1, d + 16), load8(out, i + 1, d + 24)
+            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zeros8()
             for j in range(k):
                 x, y, b = splat8(G[i, j]), splat8(G[i + 1, j]), first + j
                 b0, b1, b2, b3 = load8(B, b, d), load8(B, b, d + 8), load8(B, b, d + 16), load8(B, b, d + 24)
@@ -64,7 +60,7 @@ def add_combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, o
                 store8(out, i + r, d + 24, a3)
             d += 32
         while d < D:
-            s0, s1, t0, t1 = load8(out, i, d), zeros8(), load8(out, i + 1, d), zeros8()
+            s0 = s1 = t0 = t1 = zeros8()
             for j in range(0, k - 1, 2):
                 b0, b1 = load8(B, first + j, d), load8(B, first + j + 1, d)
                 s0, t0 = multiply_add(splat8(G[i, j]), b0, s0), multiply_add(splat8(G[i + 1, j]), b0, t0)

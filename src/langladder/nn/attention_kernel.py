@@ -19,7 +19,7 @@ from langladder.nn.dropout_kernel import left
 from langladder.nn.falling import Falling
 from langladder.nn.vector_math import SUMS, exponential
 from langladder.simd import add8, larger8, largest8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
-from langladder.small_products import add_combinations, fill_zero, products
+from langladder.small_products import combinations, products
 
 ZERO, ONE, LOWEST, INFINITE = np.float32(0), np.float32(1), np.float32(-87), np.float32(np.inf)
 
@@ -140,8 +140,7 @@ def attend(
             _softmax(A, T, hidden)
             _copy(A, 0, T, weights, row)
             _drop(flat, T * width, falling, row * width)
-            fill_zero(mixed, len(mixed))
-            add_combinations(A, T, 0, S, V, mixed)
+            combinations(A, T, 0, S, V, mixed)
             _give(mixed, T, ONE, out, b, head, heads)
 
 
@@ -183,12 +182,9 @@ def attend_backwards(
             for t in range(T):
                 for s in range(S):
                     turned[s, t], thin_turned[s, t] = dA[t, s], thin[t, s]
-            fill_zero(dQ, T2)
-            fill_zero(dK, width)
-            fill_zero(dV, width)
-            add_combinations(dA, T, 0, S, K, dQ)
-            add_combinations(turned, S, 0, T, Q, dK)
-            add_combinations(thin_turned, S, 0, T, G, dV)
+            combinations(dA, T, 0, S, K, dQ)
+            combinations(turned, S, 0, T, Q, dK)
+            combinations(thin_turned, S, 0, T, G, dV)
             _give(dQ, T, alpha, dquery, b, head, heads)
             _give(dK, S, ONE, dkey, b, head, heads)
             _give(dV, S, ONE, dvalue, b, head, heads)

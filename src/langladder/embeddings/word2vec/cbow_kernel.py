@@ -18,13 +18,12 @@ from langladder.embeddings.word2vec.noise import (
     noise_scratch,
 )
 from langladder.embeddings.word2vec.rows import (
-    add_running_sums,
+    add_scaled,
     add_window_gradient,
-    gather,
-    learn_pair,
     logistic,
     running_sums,
     scatter_add,
+    scatter_windows,
     window_sum,
 )
 from langladder.simd import load8, multiply_add, sum8, zeros8
@@ -32,85 +31,79 @@ from langladder.small_products import fill_zero
 
 
 class ContextScratch(NamedTuple):
-    """CBOW: the block's context words, hidden vectors and targets."""
+    """CBOW: the running sums of the block's context words, its hidden vectors, and the scores of its targets."""
 
-    x: np.ndarray  # (C, D)
-    dx: np.ndarray  # (C, D)
-    sums: np.ndarray  # (C + 1, D) running sums of x
+    sums: np.ndarray  # (C + 1, D) running sums of v
     edges: np.ndarray  # (C + 1, D) where a centre's gradient begins and ends to count
     h: np.ndarray  # (L, D)
     dh: np.ndarray  # (L, D)
-    u: np.ndarray  # (L, D)
-    du: np.ndarray  # (L, D)
     P: np.ndarray  # (1, L) scores, then −∂J/∂score, of the targets
-    scales: np.ndarray  # (L,) what each context word weighs in h
+    scales: np.ndarray  # (L,) what each context word weighs in h; 0 where there is none
 
 
 @njit(nogil=True, inline="always")
 def _context_scratch(L: int, window: int, D: int) -> ContextScratch:
     f32, room = np.float32, L + 2 * window + 1
-    x, dx = np.zeros((room, D), f32), np.zeros((room, D), f32)
     sums, edges = np.zeros((room + 1, D), f32), np.zeros((room + 1, D), f32)
-    H, dH = np.zeros((L, D), f32), np.zeros((L, D), f32)
-    u, du = np.zeros((L, D), f32), np.zeros((L, D), f32)
-    return ContextScratch(x, dx, sums, edges, H, dH, u, du, np.zeros((1, L), f32), np.zeros(L, f32))
+    return ContextScratch(
+        sums, edges, np.zeros((L, D), f32), np.zeros((L, D), f32), np.zeros((1, L), f32), np.zeros(L, f32)
+    )
 
 
 @njit(nogil=True, fastmath=True, inline="always")
-def _hide(chunk: Chunk, block: Block, blocks: Blocks, mean: bool, scratch: ContextScratch, weights: np.ndarray) -> None:
+def _hide(
+    chunk: Chunk, block: Block, blocks: Blocks, V: np.ndarray, mean: bool, scratch: ContextScratch, weights: np.ndarray
+) -> None:
     """CBOW's hidden vectors of a block, and `weights` (L,): 0 where a word has no context."""
-    before, after = chunk.before, chunk.after
+    words, before, after, _ = chunk
     first, size, low, high = block
     L, _, negatives, S, _ = blocks
-    x, _, sums, _, h, _, _, _, _, scales = scratch
+    sums, _, h, _, _, scales = scratch
     f32 = np.float32
-    # h_i = Σ_j x_j / (number of context words), over the words that are there
-    running_sums(x, high - low, sums)
-    fill_zero(h, L)
+    # h_i = Σ_j v_j / (number of context words), over the words that are there
+    running_sums(V, words, low, high - low, sums)
     for i in range(L):
-        weights[i] = f32(0)
-        if i < size and before[first + i] + after[first + i] > 0:
-            t, reach = first + i - low, before[first + i] + after[first + i]
+        weights[i] = scales[i] = f32(0)
+    for i in range(size):
+        t, reach = first + i - low, before[first + i] + after[first + i]
+        if reach > 0:
             scales[i] = f32(1) / f32(reach) if mean else f32(1)
             weights[i] = f32(negatives) / f32(S)
-            begin, end = t - before[first + i], t + after[first + i] + 1
-            window_sum(sums, begin, end, x, t, scales[i], h, i)
+        window_sum(sums, t - before[first + i], t + after[first + i] + 1, V, words[first + i], scales[i], h, i)
 
 
 @njit(nogil=True, fastmath=True)
 def _learn_targets(
-    chunk: Chunk, block: Block, scratch: ContextScratch, weights: np.ndarray, shift: np.ndarray, measure: bool
+    chunk: Chunk, block: Block, scratch: ContextScratch, tables: Tables, rate: np.float32, measure: bool
 ) -> tuple[float, float]:
-    """CBOW's true words of a block: added to dH, set in du, spread over dx and edges; loss and words if measured.
-
-    Args:
-        weights: (L,) 0 where a word has no context.
-    """
+    """CBOW's true words of a block: added to dH, learnt in U, spread over `edges`; loss and words if measured."""
     words, before, after, _ = chunk
     first, size, low, high = block
-    _, dx, _, edges, H, dH, u, du, P, scales = scratch
-    f32 = np.float32
+    _, edges, H, dH, P, scales = scratch
+    U, shift, f32 = tables.output, tables.shift, np.float32
     loss, terms = 0.0, 0.0
     for i in range(size):
-        score = zeros8()
+        score, word = zeros8(), words[first + i]
         for d in range(0, H.shape[1], 8):
-            score = multiply_add(load8(H, i, d), load8(u, i, d), score)
-        P[0, i] = sum8(score) + shift[words[first + i]]
+            score = multiply_add(load8(H, i, d), load8(U, word, d), score)
+        P[0, i] = sum8(score) + shift[word]
     logistic(P, 1, P.shape[1])
-    fill_zero(du, size)
-    fill_zero(dx, high - low)
     fill_zero(edges, high - low + 1)
     for i in range(size):
-        if weights[i] > 0:
+        if scales[i] > 0:
             if measure:
                 terms += 1
                 loss -= math.log(max(f32(1e-7), P[0, i]))
             # ∂J/∂score = σ(score) − 1
             P[0, i] = f32(1) - P[0, i]
+            add_scaled(P[0, i], U, words[first + i], dH, i)
+            # ∂h_i/∂v_j = 1 / (number of context words)
             t = first + i - low
-            learn_pair(P[0, i], H, u, dH, du, i)
-            # ∂h_i/∂x_j = 1 / (number of context words)
-            add_window_gradient(scales[i], dH, i, edges, t - before[first + i], t + after[first + i] + 1, dx, t)
+            add_window_gradient(scales[i], dH, i, edges, t - before[first + i], t + after[first + i] + 1)
+        else:
+            P[0, i] = f32(0)
+    for i in range(size):  # only now: the block's words see U as it was
+        add_scaled(rate * P[0, i], H, i, U, words[first + i])
     return loss, terms
 
 
@@ -128,30 +121,25 @@ def cbow_negative(
     V, U, shift, learn_shift = tables
     L, S, D, f32 = blocks.length, blocks.noise_words, V.shape[1], np.float32
     noise, scratch = noise_scratch(L, S, D), _context_scratch(L, blocks.window, D)
-    x, dx, _, edges, h, dh, u, du, P, _ = scratch
-    drawn, _, steps, _, shift_steps, _, _, weights = noise
+    _, edges, h, dh, P, scales = scratch
+    drawn, _, steps, _, shift_steps, _, weights = noise
     rate, total, pairs = f32(lr), 0.0, 0.0
     first, number = 0, 0
     while first < count:
         block = next_block(chunk, first, blocks)
-        size, low, width = block.size, block.low, block.high - block.low
+        size, low = block.size, block.low
         measure = number % MEASURED == 0
-        gather(V, words, low, width, x)
-        gather(U, words, first, size, u)
         draw_block_noise(blocks, state, tables, noise)
-        _hide(chunk, block, blocks, mean, scratch, weights)
+        _hide(chunk, block, blocks, V, mean, scratch, weights)
         loss = learn_noise(h, dh, noise, measure)
-        loss_of_targets, terms = _learn_targets(chunk, block, scratch, weights, shift, measure)
+        loss_of_targets, terms = _learn_targets(chunk, block, scratch, tables, rate, measure)
         total, pairs = total + (loss + loss_of_targets), pairs + terms
         if learn_shift:
             for s in range(S):
-                shift[drawn[s]] += rate * shift_steps[s]
+                shift[drawn[s]] += rate * shift_steps[0, s]
             for i in range(size):
-                if weights[i] > 0:
-                    shift[words[first + i]] += rate * P[0, i]
-        add_running_sums(edges, width, dx)
-        scatter_add(dx, width, rate, V, words, low)
-        scatter_add(du, size, rate, U, words, first)
+                shift[words[first + i]] += rate * P[0, i]
         scatter_add(steps, S, rate, U, drawn, 0)
+        scatter_windows(edges, block.high - low, dh, scales, first - low, size, rate, V, words, low)
         first, number = first + size, number + 1
     return total, pairs

@@ -68,12 +68,13 @@ def alias_table(probabilities: np.ndarray) -> AliasTable:
 
 @njit(nogil=True)
 def draw_noise(table: AliasTable, state: np.ndarray, noise: np.ndarray) -> None:
-    """Fill `noise` (S,) with words drawn by an alias table."""
+    """Fill `noise` (S,) with words drawn by an alias table; no branch, which could only be guessed at."""
     stay, other = table
     for s in range(len(noise)):
         place = random_unit(state) * len(stay)
         slot = int(place)
-        noise[s] = slot if place - slot < stay[slot] else other[slot]
+        stays = int(place - slot < stay[slot])
+        noise[s] = stays * slot + (1 - stays) * other[slot]
 
 
 class Chunk(NamedTuple):

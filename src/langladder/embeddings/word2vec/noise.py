@@ -24,7 +24,8 @@ import numpy as np
 from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import AliasTable, Chunk, draw_noise
 from langladder.embeddings.word2vec.rows import gather, logistic
-from langladder.small_products import add_combinations, fill_zero, products
+from langladder.simd import add8, load8, multiply8, splat8, store8
+from langladder.small_products import combinations, fill_zero, products
 
 MEASURED = 16  # the loss is taken in every 16th block
 REPEATS = 4  # how often a word may stand in a block
@@ -70,10 +71,9 @@ class NoiseScratch(NamedTuple):
     words: np.ndarray  # (S,)
     rows: np.ndarray  # (S, D) their u …
     steps: np.ndarray  # (S, D) … and −∂J/∂u
-    shifts: np.ndarray  # (S,)
-    shift_steps: np.ndarray  # (S,)
-    G: np.ndarray  # (L, S) scores, then −∂J/∂score …
-    GT: np.ndarray  # (S, L) … turned
+    shifts: np.ndarray  # (1, S)
+    shift_steps: np.ndarray  # (1, S)
+    G: np.ndarray  # (L, S) scores, then −∂J/∂score
     weights: np.ndarray  # (L,) what each of a centre's noise words weighs
 
 
@@ -82,8 +82,8 @@ def noise_scratch(L: int, S: int, D: int) -> NoiseScratch:
     """All zeros."""
     f32 = np.float32
     words, rows, steps = np.zeros(S, np.int64), np.zeros((S, D), f32), np.zeros((S, D), f32)
-    G, GT, weights = np.zeros((L, S), f32), np.zeros((S, L), f32), np.zeros(L, f32)
-    return NoiseScratch(words, rows, steps, np.zeros(S, f32), np.zeros(S, f32), G, GT, weights)
+    G, weights = np.zeros((L, S), f32), np.zeros(L, f32)
+    return NoiseScratch(words, rows, steps, np.zeros((1, S), f32), np.zeros((1, S), f32), G, weights)
 
 
 @njit(nogil=True)
@@ -110,11 +110,11 @@ def next_block(chunk: Chunk, first: int, blocks: Blocks) -> Block:
 def draw_block_noise(blocks: Blocks, state: np.ndarray, tables: Tables, noise: NoiseScratch) -> None:
     """The block's noise words, with their vectors and shifts."""
     draw_noise(blocks.noise, state, noise.words)
-    words, rows, _, shifts, _, _, _, _ = noise
+    words, rows, _, shifts, _, _, _ = noise
     shift = tables.shift
     gather(tables.output, words, 0, len(words), rows)
     for s in range(len(words)):
-        shifts[s] = shift[words[s]]
+        shifts[0, s] = shift[words[s]]
 
 
 @njit(nogil=True, fastmath=True)
@@ -124,12 +124,12 @@ def learn_noise(H: np.ndarray, dH: np.ndarray, noise: NoiseScratch, measure: boo
     Args:
         H: (L, D) hidden vectors; dH: (L, D).
     """
-    _, rows, steps, shifts, shift_steps, G, GT, weights = noise
+    _, rows, steps, shifts, shift_steps, G, weights = noise
     L, S = G.shape
     products(H, L, rows, 0, S, G, 0)
     for i in range(L):
-        for s in range(S):
-            G[i, s] += shifts[s]
+        for s in range(0, S, 8):
+            store8(G, i, s, add8(load8(G, i, s), load8(shifts, 0, s)))
     logistic(G, L, S)
     loss = 0.0
     if measure:
@@ -137,17 +137,13 @@ def learn_noise(H: np.ndarray, dH: np.ndarray, noise: NoiseScratch, measure: boo
             for s in range(S):
                 loss -= weights[i] * math.log(max(1e-7, 1.0 - G[i, s]))
     # ∂J/∂score = K/S σ(score)
+    fill_zero(shift_steps, 1)
     for i in range(L):
-        for s in range(S):
-            G[i, s] *= -weights[i]
-            GT[s, i] = G[i, s]
-    fill_zero(dH, L)
-    add_combinations(G, L, 0, S, rows, dH)
-    fill_zero(steps, S)
-    add_combinations(GT, S, 0, L, H, steps)
-    for s in range(S):
-        total = np.float32(0)
-        for i in range(L):
-            total += GT[s, i]
-        shift_steps[s] = total
+        minus = splat8(-weights[i])
+        for s in range(0, S, 8):
+            step = multiply8(minus, load8(G, i, s))
+            store8(G, i, s, step)
+            store8(shift_steps, 0, s, add8(step, load8(shift_steps, 0, s)))
+    combinations(G, L, 0, S, rows, dH)
+    combinations(G.T, S, 0, L, H, steps)
     return loss

@@ -10,7 +10,7 @@ Shape legend: D dimensions.
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, sum8, zeros8
+from langladder.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, store_sums4, zeros8
 
 HALF = np.float32(0.5)
 LIMIT = np.float32(4.97)  # |x / 2| beyond which σ(x) is within 5e-5 of 0 or 1
@@ -67,7 +67,7 @@ def row_products(A: np.ndarray, i: int, B: np.ndarray, first: int, k: int, out: 
             x = load8(A, i, d)
             s0, s1 = multiply_add(x, load8(B, b, d), s0), multiply_add(x, load8(B, b + 1, d), s1)
             s2, s3 = multiply_add(x, load8(B, b + 2, d), s2), multiply_add(x, load8(B, b + 3, d), s3)
-        out[o, j], out[o, j + 1], out[o, j + 2], out[o, j + 3] = sum8(s0), sum8(s1), sum8(s2), sum8(s3)
+        store_sums4(out, o, j, s0, s1, s2, s3)
 
 
 @njit(nogil=True)
@@ -108,55 +108,63 @@ def add_scaled(factor: np.float32, B: np.ndarray, j: int, out: np.ndarray, i: in
 
 
 @njit(nogil=True)
-def running_sums(rows: np.ndarray, count: int, sums: np.ndarray) -> None:
-    """sums[j] ← Σ_{i < j} rows[i] for j ≤ count."""
-    for d in range(0, rows.shape[1], 8):
-        total = zeros8()
-        for j in range(count):
-            store8(sums, j, d, total)
-            total = add8(total, load8(rows, j, d))
-        store8(sums, count, d, total)
-
-
-@njit(nogil=True)
-def add_running_sums(rows: np.ndarray, count: int, out: np.ndarray) -> None:
-    """out[j] += Σ_{i ≤ j} rows[i] for j < count."""
-    for d in range(0, rows.shape[1], 8):
-        total = zeros8()
-        for j in range(count):
-            total = add8(total, load8(rows, j, d))
-            store8(out, j, d, add8(total, load8(out, j, d)))
+def running_sums(table: np.ndarray, words: np.ndarray, first: int, count: int, sums: np.ndarray) -> None:
+    """sums[j] ← Σ_{i < j} table[words[first + i]] for j ≤ count."""
+    for d in range(0, sums.shape[1], 8):
+        store8(sums, 0, d, zeros8())
+    for j in range(count):
+        word = words[first + j]
+        for d in range(0, sums.shape[1], 8):
+            store8(sums, j + 1, d, add8(load8(sums, j, d), load8(table, word, d)))
 
 
 @njit(nogil=True)
 def window_sum(
-    sums: np.ndarray, first: int, end: int, rows: np.ndarray, own: int, factor: np.float32, out: np.ndarray, i: int
+    sums: np.ndarray, first: int, end: int, table: np.ndarray, own: int, factor: np.float32, out: np.ndarray, i: int
 ) -> None:
-    """out[i] ← factor · (Σ rows[first:end] − rows[own]), of the rows' running sums."""
+    """out[i] ← factor · (sum of the window's rows, by their running sums, less table[own])."""
     x = splat8(factor)
     minus = splat8(-factor)
     for d in range(0, out.shape[1], 8):
-        less = multiply_add(minus, add8(load8(sums, first, d), load8(rows, own, d)), zeros8())
+        less = multiply_add(minus, add8(load8(sums, first, d), load8(table, own, d)), zeros8())
         store8(out, i, d, multiply_add(x, load8(sums, end, d), less))
 
 
 @njit(nogil=True)
-def learn_pair(g: np.float32, H: np.ndarray, u: np.ndarray, dH: np.ndarray, du: np.ndarray, i: int) -> None:
-    """dH[i] += g u[i]; du[i] ← g H[i]."""
-    x = splat8(g)
-    for d in range(0, H.shape[1], 8):
-        store8(dH, i, d, multiply_add(x, load8(u, i, d), load8(dH, i, d)))
-        store8(du, i, d, multiply_add(x, load8(H, i, d), zeros8()))
-
-
-@njit(nogil=True)
-def add_window_gradient(
-    factor: np.float32, dH: np.ndarray, i: int, edges: np.ndarray, first: int, end: int, dx: np.ndarray, own: int
-) -> None:
-    """The way back of `window_sum`: what each row of the window gets, as steps of a running sum, less one's own."""
+def add_window_gradient(factor: np.float32, dH: np.ndarray, i: int, edges: np.ndarray, first: int, end: int) -> None:
+    """The way back of `window_sum`: what each row of the window gets, as steps of a running sum."""
     x, minus = splat8(factor), splat8(-factor)
     for d in range(0, dH.shape[1], 8):
         h = load8(dH, i, d)
         store8(edges, first, d, multiply_add(x, h, load8(edges, first, d)))
         store8(edges, end, d, multiply_add(minus, h, load8(edges, end, d)))
-        store8(dx, own, d, multiply_add(minus, h, load8(dx, own, d)))
+
+
+@njit(nogil=True)
+def scatter_windows(
+    edges: np.ndarray,
+    count: int,
+    dH: np.ndarray,
+    scales: np.ndarray,
+    centres: int,
+    size: int,
+    rate: np.float32,
+    table: np.ndarray,
+    words: np.ndarray,
+    first: int,
+) -> None:
+    """table[words[first + j]] += rate · (Σ_{i ≤ j} edges[i], less the centre's own) for j < count; edges change.
+
+    Args:
+        dH, scales: of the centres, which are the places `centres` … `centres + size − 1`.
+    """
+    factor = splat8(rate)
+    for j in range(count):
+        word, i = words[first + j], j - centres
+        own = i if 0 <= i < size else 0
+        minus = splat8(-rate * scales[own] if 0 <= i < size else np.float32(0))
+        for d in range(0, dH.shape[1], 8):
+            total = load8(edges, j, d)
+            store8(edges, j + 1, d, add8(total, load8(edges, j + 1, d)))
+            moved = multiply_add(factor, total, load8(table, word, d))
+            store8(table, word, d, multiply_add(minus, load8(dH, own, d), moved))

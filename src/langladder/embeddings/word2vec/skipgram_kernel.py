@@ -109,7 +109,7 @@ def skipgram_negative(
     D, f32 = V.shape[1], np.float32
     noise, scratch = noise_scratch(L, S, D), _pair_scratch(L, blocks.window, D)
     v, dv, u, du, _, _, back, _, uses = scratch
-    drawn, _, steps, _, shift_steps, _, _, weights = noise
+    drawn, _, steps, _, shift_steps, _, weights = noise
     rate, total, pairs = f32(lr), 0.0, 0.0
     first, number = 0, 0
     while first < count:
@@ -127,7 +127,7 @@ def skipgram_negative(
         total, pairs = total + (loss + loss_of_contexts), pairs + terms
         if learn_shift:
             for s in range(S):
-                shift[drawn[s]] += rate * shift_steps[s]
+                shift[drawn[s]] += rate * shift_steps[0, s]
             for j in range(width):
                 for k in range(uses[j]):
                     shift[words[low + j]] += rate * back[j, k]

@@ -19,7 +19,7 @@ import numpy as np
 from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import Chunk
 from langladder.embeddings.word2vec.rows import add_scaled, gather, logistic, scatter_add
-from langladder.small_products import add_combinations, fill_zero, products
+from langladder.small_products import combinations, fill_zero, products
 
 MEASURED = 64  # the loss is taken of every 64th word
 
@@ -78,10 +78,8 @@ def _learn_decisions(
     even = rows + rows % 2
     for j in range(J):
         G[rows:even, j] = f32(0)
-    fill_zero(dH, even)
-    add_combinations(G, even, 0, J, y, dH)
-    fill_zero(dy, J + J % 2)
-    add_combinations(GT, J + J % 2, 0, rows, H, dy)
+    combinations(G, even, 0, J, y, dH)
+    combinations(GT, J + J % 2, 0, rows, H, dy)
     return loss
 
 
