@@ -22,7 +22,7 @@ def run(command: list[str | Path], source: Path | None = None, target: Path | No
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (source or Path("/dev/null")).open("rb") as stdin, (target or Path("/dev/null")).open("wb") as stdout:
         code = subprocess.run(command, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, check=False).returncode
-    if code > 0:
+    if code != 0:  # below 0: ended by a signal
         raise click.ClickException(f"{command[0]} ended with code {code}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -53,10 +53,9 @@ def glove_counting(programs: Path, folder: Path, window: int, min_count: int) ->
     }
 
 
-def glove_iteration(programs: Path, folder: Path, dim: int, threads: int) -> float:
-    """Processor seconds of one iteration: those of two less those of one, so that neither start nor end count."""
+def glove_iterations(programs: Path, folder: Path, dim: int, threads: int, iterations: int) -> float:
+    """Processor seconds of so many iterations, start and end included."""
     command: list[str | Path] = [programs / "glove", "-input-file", folder / "shuffled.bin"]
     command += ["-vocab-file", folder / "vocab.txt", "-save-file", folder / "vectors", "-verbose", "0"]
-    command += ["-x-max", "100", "-vector-size", str(dim), "-threads", str(threads), "-iter"]
-    one, two = (run([*command, iterations]) for iterations in ("1", "2"))
-    return two - one
+    command += ["-x-max", "100", "-vector-size", str(dim), "-threads", str(threads)]
+    return run([*command, "-iter", str(iterations)])

@@ -13,9 +13,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.counts.pair_kernels import bucket_sizes, count_buckets, fill_buckets, mirror, transpose_rows
+from langladder.counts.pair_kernels import (
+    bucket_sizes,
+    count_buckets,
+    fill_buckets,
+    mirror_rows,
+    mirrored_lengths,
+    place_rows,
+)
 
 Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # calls a function with many arguments
+
+
+class Block(NamedTuple):
+    """Rows of the lower triangle, `first` and those behind it."""
+
+    first: int
+    lengths: np.ndarray  # of each row
+    columns: np.ndarray  # (E,) int32, ascending in each row
+    values: np.ndarray  # (E,) int64
 
 
 class Rows(NamedTuple):
@@ -47,16 +63,16 @@ def count_range(
     m = len(units)
     with _threads(threads) as run:
 
-        def triangle(left: int, right: int) -> Rows:
+        def triangle(left: int, right: int) -> list[Block]:
             return _triangle(ids, offsets, vocab_size, units, left, right, first, last, threads, run)
 
         if sides == "symmetric":
-            upper = lower = triangle(m, m)
+            lower = upper = triangle(m, m)
         else:  # below the diagonal stand the neighbours before the rarer word; above it the rarer word is the neighbour
             lower, upper = triangle(m, 0), triangle(0, m)
             if sides == "right":
                 lower, upper = upper, lower
-    return Rows(*mirror(*upper, *lower))
+        return _matrix(vocab_size, lower, upper, run)
 
 
 @contextmanager
@@ -80,8 +96,8 @@ def _triangle(
     last: int,
     shares: int,
     run: Run,
-) -> Rows:
-    """The pairs of the positions `first` … `last − 1`, each at its rarer word, transposed: the upper triangle."""
+) -> list[Block]:
+    """The pairs of the positions `first` … `last − 1`, each at its rarer word: the lower triangle."""
     bits = (len(units) - 1).bit_length()
     cuts = np.linspace(first, last, shares + 1).astype(np.int64)
     ranges = [(int(cuts[share]), int(cuts[share + 1])) for share in range(shares)]
@@ -97,10 +113,18 @@ def _triangle(
     pairs = sizes.sum(axis=1)
     room = np.minimum(pairs, np.arange(1, vocab_size + 1))  # no row can have more entries than this
     ends = np.ascontiguousarray(slots.T)
-    blocks = _blocks(pairs, shares)
-    calls = ((buckets, starts, ends, units, bits, *block, int(room[slice(*block)].sum())) for block in blocks)
-    rows = run(count_buckets, calls)
-    return _transpose(vocab_size, blocks, rows)
+
+    def count(first: int, last: int) -> Block:
+        # The memory is NumPy's, which asks for large pages: with Numba's own this took half as long again.
+        most = int(room[first:last].sum())
+        lengths, values = np.empty(last - first, dtype=np.int64), np.empty(most, dtype=np.int64)
+        columns = np.empty(most + 1, dtype=np.int32)
+        end = count_buckets(buckets, starts, ends, units, bits, first, last, lengths, columns, values)
+        columns.resize(end, refcheck=False)  # what was not needed goes back, what was stays where it is
+        values.resize(end, refcheck=False)
+        return Block(first, lengths, columns, values)
+
+    return run(count, _blocks(pairs, shares))
 
 
 def _blocks(pairs: np.ndarray, shares: int) -> list[tuple[int, int]]:
@@ -111,16 +135,17 @@ def _blocks(pairs: np.ndarray, shares: int) -> list[tuple[int, int]]:
     return [(int(cuts[i]), int(cuts[i + 1])) for i in range(len(cuts) - 1)]
 
 
-def _transpose(
-    vocab_size: int, blocks: list[tuple[int, int]], rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Rows:
-    """Rows with columns ascending, of the transposed rows that `count_buckets` found block by block."""
-    lengths = np.zeros(vocab_size, dtype=np.int64)
-    for _, columns, _ in rows:
-        lengths += np.bincount(columns, minlength=vocab_size)
-    bounds = np.concatenate([[0], np.cumsum(lengths)])
-    out_columns, out_values = np.empty(bounds[-1], dtype=np.int32), np.empty(bounds[-1], dtype=np.int64)
-    slots = bounds[:-1].copy()
-    for (first, _), row in zip(blocks, rows, strict=True):
-        transpose_rows(first, *row, slots, out_columns, out_values)
-    return Rows(bounds, out_columns, out_values)
+def _matrix(vocab_size: int, lower: list[Block], upper: list[Block], run: Run) -> Rows:
+    """The matrix with one triangle below its diagonal and another, mirrored, above it."""
+    below, above = np.zeros(vocab_size, dtype=np.int64), np.zeros(vocab_size, dtype=np.int64)
+    for block in lower:
+        below[block.first : block.first + len(block.lengths)] = block.lengths
+    for block in upper:
+        mirrored_lengths(block.first, block.lengths, block.columns, above)
+    bounds = np.concatenate([[0], np.cumsum(below + above)])
+    columns, values = np.empty(bounds[-1], dtype=np.int32), np.empty(bounds[-1], dtype=np.int64)
+    run(place_rows, ((*block, bounds, columns, values) for block in lower))
+    slots = bounds[:-1] + below
+    for block in upper:  # in the order of their rows, which are columns now
+        mirror_rows(*block, slots, columns, values)
+    return Rows(bounds, columns, values)

@@ -1,11 +1,16 @@
-"""Numba kernels of `langladder.counts.pair_counting`: pairs into buckets, buckets into rows, a triangle into a matrix.
+"""Numba kernels of `langladder.counts.pair_counting`: pairs into buckets, buckets into rows, triangles into a matrix.
 
 Shape legend: V words, P pairs in a part of the text, E entries (different pairs), S shares (one a thread).
 """
 
+from typing import Any
+
 import numpy as np
+from numba.cpython.unsafe import numbers
 
 from langladder.compiled import njit
+
+trailing_zeros: Any = numbers.trailing_zeros  # what is called in a kernel is not the Python function
 
 
 @njit(nogil=True)
@@ -73,20 +78,24 @@ def count_buckets(
     bits: int,
     first: int,
     last: int,
-    room: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows `first` … `last − 1` of the lower triangle: their lengths, columns (unsorted) and values.
+    lengths: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+) -> int:
+    """Count rows `first` … `last − 1` of the lower triangle; their number of entries.
+
+    Nothing is compared to bring columns into order: each sets its bit in `marks`, and each sixty-four bits in which one
+    is set a bit in `summary`; then the bits are read in turn.
 
     Args:
         units: (m,) int64, what a pair counts at each distance.
         starts, ends: (V, S) where the shares of each bucket lie.
-        room: no fewer than all entries of these rows.
+        lengths: (last − first,) filled with the rows' lengths.
+        columns, values: filled with their columns, ascending, and values; columns have one place to spare.
     """
     row = np.zeros(last, dtype=np.int64)  # dense: the neighbours of the word in hand, which have numbers up to its own
-    lengths = np.empty(last - first, dtype=np.int64)
-    columns = np.empty(room + 1, dtype=np.int32)
-    values = np.empty(room, dtype=np.int64)
-    mask = (1 << bits) - 1
+    marks, summary = np.zeros((last >> 6) + 1, dtype=np.uint64), np.zeros((last >> 12) + 1, dtype=np.uint64)
+    mask, one = (1 << bits) - 1, np.uint64(1)
     end = 0
     for word in range(first, last):
         begin = end
@@ -97,14 +106,61 @@ def count_buckets(
                 end += row[other] == 0
                 row[other] += units[buckets[slot] & mask]
         for entry in range(begin, end):
-            values[entry] = row[columns[entry]]
-            row[columns[entry]] = 0
+            other = columns[entry]
+            marks[other >> 6] |= one << np.uint64(other & 63)
+            summary[other >> 12] |= one << np.uint64((other >> 6) & 63)
+        entry = begin
+        for place in range((word >> 12) + 1):
+            groups = summary[place]
+            summary[place] = 0
+            while groups:
+                group = (place << 6) + np.int64(trailing_zeros(groups))
+                groups &= groups - one
+                marked = marks[group]
+                marks[group] = 0
+                while marked:
+                    column = (group << 6) + np.int64(trailing_zeros(marked))
+                    marked &= marked - one
+                    columns[entry], values[entry] = column, row[column]
+                    row[column] = 0
+                    entry += 1
         lengths[word - first] = end - begin
-    return lengths, columns[:end].copy(), values[:end].copy()
+    return end
 
 
 @njit(nogil=True)
-def transpose_rows(
+def place_rows(
+    first: int,
+    lengths: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    bounds: np.ndarray,
+    out_columns: np.ndarray,
+    out_values: np.ndarray,
+) -> None:
+    """Put rows `first`, `first + 1`, … of the lower triangle where those of the matrix begin."""
+    entry = 0
+    for row in range(first, first + len(lengths)):
+        slot = bounds[row]
+        for _ in range(lengths[row - first]):
+            out_columns[slot] = columns[entry]
+            out_values[slot] = values[entry]
+            slot += 1
+            entry += 1
+
+
+@njit(nogil=True)
+def mirrored_lengths(first: int, lengths: np.ndarray, columns: np.ndarray, found: np.ndarray) -> None:
+    """Add to `found` (V,) how many entries `mirror_rows` will put into each row."""
+    entry = 0
+    for row in range(first, first + len(lengths)):
+        for _ in range(lengths[row - first]):
+            found[columns[entry]] += columns[entry] != row
+            entry += 1
+
+
+@njit(nogil=True)
+def mirror_rows(
     first: int,
     lengths: np.ndarray,
     columns: np.ndarray,
@@ -113,50 +169,17 @@ def transpose_rows(
     out_columns: np.ndarray,
     out_values: np.ndarray,
 ) -> None:
-    """Put rows `first`, `first + 1`, … into the columns' own rows; `slots` (V,) says where, and is moved on."""
+    """Put what rows `first`, `first + 1`, … have below the diagonal above it; `slots` (V,) says where, and moves on."""
     entry = 0
     for row in range(first, first + len(lengths)):
         for _ in range(lengths[row - first]):
-            slot = slots[columns[entry]]
-            slots[columns[entry]] = slot + 1
-            out_columns[slot] = row
-            out_values[slot] = values[entry]
-            entry += 1
-
-
-@njit(nogil=True)
-def mirror(
-    bounds: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-    lower_bounds: np.ndarray,
-    lower_columns: np.ndarray,
-    lower_values: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U + (strict part of L)ᵀ of two upper triangles U and L, each CSR with ascending columns; so is the result."""
-    size = len(bounds) - 1
-    slots = np.zeros(size + 1, dtype=np.int64)
-    for row in range(size):
-        for entry in range(lower_bounds[row], lower_bounds[row + 1]):
-            slots[lower_columns[entry] + 1] += lower_columns[entry] != row
-    for row in range(size):  # row i: first what stands left of the diagonal, then U's row
-        slots[row + 1] += slots[row] + bounds[row + 1] - bounds[row]
-    out_bounds = slots.copy()
-    out_columns = np.empty(slots[size], dtype=np.int32)
-    out_values = np.empty(slots[size], dtype=np.int64)
-    for row in range(size):
-        for entry in range(lower_bounds[row], lower_bounds[row + 1]):
-            column = lower_columns[entry]
+            column = columns[entry]
             if column != row:
-                out_columns[slots[column]] = row
-                out_values[slots[column]] = lower_values[entry]
-                slots[column] += 1
-    for row in range(size):
-        place = out_bounds[row + 1] - (bounds[row + 1] - bounds[row])
-        for entry in range(bounds[row], bounds[row + 1]):
-            out_columns[place + entry - bounds[row]] = columns[entry]
-            out_values[place + entry - bounds[row]] = values[entry]
-    return out_bounds, out_columns, out_values
+                slot = slots[column]
+                slots[column] = slot + 1
+                out_columns[slot] = row
+                out_values[slot] = values[entry]
+            entry += 1
 
 
 @njit(nogil=True)
