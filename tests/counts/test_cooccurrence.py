@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import coo_matrix, csr_matrix
 
 from langladder.artefacts import write_arrays
 from langladder.counts import cooccurrence
@@ -102,6 +103,22 @@ def test_counts_equal_brute_force(seed: int, window: int, sides: str, weighting:
     else:  # equal but for the order of the sums
         np.testing.assert_allclose(counts.toarray(), expected, rtol=1e-14)
     assert counts.has_canonical_format and (counts.data > 0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_words_parity_with_scipy(threads: int) -> None:
+    words, window = 20_000, 3
+    rng = np.random.default_rng(1)
+    ids = np.concatenate([rng.zipf(1.2, 60_000) % words, rng.integers(0, words, 20_000), [words - 1, 0, words - 1]])
+    counts = count_cooccurrence(ids, np.array([0, len(ids)]), words, CooccurrenceConfig(window=window), threads=threads)
+    expected = csr_matrix((words, words))
+    for distance in range(1, window + 1):
+        pairs = (np.ones(len(ids) - distance), (ids[:-distance], ids[distance:]))
+        expected += coo_matrix(pairs, shape=expected.shape) + coo_matrix(pairs, shape=expected.shape).T
+    expected.sort_indices()
+    assert np.array_equal(counts.indptr, expected.indptr)
+    assert np.array_equal(counts.indices, expected.indices)
+    assert np.array_equal(counts.data, expected.data)
 
 
 def test_sides_are_each_others_transpose(monkeypatch: pytest.MonkeyPatch) -> None:

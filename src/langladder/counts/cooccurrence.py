@@ -32,7 +32,7 @@ from langladder.engine.base import Engine, current
 from langladder.text.word_corpus import WordCorpus
 
 PAIRS_AT_ONCE = 1 << 28
-BYTES_A_PAIR = 64  # where hardly any two pairs are equal: rows of the triangle (12), of the matrix (24), and gaps
+BYTES_A_PAIR = 48  # where hardly any two pairs are equal: rows of the triangle (12), of the matrix (24), and gaps
 MOST_THREADS = 8
 FINE = 1 << 32  # units of a distance where the distances' least common multiple is too large
 
