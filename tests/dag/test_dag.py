@@ -198,6 +198,7 @@ def _resolved(project: Path) -> dict[Path, tuple[int, bytes]]:
     return {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in (project / "resolved").rglob("*.yaml")}
 
 
+@pytest.mark.long
 def test_it_works_without_git(tmp_path: Path) -> None:
     """As from a source tarball."""
     folder = copy_project(tmp_path)

@@ -4,6 +4,7 @@ import ast
 import importlib.metadata
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,22 +35,23 @@ def imports(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[str, bool]]:
             yield from ((alias.name.split(".")[0], safe) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.split(".")[0], safe
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip"):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
             yield from (
                 (str(given.value).split(".")[0], True) for given in node.args if isinstance(given, ast.Constant)
             )
         yield from imports(node, safe)
 
 
-def imported(*rooms: str) -> dict[tuple[str, bool], list[str]]:
+@cache
+def imported(room: str) -> dict[tuple[str, bool], list[str]]:
     """(Package, guarded) → the files that import it; what lies beside a file in its own folder is not a package."""
     found: dict[tuple[str, bool], list[str]] = {}
-    for room in rooms:
-        for file in sorted((ROOT / room).rglob("*.py")):
-            beside = {other.stem for other in [*file.parent.iterdir(), *Path(ROOT / "tests").rglob("*.py")]}
-            for name, safe in imports(ast.parse(file.read_text(encoding="utf-8"))):
-                if name not in sys.stdlib_module_names | OWN | beside:
-                    found.setdefault((name, safe), []).append(str(file.relative_to(ROOT)))
+    known = sys.stdlib_module_names | OWN | {file.stem for file in Path(ROOT / "tests").rglob("*.py")}
+    for file in sorted((ROOT / room).rglob("*.py")):
+        beside = known | {other.stem for other in file.parent.iterdir()}
+        for name, safe in imports(ast.parse(file.read_text(encoding="utf-8"))):
+            if name not in beside:
+                found.setdefault((name, safe), []).append(str(file.relative_to(ROOT)))
     return found
 
 
