@@ -2,11 +2,13 @@
 
 import importlib.metadata
 import re
+from functools import cache
 
 import pytest
 from lock_files import LOCKED_EXTRAS, LOCKS, TORCH_BUILD, declared, pins, place, places, read_lock, unmet
 
 
+@cache
 def installed_requirements(name: str) -> list[str] | None:
     try:
         return importlib.metadata.requires(name)
