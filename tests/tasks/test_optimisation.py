@@ -169,9 +169,12 @@ def test_precision_follows_the_machine(monkeypatch):
     for capabilities, expected in (({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({}, "fp32")):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found)
         assert resolve_precision(config) == expected
+        assert resolve_precision(config, one_shape=False) == "fp32"  # where each shape is compiled for
         assert resolve_precision(TrainingConfig(accelerator="cpu")) == "fp32"  # unless it is asked to, it does not
     with pytest.raises(InputError, match="only emulates it"):
         resolve_precision(TrainingConfig(precision="bf16", accelerator="cpu"))
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
+    assert resolve_precision(TrainingConfig(precision="bf16", accelerator="cpu"), one_shape=False) == "bf16"
     assert resolve_precision(TrainingConfig(precision="fp32")) == "fp32"
 
 

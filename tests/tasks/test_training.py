@@ -12,7 +12,7 @@ import torch
 from faults import largest_file
 from small_run import STEPS, make_model, make_stream, settings, stop_at
 
-from langladder.data.language_modelling import StreamBatches
+from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.errors import InputError
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.checkpoints import read_checkpoint
@@ -178,3 +178,15 @@ def test_bf16_learns_as_well(kind, tmp_path, monkeypatch):
     exact = train(kind, tmp_path / "fp32", **changes)[1].curve[-1]["train_loss"]
     rough = train(kind, tmp_path / "bf16", precision="bf16", **changes)[1].curve[-1]["train_loss"]
     assert rough == pytest.approx(exact, rel=0.02)
+
+
+def test_auto_takes_bf16_where_all_batches_are_of_one_shape(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+
+    def trained(name: str, precision: str) -> torch.nn.Module:
+        return train("gpt", tmp_path / name, max_steps=3, warmup_steps=0, precision=precision)[0]
+
+    exact, rough = trained("exact", "fp32"), trained("rough", "bf16")
+    assert equal(trained("one shape", "auto"), rough) and not equal(exact, rough)
+    monkeypatch.setattr(WindowBatches, "one_shape", False)
+    assert equal(trained("many shapes", "auto"), exact)

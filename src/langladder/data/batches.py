@@ -11,7 +11,7 @@ processes add up to that of the whole batch.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,13 @@ Batch = TypeVar("Batch")
 
 
 class StepBatches(ABC, Generic[Batch]):
-    """What training asks of its data. A batch is a tensor, or a tuple or dict of tensors."""
+    """What training asks of its data. A batch is a tensor, or a tuple or dict of tensors.
+
+    Attributes:
+        one_shape: whether all training batches are of one shape.
+    """
+
+    one_shape: ClassVar[bool] = False
 
     @abstractmethod
     def train(self, step: int) -> Batch:

@@ -37,6 +37,8 @@ class LanguageBatch(NamedTuple):
 class _TrainingBatches(StepBatches[torch.Tensor | LanguageBatch]):
     """What both kinds share: the memory-mapped streams, and validation by whole documents."""
 
+    one_shape = True
+
     def __init__(
         self,
         train: TokenStream,

@@ -34,6 +34,7 @@ from langladder.ranks import ranks
 from langladder.schema import Config
 from langladder.tasks.muon import Muon, hidden_matrices
 
+Precision = Literal["fp32", "bf16"]
 LARGE_VOCABULARY = 4096
 """Rows of an embedding from which on a gradient by rows saves time."""
 
@@ -62,8 +63,8 @@ class TrainingConfig(Config):
     clip_norm: float | None = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient; null = never clipped."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """bf16 is faster, and its figures are others. auto depends on the machine: bf16 where the GPU, or the CPU (AVX-512
-    BF16 or AMX), computes in it, else fp32."""
+    """bf16 is faster, and its figures are others. auto depends on the machine: bf16 where the GPU computes in it, or
+    the CPU (AVX-512 BF16 or AMX) and all batches are of one shape, as those of language models; else fp32."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     devices: int = Field(default=1, ge=1, le=1024)
     """Processes of each machine, each with a GPU or, on processors, with its share of the threads. All batches stay
@@ -233,17 +234,24 @@ def _clipping(grads: list[torch.Tensor], largest: float) -> torch.Tensor:
     return factor
 
 
-def resolve_precision(config: TrainingConfig) -> Literal["fp32", "bf16"]:
+def resolve_precision(config: TrainingConfig, *, one_shape: bool = True) -> Precision:
     """What to compute in on this machine.
+
+    Args:
+        one_shape: whether all training batches are of one shape. Where they are not, a processor's library compiles its
+            products in bf16 for each new one, which costs more than they save: `auto` then is fp32.
 
     Raises:
         InputError: bf16 is asked for where it would be emulated, many times slower than fp32 (or not run at all).
     """
     if config.accelerator != "cpu" and torch.cuda.is_available():
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
+        native = gains = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         capabilities = torch.cpu.get_capabilities()
         native = bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+        gains = native and one_shape
+    if config.precision == "auto":
+        return "bf16" if gains else "fp32"
     if config.precision == "bf16" and not native:
         raise InputError("training.precision=bf16: this machine only emulates it, slowly; set it to fp32 or auto")
-    return "bf16" if native and config.precision != "fp32" else "fp32"
+    return config.precision

@@ -26,7 +26,7 @@ from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
 from langladder.tasks.devices import joined
 from langladder.tasks.gradients import UpdateWatch
-from langladder.tasks.optimisation import TrainingConfig, resolve_precision
+from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
 from langladder.tasks.trainer import trainer_settings
 
@@ -86,7 +86,7 @@ def _train(
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
     module.seed = seed
     recorder = Recorder(config, UpdateWatch(config))
-    validation = batches.validation()
+    validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
     with _quiet(), _reproducible():
@@ -97,7 +97,7 @@ def _train(
         if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
-            trainer = _trainer(config, callbacks, checkpoints, config.max_steps - done, logger)
+            trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps - done, logger)
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
             trainer.fit(module, loader, _Validation(validation) if len(validation) else None, ckpt_path=resume)
@@ -109,7 +109,7 @@ def _train(
         loss = _best_row(recorder.rows, module).get(MONITOR)
         if config.average_checkpoints > 1 and not config.fast_dev_run:
             module.load_state_dict(mean_weights(snapshots(kept, module.steps_done)))
-            loss = _validated(module, validation, checkpoints) if len(validation) else None
+            loss = _validated(module, precision, validation, checkpoints) if len(validation) else None
         elif len(validation) and best.is_file() and not config.fast_dev_run:
             module.load_state_dict(read_checkpoint(best)["state_dict"])
     return TrainingResult(
@@ -137,14 +137,19 @@ def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: b
 
 
 def _trainer(
-    config: TrainingConfig, callbacks: list[pl.Callback], checkpoints: Path, steps: int, logger: Any = None
+    config: TrainingConfig,
+    precision: Precision,
+    callbacks: list[pl.Callback],
+    checkpoints: Path,
+    steps: int,
+    logger: Any = None,
 ) -> pl.Trainer:
     """The one Trainer. An "epoch" is the stretch up to the next validation."""
     return pl.Trainer(
         max_epochs=-1,
         max_steps=steps,
         **trainer_settings(config),
-        precision="bf16-mixed" if resolve_precision(config) == "bf16" else "32-true",
+        precision="bf16-mixed" if precision == "bf16" else "32-true",
         callbacks=callbacks,
         logger=(first() and logger) or False,
         log_every_n_steps=config.log_every,
@@ -159,9 +164,9 @@ def _trainer(
     )
 
 
-def _validated(module: Task, validation: Sequence[Any], checkpoints: Path) -> float:
+def _validated(module: Task, precision: Precision, validation: Sequence[Any], checkpoints: Path) -> float:
     """The validation loss of the weights as they are, computed as during training."""
-    trainer = _trainer(module.config, [], checkpoints, 0)
+    trainer = _trainer(module.config, precision, [], checkpoints, 0)
     trainer.validate(module, _Validation(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
 
