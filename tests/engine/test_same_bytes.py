@@ -1,4 +1,4 @@
-"""From raw text to counts on every engine: the same bytes, also where a worker is killed in the middle."""
+"""From text files to counts on every engine: the same bytes, also where a worker is killed in the middle."""
 
 import hashlib
 import os
@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from langladder.counts.cooccurrence import CooccurrenceConfig
@@ -15,9 +14,11 @@ from langladder.counts.term_document import DocumentCounting
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.choosing import DaskConfig, made
 from langladder.engine.local import Local
-from langladder.text import shards, tables
+from langladder.text import file_parts, shards
 from langladder.text.cleaning import CleanConfig, clean_text
 from langladder.text.encoding import encode_corpus, training_text
+from langladder.text.readers import read_text
+from langladder.text.sources import TextSource
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.vocabulary import VocabularyConfig
@@ -35,18 +36,23 @@ LINES = [
 @pytest.fixture
 def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shards, "SHARD_BYTES", 3_000)
-    lines = [f"{LINES[row % 4]} {row % 97} {'word' * (row % 5)}{row}  " for row in range(400)] + LINES * 5
-    rows = {"document": [row // 3 for row in range(len(lines))], "text": lines, "log_prob": [None] * len(lines)}
-    tables.write_table(tmp_path / "raw" / "all", pa.table(rows, schema=tables.TEXT))
-    assert len(shards.shard_files(tmp_path / "raw" / "all")) > 8
+    monkeypatch.setattr(file_parts, "PART_BYTES", 5_000)
+    lines = [f"{LINES[row % 4]}  {row % 97} {'word' * (row % 5)}{row}" for row in range(400)] + LINES * 5
+    blank = "\n\n"  # between documents of three lines
+    (tmp_path / "raw").mkdir()
+    text = "".join(f"{line}{blank[row % 3 < 2 :]}" for row, line in enumerate(lines))
+    (tmp_path / "raw" / "large.txt").write_text(text)
+    (tmp_path / "raw" / "small.txt").write_text("\n".join(LINES))
     return tmp_path / "raw"
 
 
 def chain(raw: Path, out: Path, engine: Engine) -> dict[str, str]:
-    """Clean, tokenize, number the words and count; the hash of every file."""
+    """Read, clean, tokenize, number the words and count; the hash of every file."""
     config = CleanConfig.model_validate({"duplicates": {"exact": "lines", "near": "documents"}})
     with used(engine):
-        clean_text(raw, out / "clean", config, seed=1)
+        read_text(TextSource(path=str(raw), documents="blank_line"), out / "raw")
+        assert len(shards.shard_files(out / "raw" / "all")) > 8
+        clean_text(out / "raw", out / "clean", config, seed=1)
         for folder in ("tokens", "words", "counts"):
             (out / folder).mkdir()
         tokens = out / "tokens"

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.readers import Record, text_field, write_raw_pairs, write_raw_text
+from langladder.text.readers import write_raw_pairs, write_raw_text
+from langladder.text.records import Record, text_field
 from langladder.text.sources import Documents, check_splits
 
 _LOST = (OSError, ValueError, RuntimeError)

@@ -37,7 +37,7 @@ from langladder.text.instructions import (
     write_dialogues,
 )
 from langladder.text.lines import MAX_LINE_BYTES, FileFacts, byte_lines, read_lines
-from langladder.text.readers import json_row, text_field
+from langladder.text.records import json_row, text_field
 from langladder.text.sources import FileSource, files_of
 
 FORMS = "messages; prompt and response; instruction, input and output; each also with chosen and rejected"

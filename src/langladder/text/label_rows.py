@@ -16,7 +16,7 @@ from langladder.remote import File, located
 from langladder.text.conll import heads_of, sentences
 from langladder.text.label_sources import AUTO, LabelledSource, Place, TagColumns
 from langladder.text.lines import FileFacts, read_lines
-from langladder.text.readers import json_row, parquet_rows, text_field
+from langladder.text.records import json_row, parquet_rows, text_field
 from langladder.text.sources import format_of
 from langladder.text.trees import Tree, parse_tree
 

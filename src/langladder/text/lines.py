@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.remote import File, located
 
 MAX_LINE_BYTES = 10_000_000
+PIECE = 2**20  # bytes that are looked through together
 GZIP = b"\x1f\x8b"  # how every gzip file begins
 _OTHER_ENCODINGS = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -45,9 +46,31 @@ class FileFacts:
         self.files += 1
         self.read.add(path)
 
+    def add(self, other: "FileFacts") -> None:
+        """Count what another reader has counted."""
+        self.files += other.files
+        self.crlf_lines += other.crlf_lines
+        self.byte_order_marks += other.byte_order_marks
+        self.read |= other.read
+
     def report(self) -> dict[str, int]:
         """Counts for the data report."""
         return {"files": self.files, "crlf_lines": self.crlf_lines, "byte_order_marks": self.byte_order_marks}
+
+
+class Span(NamedTuple):
+    """Part of a plain file: the lines that begin at one of the bytes `start` … `stop` − 1.
+
+    Attributes:
+        stop: None: the file's end. number: of the first of these lines, as errors name it.
+    """
+
+    start: int = 0
+    stop: int | None = None
+    number: int = 1
+
+
+WHOLE = Span()
 
 
 @contextmanager
@@ -87,36 +110,68 @@ def writing(path: Path | str, *, level: int = 9) -> Iterator[IO[bytes]]:
             yield raw
 
 
-def byte_lines(path: File | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str = "") -> Iterator[tuple[int, bytes]]:
+def byte_lines(
+    path: File | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str = "", span: Span = WHOLE
+) -> Iterator[tuple[int, bytes]]:
     """The lines of a plain or gzipped file, with their numbers from 1 and their line ends (\\n alone ends a line).
 
     Args:
         max_bytes: a line may have, its end not counted; `advice`: what to do about a longer one.
+        span: of a plain file, the part that is read.
 
     Raises:
         InputError: as `reading`; also a longer line.
     """
     with reading(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(max_bytes + 2), b""), start=1):
+        place = _begin(file, span.start)
+        for number, line in enumerate(iter(lambda: file.readline(max_bytes + 2), b""), start=span.number):
+            if span.stop is not None and place >= span.stop:
+                return
+            place += len(line)
             if len(line) > max_bytes and len(line.removesuffix(b"\n").removesuffix(b"\r")) > max_bytes:
                 raise InputError(f"{path}:{number}: a line longer than {max_bytes:,} bytes{advice}")
             yield number, line
 
 
+def _begin(file: IO[bytes], start: int) -> int:
+    """Go to where the first line begins that does so at `start` or after it; returns that place."""
+    if start:
+        file.seek(start - 1)
+        while (rest := file.readline(PIECE)) and not rest.endswith(b"\n"):
+            pass
+        return file.tell()
+    return 0
+
+
+def number_at(path: File, start: int) -> int:
+    """The number of the first line of a plain file that begins at byte `start` or after it."""
+    with reading(path) as file:
+        last, lines, left = b"\n", 1, start
+        while left and (piece := file.read(min(left, PIECE))):
+            lines, last, left = lines + piece.count(b"\n"), piece[-1:], left - len(piece)
+    return lines + (last != b"\n")
+
+
 def read_lines(
-    path: File, facts: FileFacts | None = None, max_bytes: int = MAX_LINE_BYTES, encoding: str = "utf-8"
+    path: File,
+    facts: FileFacts | None = None,
+    max_bytes: int = MAX_LINE_BYTES,
+    encoding: str = "utf-8",
+    span: Span = WHOLE,
 ) -> Iterator[str]:
-    """The lines of a text file, without their line ends; blank ones included.
+    """The lines of a text file, or of a part of a plain one, without their line ends; blank ones included.
 
     Raises:
         InputError: the file is missing, empty, binary, a damaged gzip, in another encoding, or a line is too long.
     """
-    facts = facts or FileFacts()
-    facts.begin(path)
-    number = 0
-    for number, raw in byte_lines(path, max_bytes, advice="; break it into lines, or raise max_line_bytes"):
-        yield _decode(path, number, _without_mark(path, raw, facts) if number == 1 else raw, facts, encoding)
-    if number == 0:
+    facts, first = facts or FileFacts(), span.start == 0
+    if first:
+        facts.begin(path)
+    advice = "; break it into lines, or raise max_line_bytes"
+    for number, raw in byte_lines(path, max_bytes, advice=advice, span=span):
+        yield _decode(path, number, _without_mark(path, raw, facts) if first else raw, facts, encoding)
+        first = False
+    if first:
         raise InputError(f"{path}: the file is empty; give a file with text, or take it out of `files`")
 
 

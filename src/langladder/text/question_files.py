@@ -25,7 +25,7 @@ from langladder.remote import File, located
 from langladder.text.chosen_files import ending, skipped
 from langladder.text.lines import FileFacts, read_lines
 from langladder.text.questions import QUESTION_TABLES, Answer, Question, facts_of, write_questions
-from langladder.text.readers import json_row, text_field
+from langladder.text.records import json_row, text_field
 from langladder.text.sources import FileSource, files_of
 from langladder.text.splitting import SplitConfig, assign, place
 from langladder.text.tables import SPLITS

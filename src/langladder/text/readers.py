@@ -4,39 +4,29 @@
 when any file is bad, nothing is written. Blank lines are dropped; outer white space is taken off each line.
 """
 
-import json
-import re
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from langladder.atomic import atomic_folder
+from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
-from langladder.text.lines import FileFacts, read_lines, reading
+from langladder.text.file_parts import parts_of, row_tables, rows_in_order
+from langladder.text.lines import FileFacts
 from langladder.text.pair_files import aligned_report, laid_out
+from langladder.text.records import Numbering, Record, values_of
 from langladder.text.shards import SHARDED
-from langladder.text.sources import Documents, FileSource, ParallelSource, TextSource, files_of, format_of
+from langladder.text.sources import Documents, ParallelSource, TextSource, files_of, format_of
 from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TABLES, TEXT, write_batches
-
-ROWS_AT_ONCE = 4096  # of a Parquet file, whose rows may be far larger in memory than in the file
-
-
-class Record(NamedTuple):
-    """One line of a text file, or one jsonl or parquet row (whose text may have several lines)."""
-
-    file: str
-    text: str
 
 
 def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
-    """Read a corpus into tables of `out_folder`: train, validation, test, or all.
+    """Read a corpus into tables of `out_folder`: train, validation, test, or all; its parts on the current engine.
 
     Returns:
         Counts of lines and documents by split, files read, and what was put right in reading them.
@@ -45,14 +35,13 @@ def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
         InputError: missing path, empty glob, or any file that is not what it should be.
     """
     facts = FileFacts()
-
-    def records(files: list[File]) -> Iterator[Record]:
-        for file in files:
-            for text in _values(file, source, [source.field], facts):
-                yield Record(str(file), text[0])
-
-    splits = {split: records(files) for split, files in files_of(source, source.files).items()}
-    report = {"splits": write_raw_text(splits, source, source.path, out_folder), **facts.report()}
+    files = files_of(source, source.files)
+    with atomic_folder(out_folder, SHARDED) as folder:
+        (folder / "work").mkdir()
+        parts = {split: parts_of(files[split], source, folder / "work" / split) for split in files}
+        tables = {split: rows_in_order(parts[split], current(), facts) for split in files}
+        report = {"splits": _write_splits(tables, source.path, folder), **facts.report()}
+        (folder / "work").rmdir()
     return report | skipped(located(source.path), facts.read, source.endings)
 
 
@@ -72,22 +61,25 @@ def write_raw_text(
     splits: dict[str, Iterator[Record]], rule: Documents, origin: str, out_folder: Path
 ) -> dict[str, dict[str, int]]:
     """Number the documents of each split's records and write its table, the folder as a whole or not at all."""
-    counts: dict[str, dict[str, int]] = {}
     with atomic_folder(out_folder, SHARDED) as folder:
-        for split, records in splits.items():
-            counts[split] = {"documents": 0, "lines": 0}
-            tables = _text_tables(number_documents(records, rule), counts[split])
-            if write_batches(folder / split, TEXT, tables) == 0:
-                raise InputError(f"{origin}: split {split!r} holds only blank lines; there is no text to learn from")
+        tables = {split: row_tables(Numbering(rule).lines(records)) for split, records in splits.items()}
+        return _write_splits(tables, origin, folder)
+
+
+def _write_splits(splits: dict[str, Iterator[pa.Table]], origin: str, folder: Path) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for split, tables in splits.items():
+        counts[split] = {"documents": 0, "lines": 0}
+        if write_batches(folder / split, TEXT, _counted(tables, counts[split])) == 0:
+            raise InputError(f"{origin}: split {split!r} holds only blank lines; there is no text to learn from")
     return counts
 
 
-def _text_tables(lines: Iterator[tuple[int, str]], counts: dict[str, int]) -> Iterator[pa.Table]:
-    while rows := list(islice(lines, ROWS_PER_GROUP)):
-        documents, texts = zip(*rows, strict=True)
-        counts["documents"] = documents[-1] + 1
-        counts["lines"] += len(rows)
-        yield pa.table([documents, texts, pa.nulls(len(rows), pa.float64())], schema=TEXT)
+def _counted(tables: Iterator[pa.Table], counts: dict[str, int]) -> Iterator[pa.Table]:
+    for table in tables:
+        counts["documents"] = table.column("document")[-1].as_py() + 1
+        counts["lines"] += table.num_rows
+        yield table
 
 
 def write_raw_pairs(
@@ -110,102 +102,6 @@ def _pair_tables(pairs: Iterator[tuple[str, str]], swap: bool, counts: dict[str,
         counts["pairs"] += len(full)
         counts["blank_pairs"] += len(rows) - len(full)
         yield pa.table([[pair[0] for pair in full], [pair[1] for pair in full]], schema=PAIRS)
-
-
-def number_documents(records: Iterable[Record], rule: Documents) -> Iterator[tuple[int, str]]:
-    """(document number, line) for every line that is not blank."""
-    heading = re.compile(rule.heading) if rule.heading is not None else None
-    number, file, opens = -1, None, True
-    for record in records:
-        opens |= rule.documents == "record" or record.file != file
-        file = record.file
-        text = record.text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in record.text else record.text
-        for line in map(str.strip, text.split("\n")):
-            if not line:
-                opens |= rule.documents == "blank_line"
-                continue
-            if opens or rule.documents == "line" or (heading is not None and heading.fullmatch(line)):
-                number += 1
-                opens = False
-            yield number, line
-
-
-def _values(file: File, source: FileSource, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
-    """The wanted fields of every record of one file; of a text file, the line itself."""
-    kind = format_of(file, source.format)
-    if kind == "parquet":
-        yield from _parquet_values(file, fields, facts)
-        return
-    lines = read_lines(file, facts, source.max_line_bytes)
-    if kind == "txt":
-        yield from ([line] for line in lines)
-        return
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield _json_values(file, number, line, fields)
-
-
-def _json_values(file: File, number: int, line: str, fields: list[str]) -> list[str]:
-    row = json_row(file, number, line)
-    return [text_field(row, field, f"{file}:{number}") for field in fields]
-
-
-def json_row(file: File, number: int, line: str) -> Any:
-    """A line of JSON. Raises InputError where it is none."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:  # RecursionError: deep lists; ValueError: also endless integers
-        raise InputError(f"{file}:{number}: not JSON ({error})") from error
-
-
-def text_field(row: Any, field: str, where: str) -> str:
-    """A text field of a row; `translation.fr` looks inside `translation`.
-
-    Raises:
-        InputError: the row has no such field, or it is not text.
-    """
-    value: Any = row
-    for name in [field] if isinstance(row, dict) and field in row else field.split("."):
-        if not isinstance(value, dict) or name not in value:
-            have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is a {type(row).__name__}"
-            raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
-        value = value[name]
-    if not isinstance(value, str):
-        raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is wanted")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(f"{where}: field {field!r} is not valid Unicode ({error.reason})") from error
-    return value
-
-
-def _parquet_values(file: File, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
-    for number, row in parquet_rows(file, fields, facts):
-        yield [text_field(row, field, f"{file}, row {number}") for field in fields]
-
-
-def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
-    """The rows of a Parquet file with their numbers from 1, each with the columns of `fields` that there are.
-
-    Raises:
-        InputError: it is no Parquet file, or has no rows.
-    """
-    facts.begin(file)
-    with reading(file) as handle:
-        try:
-            table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
-            columns = list(dict.fromkeys(field.split(".")[0] for field in fields))
-            row = 0
-            known = [column for column in columns if column in table.schema_arrow.names]
-            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=known):
-                for value in batch.to_pylist():
-                    row += 1
-                    yield row, value
-        except (pa.ArrowException, EOFError, OSError, OverflowError, UnicodeDecodeError, zlib.error) as error:
-            raise InputError(f"{file}: not a Parquet file ({str(error)[:200]})") from error
-        if row == 0:
-            raise InputError(f"{file}: the file is empty; give a file with text, or take it out of `files`")
 
 
 def _pairs(files: list[File], split: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
@@ -231,7 +127,7 @@ def _one_file(file: File, layout: str, source: ParallelSource, facts: FileFacts)
     fields = source.fields if layout == "fields" else []
     if layout == "fields" and format_of(file, source.format) == "txt":
         raise InputError(f"{file}: layout 'fields' reads jsonl or parquet, not text; set layout or format")
-    for number, values in enumerate(_values(file, source, fields, facts), start=1):
+    for number, values in enumerate(values_of(file, source, fields, facts), start=1):
         if layout == "fields":
             yield values[0], values[1]
         elif values[0].strip():
@@ -249,8 +145,8 @@ def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[st
 
 
 def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    sources = (values[0] for values in _values(one, source, source.fields[:1], facts))
-    targets = (values[0] for values in _values(two, source, source.fields[1:], facts))
+    sources = (values[0] for values in values_of(one, source, source.fields[:1], facts))
+    targets = (values[0] for values in values_of(two, source, source.fields[1:], facts))
     lines = [0, 0]
     for left, right in zip_longest(sources, targets):
         lines[0] += left is not None

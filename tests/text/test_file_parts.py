@@ -1,0 +1,95 @@
+"""Text files read in parts: whatever the parts, the same rows, the same report, the same errors."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from langladder.engine.base import used
+from langladder.engine.local import Local
+from langladder.errors import InputError
+from langladder.text import file_parts
+from langladder.text.file_parts import parts_of
+from langladder.text.readers import read_text
+from langladder.text.sources import TextSource
+
+LINES = ["the king sells bread", "= a heading =", "", "", "  她喜欢看书  ", "จบ", "a\rb", "é" * 30, "x"]
+RULES: list[dict[str, Any]] = [
+    {"documents": "line"},
+    {"documents": "blank_line"},
+    {"documents": "file"},
+    {"documents": "record"},
+    {"documents": "heading", "heading": "= .* ="},
+]
+
+
+def corpus(folder: Path, seed: int) -> Path:
+    """Files of random lines: some empty of text at their ends, some with CRLF or a byte-order mark, one of JSON."""
+    random = Random(seed)
+    folder.mkdir()
+    for name in "abc":
+        ends = random.choice(["\n", "\r\n"])
+        text = "".join(random.choice(LINES) + ends for _ in range(random.randrange(1, 14))) + random.choice(["", "end"])
+        mark = random.choice([b"", b"\xef\xbb\xbf"])
+        (folder / f"{name}.txt").write_bytes(mark + (text.encode() or b"x"))
+    rows = "".join(f'{{"text": "one {row}\\n\\ntwo"}}\n' for row in range(9))
+    (folder / "d.jsonl").write_text(rows)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["documents"])
+@pytest.mark.parametrize("seed", range(3))
+def test_parity_of_parts_of_any_size(rule, seed, tmp_path, monkeypatch):
+    source = TextSource(path=str(corpus(tmp_path / "files", seed)), **rule)
+    report = read_text(source, tmp_path / "whole")
+    for size in (9, 30, 100):
+        monkeypatch.setattr(file_parts, "PART_BYTES", size)
+        assert read_text(source, tmp_path / str(size)) == report
+        assert contents(tmp_path / str(size)) == contents(tmp_path / "whole")
+
+
+def test_parity_of_several_processes(tmp_path, monkeypatch):
+    source = TextSource(path=str(corpus(tmp_path / "files", 1)), documents="blank_line")
+    report = read_text(source, tmp_path / "whole")
+    monkeypatch.setattr(file_parts, "PART_BYTES", 40)
+    with used(Local(2)):
+        assert read_text(source, tmp_path / "parts") == report
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\x00", b"y" * 41, b'{"text": 1}', b"{"], ids=repr)
+@pytest.mark.parametrize("line", [2, 20])
+def test_errors_name_the_line_of_the_whole_file(bad, line, tmp_path, monkeypatch):
+    rows = [b'{"text": "one line of text"}'] * 20
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([*rows[: line - 1], bad, *rows[line:]]))
+    source = TextSource(path=str(tmp_path), max_line_bytes=40)
+    said = []
+    for size in (10**6, 100, 28):
+        monkeypatch.setattr(file_parts, "PART_BYTES", size)
+        with pytest.raises(InputError, match=f"a.jsonl:{line}: ") as error:
+            read_text(source, tmp_path / "out")
+        said.append(str(error.value))
+        assert not (tmp_path / "out").exists()
+    assert len(set(said)) == 1
+
+
+def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_parts, "PART_BYTES", 10)
+    sizes = {"a": 4, "b": 5, "c": 4, "d": 25, "e": 3}
+    for name, size in sizes.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+    found = parts_of([tmp_path / name for name in sizes], TextSource(path=str(tmp_path)), tmp_path / "work")
+    pieces = [[(piece.file.name, piece.span.start, piece.span.stop) for piece in part.pieces] for part in found]
+    assert pieces == [
+        [("a", 0, None), ("b", 0, None)],
+        [("c", 0, None)],
+        [("d", 0, 10)],
+        [("d", 10, 20)],
+        [("d", 20, 25)],
+        [("e", 0, None)],
+    ]
