@@ -13,6 +13,7 @@ import numpy as np
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
+from langladder.memory import forget
 
 FORMAT_VERSION = 1
 
@@ -79,11 +80,27 @@ def _no_number(name: str) -> None:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: dict[str, str] | None = None) -> None:
-    """Write named arrays as one safetensors file, atomically; same arrays, same bytes. `about`: for its header."""
-    from safetensors.numpy import save_file
+    """Write named arrays as one safetensors file, atomically; same arrays, same bytes. `about`: for its header.
 
-    with atomic_file(path) as temporary:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, about)
+    The bytes are those of safetensors' own `save_file`; of what was mapped from a file, a piece is held.
+    """
+    whole = {name: np.atleast_1d(array) for name, array in arrays.items()}
+    kinds = {name: array.dtype.name for name, array in whole.items()}
+    names = sorted(whole, key=lambda name: (list(_TYPES).index(kinds[name]), name))
+    head: dict[str, Any] = {} if about is None else {"__metadata__": about}
+    end = 0
+    for name in names:
+        begin, end = end, end + whole[name].nbytes
+        head[name] = {"dtype": _TYPES[kinds[name]], "shape": whole[name].shape, "data_offsets": [begin, end]}
+    text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in names:
+            array = np.ascontiguousarray(whole[name], whole[name].dtype.newbyteorder("<")).reshape(-1)
+            for first in range(0, len(array), _PIECE):
+                file.write(array[first : first + _PIECE].data)
+                forget(array[first : first + _PIECE])
 
 
 class ArrayFacts(NamedTuple):
@@ -157,4 +174,19 @@ def _arrays(path: Path) -> Iterator[Any]:
         raise InputError(f"{path}: not a safetensors file that can be read ({error})") from error
 
 
+_TYPES = {  # safetensors' names, in the order in which it puts arrays
+    "uint64": "U64",
+    "int64": "I64",
+    "float64": "F64",
+    "float32": "F32",
+    "uint32": "U32",
+    "int32": "I32",
+    "float16": "F16",
+    "uint16": "U16",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
+_PIECE = 1 << 22  # numbers that are written together
 _MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "U8": np.uint8}

@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from langladder.counts.ngrams import continuation_counts, count_ngrams
+from langladder.counts.ngram_pieces import Pieces, continuation_counts
+from langladder.counts.ngrams import count_ngrams
 from langladder.errors import InputError
 from langladder.text.specials import BOS, EOS
 
@@ -62,7 +63,7 @@ def test_counts_equal_brute_force(order: int) -> None:
 def test_continuation_counts_equal_brute_force() -> None:
     ids = random_lines(7)
     counts = count_ngrams(ids, 3, 9)
-    adjusted = continuation_counts(counts)
+    adjusted = np.concatenate([continuation_counts(Pieces(counts), order) for order in (1, 2, 3)])
     for n in (1, 2):
         companions = defaultdict(set)
         for gram in all_ngrams(ids, n + 1):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from real_data import real
 
+from langladder.counts.ngram_pieces import frequencies
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
@@ -53,8 +54,8 @@ def test_bigram_by_hand_golden() -> None:
 
 def test_discounts_golden() -> None:
     counts = np.repeat([1, 2, 3, 4, 9], [8, 4, 2, 1, 5])  # Y = 8 / 16
-    assert closed_form_discounts(counts, [0.5, 1, 1.5]).tolist() == pytest.approx([0, 0.5, 1.25, 2.0])
-    assert closed_form_discounts(counts[:12], [0.5, 1, 1.5]).tolist() == [0, 0.5, 1, 1.5]
+    assert closed_form_discounts(frequencies(counts, 5), [0.5, 1, 1.5]).tolist() == pytest.approx([0, 0.5, 1.25, 2.0])
+    assert closed_form_discounts(frequencies(counts[:12], 5), [0.5, 1, 1.5]).tolist() == [0, 0.5, 1, 1.5]
 
 
 class BruteForce:
@@ -77,7 +78,8 @@ class BruteForce:
             adjusted = count if len(gram) == order or gram[0] == BOS else len(companions[gram])
             self.children[gram[:-1]][gram[-1]] = adjusted
             levels[len(gram)].append(adjusted)
-        self.discounts = {n: closed_form_discounts(np.array(values), [0.5, 1, 1.5]) for n, values in levels.items()}
+        found = {n: frequencies(np.array(values), 5) for n, values in levels.items()}
+        self.discounts = {n: closed_form_discounts(values, [0.5, 1, 1.5]) for n, values in found.items()}
 
     def probability(self, history: tuple[int, ...], word: int) -> float:
         lower = self.probability(history[1:], word) if history else self.uniform

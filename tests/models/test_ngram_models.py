@@ -10,6 +10,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from langladder.counts.ngram_pieces import frequencies
 from langladder.counts.ngrams import count_ngrams
 from langladder.errors import InputError
 from langladder.evaluation.perplexity import score
@@ -20,7 +21,7 @@ from langladder.models.ngrams.absolute_discounting import (
     closed_form_discount,
 )
 from langladder.models.ngrams.add_k import AddK, AddKConfig
-from langladder.models.ngrams.katz import Katz, KatzConfig, discounted_counts
+from langladder.models.ngrams.katz import Katz, KatzConfig, discounted_counts, good_turing
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood, MaximumLikelihoodConfig
 from langladder.models.ngrams.ngram import NgramModel
@@ -124,7 +125,8 @@ def test_entropy_pruning_by_hand_golden() -> None:
     counts = count_ngrams(as_stream(sentences).ids, 3, V)
     predicted = sum(len(sentence) + 1 for sentence in sentences)
     level, dropped = counts.level(3), 0
-    histories = counts.histories(3)
+    bounds = counts.starts[counts.level(2).start : counts.level(2).stop + 1]
+    histories = np.repeat(np.arange(counts.level(2).start, counts.level(2).stop), np.diff(bounds))
     firsts = {counts.number([a, b]): (a, b) for a in range(V) for b in range(V) if counts.number([a, b]) >= 0}
     for number in range(level.start, level.stop):
         a, b = firsts[int(histories[number - level.start])]
@@ -207,17 +209,22 @@ def test_add_k_golden() -> None:
     assert probability(trigram, [WE, LOVE], EAT) == pytest.approx(2.01 / (2 + 0.1))
 
 
+def katz_counts(counts: np.ndarray) -> np.ndarray:
+    """Counts discounted by their own frequencies, k = 5."""
+    return discounted_counts(counts, good_turing(frequencies(counts, 7), 5))
+
+
 def test_good_turing_discounts_golden() -> None:
     """n = 40, 16, 9, 6, 4, 3 with k = 5: A = 6·3/40 = .45, d_1 = (2·16/40 − .45) / .55 = 7/11, …"""
     n = [40, 16, 9, 6, 4, 3]
     counts = np.repeat(np.arange(1, 7), n)
     d = {r: ((r + 1) * n[r] / n[r - 1] / r - 0.45) / 0.55 for r in range(1, 6)}
     assert d[1] == pytest.approx(7 / 11) and d[2] == pytest.approx((27 / 32 - 0.45) / 0.55)
-    table = dict(zip(counts.tolist(), discounted_counts(counts, 5).tolist(), strict=True))
+    table = dict(zip(counts.tolist(), katz_counts(counts).tolist(), strict=True))
     assert table == pytest.approx({r: r * d[r] for r in range(1, 6)} | {6: 6})
     # no n-gram occurs three times: only d_1 is defined, A = 2·16/40 ≠ …, and it is 0: half a count from everything
     sparse = np.repeat([1, 2, 7], [40, 16, 3])
-    assert discounted_counts(sparse, 5).tolist() == (sparse - 0.5).tolist()
+    assert katz_counts(sparse).tolist() == (sparse - 0.5).tolist()
 
 
 def test_katz_by_hand_golden() -> None:
@@ -240,7 +247,7 @@ def test_katz_trusts_no_history_wholly() -> None:
     """4 is followed by 5 only, six times, which is above the cut-off: one count more, as SRILM does."""
     sentences = [[4, 5]] * 6 + [[r, 6] for r in range(6, 12) for _ in range(1 + (r == 6))] + [[7, 8], [9, 10], [9, 10]]
     model = fitted("katz", sentences, 2)
-    discounted = discounted_counts(np.array([6]), 5)
+    discounted = katz_counts(np.array([6]))
     assert probability(model, [4], 5) in (pytest.approx(6 / 7), pytest.approx(discounted[0] / 6))
     assert 0 < probability(model, [4], 6) < 0.2
 
@@ -277,8 +284,8 @@ def test_witten_bell_golden() -> None:
 
 
 def test_closed_form_discount_golden() -> None:
-    assert closed_form_discount(np.repeat([1, 2, 5], [6, 2, 9])) == pytest.approx(0.6)
-    assert closed_form_discount(np.array([1, 1, 3])) == 0.5
+    assert closed_form_discount(frequencies(np.repeat([1, 2, 5], [6, 2, 9]), 3)) == pytest.approx(0.6)
+    assert closed_form_discount(frequencies(np.array([1, 1, 3]), 3)) == 0.5
     model = fitted("absolute", NOTES, 2, discount=0.75)
     apple = (3 - 0.75) / 19 + 0.75 * 8 / 19 / (V - 2)
     assert probability(model, [UNK], APPLE) == pytest.approx(apple)

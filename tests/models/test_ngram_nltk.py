@@ -27,7 +27,8 @@ from nltk.lm import (
     WittenBellInterpolated,
 )
 
-from langladder.counts.ngrams import continuation_counts, count_ngrams
+from langladder.counts.ngram_pieces import Pieces, continuation_counts, frequencies
+from langladder.counts.ngrams import count_ngrams
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting, closed_form_discount
 from langladder.models.ngrams.add_k import AddK
 from langladder.models.ngrams.kneser_ney import KneserNey
@@ -140,11 +141,11 @@ def test_kneser_ney_parity_with_nltk() -> None:
     """Bigrams: single words by continuation counts. One discount an order, where NLTK has one for both."""
     ids = corpus(7)
     counts = count_ngrams(ids, 2, V)
-    adjusted = continuation_counts(counts)
-    lower, upper = (closed_form_discount(adjusted[counts.level(n)]) for n in (1, 2))
+    adjusted = continuation_counts(Pieces(counts), 1)
+    lower, upper = (closed_form_discount(frequencies(continuation_counts(Pieces(counts), n), 3)) for n in (1, 2))
     reference = nltk_fitted(KneserNeyInterpolated(2, discount=upper, vocabulary=vocabulary()), ids, 2)
     for word in PREDICTED:  # NLTK's continuation counts are ours
-        expected = adjusted[word] / adjusted[: counts.vocab_size].sum()
+        expected = adjusted[word] / adjusted.sum()
         assert reference.estimator.unigram_score(str(word)) == pytest.approx(expected)
     with_uniform(reference.estimator, {word: int(adjusted[word]) for word in PREDICTED}, lower)
     check(ours(KneserNey, ids, 2, modified=False), reference, histories(ids, 2, with_bos=False))

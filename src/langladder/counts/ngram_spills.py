@@ -52,12 +52,12 @@ def count_by_parts(
         for begin in range(0, len(ids), at_once):
             piece = ids[begin : begin + at_once]
             counts += np.bincount(piece, minlength=vocab_size)
-            _append(folder / "ending", piece.astype(np.int64))
+            append(folder / "ending", piece.astype(np.int64))
             forget(piece)
-        _append(folder / "words", np.arange(vocab_size, dtype=np.int32))
-        _append(folder / "counts", counts)
-        _append(folder / "suffixes", np.full(vocab_size, -1, dtype=np.int64))
-        _append(folder / "starts", np.array([vocab_size], dtype=np.int64))
+        append(folder / "words", np.arange(vocab_size, dtype=np.int32))
+        append(folder / "counts", counts)
+        append(folder / "suffixes", np.full(vocab_size, -1, dtype=np.int64))
+        append(folder / "starts", np.array([vocab_size], dtype=np.int64))
         levels = [0, vocab_size]
         for n in tracked(range(2, order + 1), "counting n-grams in parts", unit="orders"):
             level = _Level(ids, vocab_size, at_once, folder, levels[-2], levels[-1])
@@ -86,7 +86,7 @@ class _Level:
         last = np.array([-1], dtype=np.int64)
         for begin in range(0, len(self.ids), self.at_once):
             words = self.ids[begin : begin + self.at_once]
-            ending = _read(self.folder / "ending", np.int64, begin, len(words))
+            ending = read(self.folder / "ending", np.int64, begin, len(words))
             before = np.concatenate([last, ending[:-1]])
             keys = (before - self.base) * self.vocab_size + words
             keys[(before < 0) | (words == BOS)] = -1
@@ -109,7 +109,7 @@ class _Level:
         for keys, ending in self._pieces():
             parts = np.searchsorted(self.splitters, keys) + np.searchsorted(self.splitters, keys, side="right")
             parts = np.where(keys < 0, NO_PART, parts).astype(np.uint16)
-            _append(self.folder / "parts", parts)
+            append(self.folder / "parts", parts)
             by_part = np.argsort(parts, kind="stable")
             sizes = np.bincount(parts[keys >= 0], minlength=len(self.sizes))
             self.sizes += sizes
@@ -121,7 +121,7 @@ class _Level:
                 else:
                     records = np.empty(len(rows), dtype=RECORD)
                     records["key"], records["suffix"] = keys[rows], ending[rows]
-                    _append(self._keys(part), records)
+                    append(self._keys(part), records)
 
     def number(self) -> int:
         """Number the n-grams, part after part; returns the number after the last one."""
@@ -138,7 +138,7 @@ class _Level:
             new = np.concatenate([[True], keys[1:] != keys[:-1]])
             numbers = np.empty_like(keys)
             numbers[order] = self.total - 1 + np.cumsum(new)
-            _append(self._numbers(part), numbers)
+            append(self._numbers(part), numbers)
             del numbers
             first = np.flatnonzero(new)
             self._add(keys[first], np.diff(first, append=len(keys)), records["suffix"][order[first]])
@@ -148,9 +148,9 @@ class _Level:
     def _add(self, keys: np.ndarray, counts: np.ndarray, suffixes: np.ndarray) -> None:
         """Write n-grams, which come in ascending order of their keys."""
         histories = keys // self.vocab_size
-        _append(self.folder / "words", (keys % self.vocab_size).astype(np.int32))
-        _append(self.folder / "counts", counts)
-        _append(self.folder / "suffixes", suffixes)
+        append(self.folder / "words", (keys % self.vocab_size).astype(np.int32))
+        append(self.folder / "counts", counts)
+        append(self.folder / "suffixes", suffixes)
         self._close(int(histories[-1]), histories)
         self.total += len(keys)
 
@@ -158,24 +158,24 @@ class _Level:
         """Write where the extensions of the histories before `last` end; `histories` are of the n-grams just added."""
         for begin in range(self.history, last, self.at_once):
             closed = np.arange(begin, min(begin + self.at_once, last))
-            _append(self.folder / "starts", self.total + np.searchsorted(histories, closed, side="right"))
+            append(self.folder / "starts", self.total + np.searchsorted(histories, closed, side="right"))
         self.history = max(self.history, last)
 
     def lengthen(self) -> None:
         """Write `ending` anew: the numbers of the longer n-grams, −1 where none ends."""
-        read = np.zeros(len(self.sizes), dtype=np.int64)
+        done = np.zeros(len(self.sizes), dtype=np.int64)
         for begin in range(0, len(self.ids), self.at_once):
-            parts = _read(self.folder / "parts", np.uint16, begin, min(self.at_once, len(self.ids) - begin))
+            parts = read(self.folder / "parts", np.uint16, begin, min(self.at_once, len(self.ids) - begin))
             longer = np.full(len(parts), -1, dtype=np.int64)
             by_part = np.argsort(parts, kind="stable")
-            sizes = np.bincount(parts[parts != NO_PART], minlength=len(read))
+            sizes = np.bincount(parts[parts != NO_PART], minlength=len(done))
             bounds = np.concatenate([[0], np.cumsum(sizes)])
             for part in np.flatnonzero(sizes).tolist():
                 odd = part % 2
-                here = self.common[part] if odd else _read(self._numbers(part), np.int64, read[part], sizes[part])
+                here = self.common[part] if odd else read(self._numbers(part), np.int64, done[part], sizes[part])
                 longer[by_part[bounds[part] : bounds[part + 1]]] = here
-            read += sizes
-            _append(self.folder / "longer", longer)
+            done += sizes
+            append(self.folder / "longer", longer)
         for file in (self.folder / "parts", *self.folder.glob("*.numbers")):
             file.unlink()
         (self.folder / "longer").replace(self.folder / "ending")
@@ -187,10 +187,12 @@ class _Level:
         return self.folder / f"{part:05}.numbers"
 
 
-def _append(path: Path, array: np.ndarray) -> None:
+def append(path: Path, array: np.ndarray) -> None:
+    """Write an array's bytes behind those that a file has."""
     with path.open("ab") as sink:
         array.tofile(sink)
 
 
-def _read(path: Path, dtype: type[np.generic], first: int, count: int) -> np.ndarray:
+def read(path: Path, dtype: type[np.generic] | np.dtype, first: int, count: int) -> np.ndarray:
+    """So many numbers of a file from the one numbered `first` on."""
     return np.fromfile(path, dtype=dtype, offset=int(first) * np.dtype(dtype).itemsize, count=int(count))

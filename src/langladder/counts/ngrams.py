@@ -59,31 +59,12 @@ class NgramCounts:
         """The numbers of one order's n-grams."""
         return slice(int(self.levels[order - 1]), int(self.levels[order]))
 
-    def histories(self, order: int) -> np.ndarray:
-        """The number of the history (w_1 … w_{n-1}) of each n-gram of one order n ≥ 2, (G_n,)."""
-        shorter = self.level(order - 1)
-        extensions = np.diff(self.starts[shorter.start : shorter.stop + 1])
-        return np.repeat(np.arange(shorter.start, shorter.stop), extensions)
-
-    def history_sums(self, order: int, values: np.ndarray) -> np.ndarray:
-        """Σ_w values(h w) for each history h of order n − 1: (G_n,) → (G_{n-1},); for n = 1, (1,)."""
-        if order == 1:
-            return np.array([values.sum()])
-        shorter = self.level(order - 1)
-        bounds = self.starts[shorter.start : shorter.stop + 1] - shorter.stop
-        sums = np.zeros(len(bounds) - 1, dtype=np.result_type(values, np.int64))
-        extended = np.flatnonzero(np.diff(bounds))
-        if len(extended):
-            sums[extended] = np.add.reduceat(values, bounds[extended], dtype=sums.dtype)
-        return sums
-
-    def opens_line(self) -> np.ndarray:
-        """(G,) bool: which n-grams open with BOS, so that no longer history than theirs exists."""
-        opens = np.zeros(len(self.words), dtype=np.bool_)
-        opens[BOS] = True
-        for order in range(2, self.order + 1):
-            opens[self.level(order)] = opens[self.histories(order)]
-        return opens
+    def opening(self, order: int) -> slice:
+        """The numbers of one order's n-grams that open with BOS, side by side: no longer history than theirs exists."""
+        first, last = BOS, BOS + 1
+        for _ in range(order - 1):
+            first, last = int(self.starts[first]), int(self.starts[last])
+        return slice(first, last)
 
     def number(self, ngram: list[int]) -> int:
         """The number of an n-gram given by its word ids; −1 where the text has none such."""
@@ -236,22 +217,3 @@ def _check(ids: np.ndarray, vocab_size: int) -> None:
         forget(piece)
     if low < 0 or high >= vocab_size:
         raise InputError(f"the training text has id {low if low < 0 else high}, not one of 0 … {vocab_size - 1}")
-
-
-def continuation_counts(ngrams: NgramCounts) -> np.ndarray:
-    """Kneser and Ney's counts: below the highest order, after how many different words an n-gram was seen.
-
-        a(w_1 … w_n) = |{v : c(v w_1 … w_n) > 0}|    for n < N, unless w_1 = BOS
-        a(w_1 … w_n) = c(w_1 … w_n)                  for n = N, and where w_1 = BOS: nothing stands before BOS
-
-    Returns:
-        (G,) int64. BOS alone has 0: it is never predicted.
-    """
-    longer = ngrams.suffixes[ngrams.vocab_size :]
-    adjusted = np.bincount(longer, minlength=len(ngrams.words))
-    unextended = adjusted == 0  # the highest order, and whatever opens with BOS
-    adjusted[unextended] = ngrams.counts[unextended]
-    adjusted[BOS] = 0
-    forget(ngrams.suffixes)
-    forget(ngrams.counts)
-    return adjusted

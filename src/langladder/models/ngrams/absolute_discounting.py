@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, interpolate, predicted_counts
+from langladder.models.ngrams.extensions import Extensions
+from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig, interpolate
 from langladder.schema import Config
 
 FALLBACK = 0.5  # where no n-gram of an order occurs once, or none twice
@@ -26,28 +26,24 @@ class AbsoluteDiscountingConfig(PrunableConfig):
     discount: float | None = Field(default=None, gt=0, le=1)  # of all orders; null: closed form, order by order
 
 
-class AbsoluteDiscounting(NgramModel):
+class AbsoluteDiscounting(OrderwiseModel):
     """Interpolated absolute discounting."""
 
     Config: ClassVar[type[Config]] = AbsoluteDiscountingConfig
     config: AbsoluteDiscountingConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        counts = predicted_counts(ngrams)
-        return interpolate(ngrams, kept, counts, one_discount(ngrams, counts, self.config.discount))
+    told_apart = 3
+
+    def discounts(self, n: np.ndarray) -> np.ndarray:
+        """(2,): what a count gives away, by itself: D_0 = 0, D."""
+        return np.array([0.0, self.config.discount or closed_form_discount(n)])
+
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `OrderwiseModel.estimate`."""
+        return interpolate(after, np.take(discounts, after.counts, mode="clip"))  # clip: the last is for all above
 
 
-def one_discount(ngrams: NgramCounts, counts: np.ndarray, given: float | None) -> np.ndarray:
-    """(G,): what each n-gram gives away, D, or 0 where its count is 0."""
-    taken = np.empty(len(counts))
-    for order in range(1, ngrams.order + 1):
-        level = ngrams.level(order)
-        np.multiply(counts[level] > 0, given or closed_form_discount(counts[level]), out=taken[level])
-    return taken
-
-
-def closed_form_discount(counts: np.ndarray) -> float:
+def closed_form_discount(n: np.ndarray) -> float:
     """D = n_1 / (n_1 + 2 n_2); 0.5 where that is 0 or 1 or undefined, as a small text can make it."""
-    once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
+    once, twice = int(n[1]), int(n[2])
     return once / (once + 2 * twice) if once and twice else FALLBACK

@@ -16,8 +16,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngrams.ngram import NgramConfig, NgramModel, predicted_counts, uniform
+from langladder.models.ngrams.extensions import Extensions
+from langladder.models.ngrams.ngram import NgramConfig, OrderwiseModel
 from langladder.schema import Config
 
 
@@ -27,30 +27,19 @@ class AddKConfig(NgramConfig):
     k: float = Field(default=1.0, gt=0)  # 1: Laplace; less is nearly always better
 
 
-class AddK(NgramModel):
+class AddK(OrderwiseModel):
     """Add-k n-gram model."""
 
     Config: ClassVar[type[Config]] = AddKConfig
     config: AddKConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        assert kept.all(), "in add-k smoothing an n-gram that is pruned would have to share what unseen ones have"
-        counts, whole = predicted_counts(ngrams), ngrams.opens_line()
-        whole[ngrams.level(ngrams.order)] = True
-        room = self.config.k / uniform(ngrams)  # k V′
-        probs = np.full(len(counts), uniform(ngrams))
-        backoffs = np.ones(len(ngrams.starts) - 1)
-        for order in range(1, ngrams.order + 1):
-            level = ngrams.level(order)
-            totals = ngrams.history_sums(order, counts[level])
-            if order == 1:
-                estimates = (counts[level] + self.config.k) / (totals + room)
-            else:
-                shorter = ngrams.level(order - 1)
-                of = ngrams.histories(order) - shorter.start
-                estimates = (counts[level] + self.config.k) / (totals[of] + room)
-                longest = order == ngrams.order
-                backoffs[shorter] = np.where(whole[shorter] | longest, room / (totals + room), 1.0)
-            probs[level] = np.where(whole[level], estimates, uniform(ngrams))
-        return probs, backoffs
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """See `OrderwiseModel.estimate`."""
+        assert after.kept.all(), "in add-k smoothing an n-gram that is pruned would have to share what unseen ones have"
+        totals = after.sums(after.counts)
+        room = self.config.k / after.uniform  # k V′
+        whole = np.full(len(totals), after.order == self.config.order)  # histories with no longer ones behind them
+        whole[after.opening] = True
+        estimates = (after.counts + self.config.k) / (totals + room)[after.of]
+        probs = np.where(whole[after.of], estimates, after.uniform)
+        return probs, np.where(whole, room / (totals + room), 1.0)

@@ -11,7 +11,7 @@ stays in memory.
 Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ import torch
 from langladder import artefacts
 from langladder.compiled import njit
 from langladder.counts.ngrams import extension
+from langladder.memory import forget
 from langladder.models.base import check_tokens
 from langladder.models.counted import CountedLanguageModel
 from langladder.schema import Config
@@ -32,6 +33,7 @@ DTYPES = {
     "log_backoffs": np.float32,
 }
 LANES = 16  # look-ups in step
+PART = 1 << 22  # numbers that are checked together
 
 
 class BackoffLanguageModel(CountedLanguageModel):
@@ -125,13 +127,21 @@ def _check_tables(
         raise ValueError(f"{total} n-grams, {lower} of them below the highest order, contradict {levels.tolist()}")
     if len(log_probs) != total:
         raise ValueError(f"{len(log_probs)} probabilities for {total} n-grams")
-    if (starts[levels[:-1]] != levels[1:]).any() or (starts[1:] < starts[:-1]).any():
+    if (starts[levels[:-1]] != levels[1:]).any() or any((part[1:] < part[:-1]).any() for part in _parts(starts)):
         raise ValueError("starts: the extensions of the n-grams do not lie one after the other, order by order")
-    if words.min() < 0 or words.max() >= vocab_size:
-        raise ValueError(f"words: ids {words.min()} … {words.max()}; the vocabulary has 0 … {vocab_size - 1}")
+    lowest, highest = min(part.min() for part in _parts(words)), max(part.max() for part in _parts(words))
+    if lowest < 0 or highest >= vocab_size:
+        raise ValueError(f"words: ids {lowest} … {highest}; the vocabulary has 0 … {vocab_size - 1}")
     for name, values in (("log_probs", log_probs), ("log_backoffs", log_backoffs)):
-        if len(values) and not values.max() < np.inf:  # NaN is not below it either; −∞ is the logarithm of 0
+        if not all(part.max() < np.inf for part in _parts(values)):  # nor is NaN below it; −∞ is the logarithm of 0
             raise ValueError(f"{name}: a number is not the logarithm of one")
+
+
+def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """An array by parts, each with the first number of the next one; what was mapped from a file goes after each."""
+    for begin in range(0, len(array), PART):
+        yield array[begin : begin + PART + 1]
+        forget(array[begin : begin + PART + 1])
 
 
 @njit()

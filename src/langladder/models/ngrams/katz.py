@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, predicted_counts, uniform
+from langladder.models.ngrams.extensions import Extensions
+from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig
 from langladder.models.ngrams.pruning import NEGLIGIBLE, backoff_factors
 from langladder.schema import Config
 
@@ -33,41 +33,54 @@ class KatzConfig(PrunableConfig):
     cutoff: int = Field(default=5, ge=1)  # k: counts above it are trusted as they are
 
 
-class Katz(NgramModel):
+class Katz(OrderwiseModel):
     """Katz back-off model."""
 
     Config: ClassVar[type[Config]] = KatzConfig
     config: KatzConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        counts = predicted_counts(ngrams)
-        probs = np.empty(len(counts))
-        backoffs = np.ones(len(ngrams.starts) - 1)
-        for order in range(1, ngrams.order + 1):
-            level = ngrams.level(order)
-            discounted = np.where(kept[level], discounted_counts(counts[level], self.config.cutoff), 0.0)
-            totals = ngrams.history_sums(order, counts[level]).astype(np.float64)
-            seen = ngrams.history_sums(order, (kept[level] & (counts[level] > 0)).astype(np.int64))
-            given = totals - ngrams.history_sums(order, discounted)
-            of = 0 if order == 1 else ngrams.histories(order) - ngrams.level(order - 1).start
+    @property
+    def told_apart(self) -> int:  # type: ignore[override]
+        """n_{k+1} is the last that is read."""
+        return self.config.cutoff + 2
 
-            every_word = seen == ngrams.vocab_size - 2
-            if order > 1:
-                discounted = np.where(every_word[of], counts[level], discounted)
-                totals += (given < NEGLIGIBLE * totals) & ~every_word
-                probs[level] = discounted / totals[of]
-                backoffs[ngrams.level(order - 1)] = backoff_factors(ngrams, order, kept, probs)[2]
-            else:
-                totals += given < NEGLIGIBLE * totals
-                probs[level] = discounted / totals
-                probs[level] += (1 - probs[level].sum()) * uniform(ngrams)
-        return probs, backoffs
+    def discounts(self, n: np.ndarray) -> np.ndarray:
+        """See `good_turing`."""
+        return good_turing(n, self.config.cutoff)
+
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `OrderwiseModel.estimate`."""
+        counts, kept = after.counts, after.kept
+        discounted = np.where(kept, discounted_counts(counts, discounts), 0.0)
+        totals = after.sums(counts).astype(np.float64)
+        given = totals - after.sums(discounted)
+        if after.order == 1:
+            totals += given < NEGLIGIBLE * totals
+            probs = discounted / totals
+            probs += (1 - probs.sum()) * after.uniform
+            return probs, np.ones(1)
+        every_word = after.sums((kept & (counts > 0)).astype(np.int64)) == after.vocab_size - 2
+        discounted = np.where(every_word[after.of], counts, discounted)
+        totals += (given < NEGLIGIBLE * totals) & ~every_word
+        probs = discounted / totals[after.of]
+        return probs, backoff_factors(after, probs)[2]
 
 
-def discounted_counts(counts: np.ndarray, cutoff: int) -> np.ndarray:
-    """(G_n,) float64: d_r r of each count r; see the fallbacks above."""
-    n = np.bincount(np.minimum(counts, cutoff + 2), minlength=cutoff + 3).astype(np.float64)  # n_0 … n_{k+1}, the rest
+def discounted_counts(counts: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """(E,) float64: d_r r of each count r, by what `good_turing` gave."""
+    if len(d):
+        discounted: np.ndarray = d[np.minimum(counts, len(d) - 1)] * counts
+        return discounted
+    halved: np.ndarray = np.maximum(counts - 0.5, 0.0)
+    return halved
+
+
+def good_turing(n: np.ndarray, cutoff: int) -> np.ndarray:
+    """(k + 2,): d_0 = 0, d_1 … d_k, 1 for all above, k being `cutoff` or less; empty where 0.5 is taken from all.
+
+    Args:
+        n: n_0 … n_{cutoff + 1} and more, see the fallbacks above.
+    """
     for k in range(cutoff, 0, -1):
         if (n[1 : k + 2] == 0).any():
             continue
@@ -78,8 +91,5 @@ def discounted_counts(counts: np.ndarray, cutoff: int) -> np.ndarray:
             continue
         d = (turing - above) / (1 - above)
         if ((d > 0) & (d < 1)).all():
-            table = np.concatenate([[0.0], d, [1.0]])
-            discounted: np.ndarray = table[np.minimum(counts, k + 1)] * counts
-            return discounted
-    halved: np.ndarray = np.maximum(counts - 0.5, 0.0)
-    return halved
+            return np.concatenate([[0.0], d, [1.0]])
+    return np.zeros(0)

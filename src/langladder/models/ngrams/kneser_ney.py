@@ -6,7 +6,7 @@ Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Tec
     p(w | h) = (a(h w) − D(a(h w))) / Σ_x a(h x) + γ(h) p(w | h′)
     γ(h)     = (D_1 N_1(h ·) + D_2 N_2(h ·) + D_3+ N_3+(h ·)) / Σ_x a(h x)
 
-with a the count at the highest order and the continuation count below it (`counts.ngrams.continuation_counts`),
+with a the count at the highest order and the continuation count below it (`counts.ngram_pieces.continuation_counts`),
 N_k(h ·) the number of words seen k times after h, and D_1, D_2, D_3+ one triple an order, in closed form; or one D
 for all counts, as in `models.ngrams.absolute_discounting`.
 
@@ -20,9 +20,10 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.counts.ngrams import NgramCounts, continuation_counts
-from langladder.models.ngrams.absolute_discounting import one_discount
-from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, interpolate
+from langladder.counts.ngram_pieces import Pieces, continuation_counts
+from langladder.models.ngrams.absolute_discounting import closed_form_discount
+from langladder.models.ngrams.extensions import Extensions
+from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig, interpolate
 from langladder.schema import Config
 
 
@@ -41,34 +42,37 @@ class KneserNeyConfig(PrunableConfig):
         return self
 
 
-class KneserNey(NgramModel):
+class KneserNey(OrderwiseModel):
     """Interpolated Kneser-Ney n-gram model."""
 
     Config: ClassVar[type[Config]] = KneserNeyConfig
     config: KneserNeyConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        counts = continuation_counts(ngrams)
-        if not self.config.modified:
-            return interpolate(ngrams, kept, counts, one_discount(ngrams, counts, None))
-        taken = np.empty(len(counts))
-        for order in range(1, ngrams.order + 1):
-            level = ngrams.level(order)
-            discounts = closed_form_discounts(counts[level], self.config.fallback_discounts)
-            np.take(discounts, counts[level], mode="clip", out=taken[level])  # D(a(h w)); clip: 3 and more are one
-        return interpolate(ngrams, kept, counts, taken)
+    told_apart = 5
+
+    def counted(self, pieces: Pieces, order: int) -> np.ndarray:
+        """(G_n,) int64 a(h w) of an order."""
+        return continuation_counts(pieces, order)
+
+    def discounts(self, n: np.ndarray) -> np.ndarray:
+        """What a count gives away, by itself: (4,) D_0 = 0, D_1, D_2, D_3+, or (2,) D_0, D."""
+        if self.config.modified:
+            return closed_form_discounts(n, self.config.fallback_discounts)
+        return np.array([0.0, closed_form_discount(n)])
+
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `OrderwiseModel.estimate`."""
+        return interpolate(after, np.take(discounts, after.counts, mode="clip"))  # clip: the last is for all above
 
 
-def closed_form_discounts(counts: np.ndarray, fallback: list[float]) -> np.ndarray:
-    """(4,): D_0 = 0, D_1, D_2, D_3+ from how many n-grams have each adjusted count, (G_n,).
+def closed_form_discounts(n: np.ndarray, fallback: list[float]) -> np.ndarray:
+    """(4,): D_0 = 0, D_1, D_2, D_3+ from how many n-grams have each adjusted count, n_0 … n_4 and more.
 
     Y = n_1 / (n_1 + 2 n_2),   D_k = k − (k + 1) Y n_{k+1} / n_k
 
     A text that is small or artificial may leave an n_k at 0 or a D_k outside (0, k]; then the fallback is used (with
     D_k = 0, a history seen only with words of count k would give words never seen after it no probability at all).
     """
-    n = np.bincount(np.minimum(counts, 5), minlength=6)
     if n[1] and n[2] and n[3]:
         y = n[1] / (n[1] + 2 * n[2])
         discounts = np.array([0.0] + [k - (k + 1) * y * n[k + 1] / n[k] for k in (1, 2, 3)])

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngrams.ngram import NgramConfig, NgramModel, predicted_counts
+from langladder.models.ngrams.extensions import Extensions
+from langladder.models.ngrams.ngram import NgramConfig, OrderwiseModel
 from langladder.schema import Config
 
 
@@ -22,28 +22,20 @@ class MaximumLikelihoodConfig(NgramConfig):
     """Settings of the unsmoothed n-gram model."""
 
 
-class MaximumLikelihood(NgramModel):
+class MaximumLikelihood(OrderwiseModel):
     """Unsmoothed n-gram model."""
 
     Config: ClassVar[type[Config]] = MaximumLikelihoodConfig
     config: MaximumLikelihoodConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        assert kept.all(), "an unsmoothed model has nothing to put in the place of what is pruned"
-        probs = relative_frequencies(ngrams)
-        backoffs = np.zeros(len(ngrams.starts) - 1)  # what was never seen after a history seen is impossible
-        backoffs[np.diff(ngrams.starts) == 0] = 1.0  # nothing was ever seen after it: no estimate
-        return probs, backoffs
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """See `OrderwiseModel.estimate`."""
+        assert after.kept.all(), "an unsmoothed model has nothing to put in the place of what is pruned"
+        # What was never seen after a history seen is impossible; 1 where nothing was ever seen after it: no estimate.
+        return relative_frequencies(after), np.where(np.diff(after.starts) == 0, 1.0, 0.0)
 
 
-def relative_frequencies(ngrams: NgramCounts) -> np.ndarray:
-    """(G,) c(h w) / Σ_x c(h x) of each n-gram h w."""
-    counts = predicted_counts(ngrams)
-    frequencies = np.empty(len(counts))
-    for order in range(1, ngrams.order + 1):
-        level = ngrams.level(order)
-        totals = ngrams.history_sums(order, counts[level])
-        of = 0 if order == 1 else ngrams.histories(order) - ngrams.level(order - 1).start
-        frequencies[level] = counts[level] / totals[of]
+def relative_frequencies(after: Extensions) -> np.ndarray:
+    """(E,) c(h w) / Σ_x c(h x) of each n-gram h w."""
+    frequencies: np.ndarray = after.counts / after.sums(after.counts)[after.of]
     return frequencies

@@ -5,6 +5,9 @@ by which the shorter history's probabilities are multiplied for the words never 
 that form). All methods end the same way: single words share the room for words never seen evenly, with the uniform
 distribution 1 / V′ over the V′ ids that can be predicted (all but PAD and BOS).
 
+Orders are estimated from single words upwards, each by pieces of its histories (`models.ngrams.extensions`): one piece
+where memory has room, else as many as it takes, from file to file. The model is the same to the bit.
+
 Pruning leaves n-grams out of the tables; the probabilities still sum to 1:
 
 * count cut-offs, one per order as `lmplz --prune` takes them: n-grams that occur no more often than that are dropped,
@@ -19,9 +22,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.compiled import njit
-from langladder.counts.ngrams import NgramCounts, count_ngrams
+from langladder.counts.ngram_pieces import Pieces, frequencies, pieces_of, plain_counts
+from langladder.counts.ngrams import count_ngrams
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.models.ngrams.pruning import entropy_pruned, without
+from langladder.models.ngrams.extensions import Extensions, extensions
+from langladder.models.ngrams.pruning import Estimates, entropy_pruned, kept_trie
 from langladder.progress import working
 from langladder.schema import Config
 from langladder.text.corpus_ids import TokenStream
@@ -55,22 +60,22 @@ class PrunableConfig(NgramConfig):
 
 
 class NgramModel(BackoffLanguageModel):
-    """Base of the counted n-gram models: subclasses write `estimate`."""
+    """Base of the counted n-gram models."""
 
     config: NgramConfig
     Config: ClassVar[type[Config]] = NgramConfig
 
     @abstractmethod
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The model, from counts.
 
         Args:
-            ngrams: the counts, L n-grams below the highest order.
-            kept: (G,) bool; the others are left out of the model and their values are not used.
+            pieces: the n-grams, as they are read.
+            kept: (G_n,) bool an order; the others are left out of the model and their values are not used.
 
         Returns:
-            probs: (G,) float64, p(w | h) of the n-gram h w.
-            backoffs: (L,) float64, b(h).
+            probs: (G_n,) float64 an order, p(w | h) of the n-gram h w.
+            backoffs: (G_{n-1},) float64 an order, b(h) of the histories of its n-grams; for single words, (1,).
         """
 
     def fit(self, stream: TokenStream) -> None:
@@ -80,88 +85,125 @@ class NgramModel(BackoffLanguageModel):
             InputError: the stream is empty, does not open with BOS, or has ids outside the vocabulary.
         """
         ngrams = count_ngrams(stream.ids, self.config.order, self.vocab_size)
-        kept = self._frequent(ngrams)
-        with working("estimating probabilities"):
-            probs, backoffs = self.estimate(ngrams, kept)
-        probs[[PAD, BOS]] = 0.0  # given, never predicted
-        words, starts, levels = ngrams.words, ngrams.starts, ngrams.levels
-        if isinstance(self.config, PrunableConfig) and self.config.prune_entropy:
-            kept, backoffs = entropy_pruned(ngrams, kept, probs, backoffs, self.config.prune_entropy)
-        if not kept.all():
-            levels, words, starts, probs, backoffs = without(~kept, levels, words, starts, probs, backoffs)
-        with np.errstate(divide="ignore"):
-            log_probs, log_backoffs = np.log(probs, out=probs), np.log(backoffs, out=backoffs)
-        self.set_arrays(
-            {
-                "levels": levels,
-                "words": words,
-                "starts": starts,
-                "log_probs": log_probs.astype(np.float32),
-                "log_backoffs": log_backoffs.astype(np.float32),
-            }
-        )
+        with working("estimating probabilities"), pieces_of(ngrams) as pieces:
+            kept = [self._frequent(pieces, order) for order in range(1, ngrams.order + 1)]
+            estimates = Estimates(kept, *self.estimates(pieces, kept))
+            if isinstance(self.config, PrunableConfig) and self.config.prune_entropy:
+                estimates = entropy_pruned(pieces, estimates, self.config.prune_entropy)
+            self.set_arrays(_tables(pieces, estimates))
 
-    def _frequent(self, ngrams: NgramCounts) -> np.ndarray:
-        """(G,) bool: what the count cut-offs leave. Histories and suffixes are at least as frequent: kept as well."""
-        kept = np.ones(len(ngrams.words), dtype=np.bool_)
+    def _frequent(self, pieces: Pieces, order: int) -> np.ndarray:
+        """(G_n,) bool: what the count cut-offs leave. Histories and suffixes are at least as frequent: kept as well."""
         cuts = self.config.prune if isinstance(self.config, PrunableConfig) else []
-        for order in range(2, ngrams.order + 1) if cuts else ():
-            level = ngrams.level(order)
-            kept[level] = ngrams.counts[level] > cuts[min(order - 2, len(cuts) - 1)]
-        return kept
+        most = cuts[min(order - 2, len(cuts) - 1)] if cuts and order > 1 else -1
+        kept = pieces.column(np.bool_)
+        for cut in pieces.cuts(order):
+            kept.add(pieces.read(pieces.ngrams.counts, cut.ngrams) > most)
+        return kept.array()
 
 
-def uniform(ngrams: NgramCounts) -> float:
-    """1 / V′: all ids but PAD and BOS."""
-    return 1 / (ngrams.vocab_size - 2)
+class OrderwiseModel(NgramModel):
+    """Base of methods by which p(w | h) and b(h) follow from the counts after h and from p(· | h′)."""
+
+    told_apart: int = 0  # counts up to this one, for `discounts`
+
+    def counted(self, pieces: Pieces, order: int) -> np.ndarray:
+        """(G_n,) int64 a(h w) of an order."""
+        return plain_counts(pieces, order)
+
+    def discounts(self, n: np.ndarray) -> np.ndarray:
+        """What is taken from counts of one order, given n_0, n_1, …: how many n-grams of it have each count."""
+        return n
+
+    @abstractmethod
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The probabilities after some histories.
+
+        Args:
+            after: H histories and their E extensions.
+            discounts: what the method of this name gave for the order.
+
+        Returns:
+            probs: (E,) float64, p(w | h) of the n-gram h w.
+            backoffs: (H,) float64, b(h).
+        """
+
+    def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """See `NgramModel.estimates`."""
+        all_probs, all_backoffs = [], []
+        below = np.zeros(0)
+        for order in range(1, pieces.ngrams.order + 1):
+            counts = self.counted(pieces, order)
+            n = np.zeros(self.told_apart + 1, dtype=np.int64)
+            for cut in pieces.cuts(order) if self.told_apart else ():
+                n += frequencies(pieces.read(counts, cut.rows), self.told_apart)
+            discounts = self.discounts(n)
+            probs, backoffs = pieces.column(np.float64), pieces.column(np.float64)
+            for _, after in extensions(pieces, order, counts, kept[order - 1], below):
+                p, b = self.estimate(after, discounts)
+                if order == 1:
+                    p[[PAD, BOS]] = 0.0  # given, never predicted
+                probs.add(p)
+                backoffs.add(b)
+            below = probs.array()
+            all_probs.append(below)
+            all_backoffs.append(backoffs.array())
+        return all_probs, all_backoffs
 
 
-def predicted_counts(ngrams: NgramCounts) -> np.ndarray:
-    """(G,) int64: the counts, with 0 for BOS alone: it opens lines, but is never predicted."""
-    counts = ngrams.counts.copy()
-    counts[BOS] = 0
-    return counts
+def _tables(pieces: Pieces, estimates: Estimates) -> dict[str, np.ndarray]:
+    """The tables of what is kept, as `BackoffLanguageModel.arrays`."""
+    kept, all_probs, all_backoffs = estimates
+    log_probs, log_backoffs = pieces.column(np.float32), pieces.column(np.float32)
+    for order in range(1, pieces.ngrams.order + 1):
+        for cut in pieces.cuts(order):
+            log_probs.add(_logarithms(pieces, all_probs[order - 1], kept[order - 1], cut.rows))
+            if order > 1:
+                log_backoffs.add(_logarithms(pieces, all_backoffs[order - 1], kept[order - 2], cut.history_rows))
+    levels, words, starts = kept_trie(pieces, kept)
+    tables = {"levels": levels, "words": words, "starts": starts}
+    return tables | {"log_probs": log_probs.array(), "log_backoffs": log_backoffs.array()}
 
 
-def interpolate(
-    ngrams: NgramCounts, kept: np.ndarray, counts: np.ndarray, taken: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _logarithms(pieces: Pieces, values: np.ndarray, kept: np.ndarray, rows: slice) -> np.ndarray:
+    """Of those that are kept, float32."""
+    found, stays = pieces.read(values, rows), pieces.read(kept, rows)
+    with np.errstate(divide="ignore"):
+        logarithms: np.ndarray = np.log(found if stays.all() else found[stays])
+    return logarithms.astype(np.float32)
+
+
+def interpolate(after: Extensions, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All interpolated models in one: each n-gram gives a part of its count away, which the shorter history spreads.
 
         p(w | h) = (a(h w) − D(h w)) / Σ_x a(h x) + γ(h) p(w | h′),     γ(h) = Σ_x D(h x) / Σ_x a(h x)
 
     Args:
-        counts: (G,) a(h w).
-        taken: (G,) D(h w), between 0 and a(h w). An n-gram that is not kept gives all it has.
+        taken: (E,) D(h w), between 0 and a(h w). An n-gram that is not kept gives all it has.
 
     Returns:
-        probs (G,) and backoffs (L,), γ, as `NgramModel.estimate`.
+        probs (E,) and backoffs (H,), γ, as `OrderwiseModel.estimate`.
     """
-    probs = np.empty(len(counts))
-    gammas = np.ones(len(ngrams.starts) - 1)
-    single = ngrams.level(1)
-    a, d = counts[single], taken[single]
-    probs[single] = (a - d) / a.sum() + d.sum() / a.sum() * uniform(ngrams)
-    for order in range(2, ngrams.order + 1):
-        shorter = ngrams.level(order - 1)
-        _interpolate(shorter.start, shorter.stop, ngrams.starts, ngrams.suffixes, kept, counts, taken, probs, gammas)
+    if after.order == 1:
+        a, d = after.counts, taken
+        return (a - d) / a.sum() + d.sum() / a.sum() * after.uniform, np.ones(1)
+    probs, gammas = np.empty(len(taken)), np.ones(len(after.starts) - 1)
+    _interpolate(after.starts, after.counts, after.kept, taken, after.lower, probs, gammas)
     return probs, gammas
 
 
 @njit(nogil=True)
 def _interpolate(
-    first: int,
-    last: int,
     starts: np.ndarray,
-    suffixes: np.ndarray,
-    kept: np.ndarray,
     counts: np.ndarray,
+    kept: np.ndarray,
     taken: np.ndarray,
+    lower: np.ndarray,
     probs: np.ndarray,
     gammas: np.ndarray,
 ) -> None:
-    """Fill `probs` after, and `gammas` of, the histories numbered first … last − 1."""
-    for history in range(first, last):
+    """Fill `probs` after, and `gammas` of, each of the histories."""
+    for history in range(len(gammas)):
         total, freed = 0.0, 0.0
         for ngram in range(starts[history], starts[history + 1]):
             total += counts[ngram]
@@ -170,4 +212,4 @@ def _interpolate(
             gammas[history] = freed / total
         for ngram in range(starts[history], starts[history + 1]):
             own = counts[ngram] - taken[ngram] if kept[ngram] else 0.0
-            probs[ngram] = own / total + gammas[history] * probs[suffixes[ngram]]
+            probs[ngram] = own / total + gammas[history] * lower[ngram]

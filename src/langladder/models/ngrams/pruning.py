@@ -13,73 +13,115 @@ under Kneser-Ney are no probabilities of the history (Chelba et al. 2010); and a
 that is kept has it as history *or as suffix*, so that the model stays closed under both.
 """
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 
-from langladder.counts.ngrams import NgramCounts
+from langladder.counts.ngram_pieces import Pieces
+from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.text.specials import BOS
 
 NEGLIGIBLE = 1e-12  # probability mass that is only rounding
 
 
-def backoff_factors(
-    ngrams: NgramCounts, order: int, kept: np.ndarray, probs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What is left after each history h of order n − 1, in each distribution, by the words kept after it.
+class Estimates(NamedTuple):
+    """An estimated model, order by order; N arrays each.
+
+    Attributes:
+        kept: (G_n,) bool, which n-grams the model has.
+        probs: (G_n,) float64 p(w | h).
+        backoffs: (G_{n-1},) float64 b(h) of the histories of each order's n-grams; for n = 1, (1,).
+    """
+
+    kept: list[np.ndarray]
+    probs: list[np.ndarray]
+    backoffs: list[np.ndarray]
+
+
+def backoff_factors(after: Extensions, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is left after each history h, in each distribution, by the words kept after it.
+
+    Args:
+        probs: (E,) p(w | h).
 
     Returns:
         left: (H,) 1 − Σ_{kept x} p(x | h), never below 0.
         room: (H,) 1 − Σ_{kept x} p(x | h′).
         factors: (H,) b(h) = left / room; 1 where nothing is kept, 0 where every word was seen.
     """
-    level = ngrams.level(order)
-    stays = kept[level]
-    left = 1 - ngrams.history_sums(order, probs[level] * stays)
-    room = 1 - ngrams.history_sums(order, probs[ngrams.suffixes[level]] * stays)
+    left = 1 - after.sums(probs * after.kept)
+    room = 1 - after.sums(after.lower * after.kept)
     left, room = np.maximum(left, 0.0), np.maximum(room, 0.0)
-    some = ngrams.history_sums(order, stays.astype(np.int64)) > 0
+    some = after.sums(after.kept.astype(np.int64)) > 0
     factors = np.where(room > NEGLIGIBLE, left / np.maximum(room, NEGLIGIBLE), 0.0)
     return left, room, np.where(some, factors, 1.0)
 
 
-def entropy_pruned(
-    ngrams: NgramCounts, kept: np.ndarray, probs: np.ndarray, backoffs: np.ndarray, threshold: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which n-grams stay, (G,) bool, and the back-off factors then, (L,)."""
-    kept, backoffs = kept.copy(), backoffs.copy()
-    needed = np.zeros(len(kept), dtype=np.bool_)  # as history or suffix of one that is kept
+def entropy_pruned(pieces: Pieces, estimates: Estimates, threshold: float) -> Estimates:
+    """The model without what hardly changes it: other n-grams kept, and other back-off factors."""
+    ngrams = pieces.ngrams
     lines = int(ngrams.counts[BOS])
     words = int(ngrams.counts[: ngrams.vocab_size].sum()) - lines
+    all_kept, all_backoffs = estimates.kept.copy(), estimates.backoffs.copy()
+    needed: np.ndarray | None = None  # (G_n,) as history or suffix of one that is kept; of the highest order none is
     for order in range(ngrams.order, 1, -1):
-        level, shorter = ngrams.level(order), ngrams.level(order - 1)
-        of = ngrams.histories(order)
-        left, room, factors = (values[of - shorter.start] for values in backoff_factors(ngrams, order, kept, probs))
-        p, lower = probs[level], probs[ngrams.suffixes[level]]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            without_it = np.log(left + p) - np.log(room + lower)  # log b′(h)
-            change = np.where(left > NEGLIGIBLE, left * (without_it - np.log(factors)), 0.0)
-            divergence = -ngrams.counts[of] / words * (p * (np.log(lower) + without_it - np.log(p)) + change)
-        goes = kept[level] & ~needed[level] & (np.expm1(divergence) < threshold)
-        kept[level] &= ~goes
+        kept, histories, factors = pieces.column(np.bool_), pieces.column(np.bool_), pieces.column(np.float64)
+        counts = ngrams.counts[ngrams.level(order)]
+        for cut, after in extensions(pieces, order, counts, all_kept[order - 1], estimates.probs[order - 2]):
+            probs = pieces.read(estimates.probs[order - 1], cut.rows)
+            share = pieces.read(ngrams.counts, cut.histories) / words  # P(h)
+            goes = after.kept & (np.expm1(_divergence(after, probs, share)) < threshold)
+            if needed is not None:
+                goes &= ~pieces.read(needed, cut.rows)
+            pruned = replace(after, kept=after.kept & ~goes)
+            kept.add(pruned.kept)
+            histories.add(pruned.sums(pruned.kept.astype(np.int64)) > 0)
+            changed = after.sums(goes.astype(np.int64)) > 0
+            before = pieces.read(all_backoffs[order - 1], cut.history_rows)
+            factors.add(np.where(changed, backoff_factors(pruned, probs)[2], before))
+        all_kept[order - 1], all_backoffs[order - 1] = kept.array(), factors.array()
+        needed = _either(pieces, order, histories.array(), pieces.suffix_counts(order, all_kept[order - 1]))
+    return Estimates(all_kept, estimates.probs, all_backoffs)
 
-        stays = kept[level]
-        needed[of[stays]] = True
-        needed[ngrams.suffixes[level][stays]] = True
-        changed = ngrams.history_sums(order, goes.astype(np.int64)) > 0
-        backoffs[shorter] = np.where(changed, backoff_factors(ngrams, order, kept, probs)[2], backoffs[shorter])
-    return kept, backoffs
+
+def _divergence(after: Extensions, p: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """(E,) D of leaving each n-gram out, p being p(w | h) and `share`, (H,), P(h)."""
+    left, room, factors = (values[after.of] for values in backoff_factors(after, p))
+    lower = after.lower
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without_it = np.log(left + p) - np.log(room + lower)  # log b′(h)
+        change = np.where(left > NEGLIGIBLE, left * (without_it - np.log(factors)), 0.0)
+        divergence: np.ndarray = -share[after.of] * (p * (np.log(lower) + without_it - np.log(p)) + change)
+    return divergence
 
 
-def without(
-    dropped: np.ndarray,
-    levels: np.ndarray,
-    words: np.ndarray,
-    starts: np.ndarray,
-    probs: np.ndarray,
-    backoffs: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The tables of a trie without some of its n-grams, none of them the history of one that stays."""
-    kept = ~dropped
-    number = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])  # the new number of each n-gram
-    lower = kept[: len(backoffs)]
-    starts = number[np.concatenate([starts[:-1][lower], starts[-1:]])]
-    return number[levels], words[kept], starts, probs[kept], backoffs[lower]
+def _either(pieces: Pieces, order: int, histories: np.ndarray, suffixes: np.ndarray) -> np.ndarray:
+    """(G_{n-1},) bool: which n-grams of the order below are histories, or suffixes, of n-grams that are kept."""
+    either = pieces.column(np.bool_)
+    for cut in pieces.cuts(order - 1):
+        either.add(pieces.read(histories, cut.rows) | (pieces.read(suffixes, cut.rows) > 0))
+    return either.array()
+
+
+def kept_trie(pieces: Pieces, all_kept: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`levels`, `words` and `starts` of the n-grams that are kept, numbered anew; histories of those are kept too."""
+    ngrams = pieces.ngrams
+    orders = range(1, ngrams.order + 1)
+    if all(pieces.read(all_kept[order - 1], cut.rows).all() for order in orders for cut in pieces.cuts(order)):
+        return ngrams.levels, ngrams.words, ngrams.starts
+    words, starts = pieces.column(np.int32), pieces.column(np.int64)
+    levels, total = [0], 0
+    for order in orders:
+        for cut in pieces.cuts(order):
+            stays = pieces.read(all_kept[order - 1], cut.rows)
+            words.add(pieces.read(ngrams.words, cut.ngrams)[stays])
+            if order > 1:
+                histories = pieces.read(all_kept[order - 2], cut.history_rows)
+                begins = pieces.read(ngrams.starts, cut.histories) - cut.ngrams.start
+                number = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(stays)])
+                starts.add(total + number[begins[histories]])
+            total += int(np.count_nonzero(stays))
+        levels.append(total)
+    starts.add(np.array([total]))
+    return np.array(levels, dtype=np.int64), words.array(), starts.array()

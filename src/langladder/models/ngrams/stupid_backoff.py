@@ -21,9 +21,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.counts.ngrams import NgramCounts
+from langladder.counts.ngram_pieces import Pieces, plain_counts
+from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.maximum_likelihood import relative_frequencies
-from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, uniform
+from langladder.models.ngrams.ngram import NgramModel, PrunableConfig
 from langladder.schema import Config
 from langladder.text.specials import BOS, PAD
 
@@ -40,25 +41,40 @@ class StupidBackoff(NgramModel):
     Config: ClassVar[type[Config]] = StupidBackoffConfig
     config: StupidBackoffConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        alpha = self.config.factor
-        scores = relative_frequencies(ngrams)  # S
-        single = ngrams.level(1)
-        scores[single][scores[single] == 0] = alpha * uniform(ngrams)
-        scores[[PAD, BOS]] = 0.0
-        sums = np.array([scores[single].sum()])  # Z of the histories one shorter than those of the order in hand
-        probs = scores.copy()
-        probs[single] /= sums
-        backoffs = np.ones(len(ngrams.starts) - 1)
-        for order in range(2, ngrams.order + 1):
-            level, shorter = ngrams.level(order), ngrams.level(order - 1)
-            suffixes = 0 if order == 2 else ngrams.suffixes[shorter] - ngrams.level(order - 2).start  # h′ of each h
-            lower_sums = sums[suffixes]  # Z(h′)
-            seen = ngrams.history_sums(order, scores[level] * kept[level])
-            of_these = ngrams.history_sums(order, scores[ngrams.suffixes[level]] * kept[level])  # Σ_{seen x} S(x | h′)
-            some = ngrams.history_sums(order, kept[level].astype(np.int64)) > 0
-            sums = np.where(some, seen + alpha * np.maximum(lower_sums - of_these, 0.0), lower_sums)
-            backoffs[shorter] = np.where(some, alpha * lower_sums / sums, 1.0)
-            probs[level] = scores[level] / sums[ngrams.histories(order) - shorter.start]
-        return probs, backoffs
+    def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """See `NgramModel.estimates`; what an order reads of the one below are S and Z."""
+        ngrams, all_probs, all_backoffs = pieces.ngrams, [], []
+        below, sums_below = np.zeros(0), np.zeros(0)
+        for order in range(1, ngrams.order + 1):
+            columns = [pieces.column(np.float64) for _ in range(4)]
+            counts, histories = plain_counts(pieces, order), [cut.histories for cut in pieces.cuts(order)]
+            base = ngrams.level(order - 2).start if order > 2 else 0
+            suffix_sums = pieces.take(sums_below, base, ngrams.suffixes, histories) if order > 2 else None
+            for _, after in extensions(pieces, order, counts, kept[order - 1], below):
+                found = self.scores(after, next(suffix_sums) if suffix_sums else sums_below)
+                for column, values in zip(columns, found, strict=True):
+                    column.add(values)
+            below, sums_below, probs, backoffs = (column.array() for column in columns)
+            all_probs.append(probs)
+            all_backoffs.append(backoffs)
+        return all_probs, all_backoffs
+
+    def scores(
+        self, after: Extensions, lower_sums: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """S(w | h), (E,), of each n-gram and Z(h), (H,), of each history; P and b.
+
+        Args:
+            after: `lower` being S(w | h′).
+            lower_sums: Z(h′), (H,) or, where all h′ are the empty history, (1,).
+        """
+        alpha, scores = self.config.factor, relative_frequencies(after)
+        if after.order == 1:
+            scores[scores == 0] = alpha * after.uniform
+            scores[[PAD, BOS]] = 0.0
+            sums = after.sums(scores)
+            return scores, sums, scores / sums, np.ones(1)
+        seen, of_these = after.sums(scores * after.kept), after.sums(after.lower * after.kept)  # Σ_{seen x} S(x | h′)
+        some = after.sums(after.kept.astype(np.int64)) > 0
+        sums = np.where(some, seen + alpha * np.maximum(lower_sums - of_these, 0.0), lower_sums)
+        return scores, sums, scores / sums[after.of], np.where(some, alpha * lower_sums / sums, 1.0)

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from langladder.counts.ngrams import NgramCounts
-from langladder.models.ngrams.ngram import NgramModel, PrunableConfig, interpolate, predicted_counts
+from langladder.models.ngrams.extensions import Extensions
+from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig, interpolate
 from langladder.schema import Config
 
 
@@ -20,21 +20,15 @@ class WittenBellConfig(PrunableConfig):
     """Settings of Witten-Bell smoothing."""
 
 
-class WittenBell(NgramModel):
+class WittenBell(OrderwiseModel):
     """Interpolated Witten-Bell n-gram model."""
 
     Config: ClassVar[type[Config]] = WittenBellConfig
     config: WittenBellConfig
 
-    def estimate(self, ngrams: NgramCounts, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `NgramModel.estimate`."""
-        counts = predicted_counts(ngrams)
-        taken = np.empty(len(counts))
-        for order in range(1, ngrams.order + 1):
-            level = ngrams.level(order)
-            totals = ngrams.history_sums(order, counts[level])
-            types = ngrams.history_sums(order, (counts[level] > 0).astype(np.int64))  # T(h)
-            share = types / np.maximum(totals + types, 1)
-            of = 0 if order == 1 else ngrams.histories(order) - ngrams.level(order - 1).start
-            taken[level] = counts[level] * share[of]
-        return interpolate(ngrams, kept, counts, taken)
+    def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """See `OrderwiseModel.estimate`."""
+        totals = after.sums(after.counts)
+        types = after.sums((after.counts > 0).astype(np.int64))  # T(h)
+        share = types / np.maximum(totals + types, 1)
+        return interpolate(after, after.counts * share[after.of])

@@ -1,0 +1,134 @@
+"""n-gram models estimated piece by piece through files: the bytes of the way in memory; and the memory is kept."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from langladder.counts.ngram_pieces import Pieces, PiecesOnDisk, pieces_of
+from langladder.counts.ngrams import count_ngrams
+from langladder.engine.base import Serial
+from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
+from langladder.models.ngrams.add_k import AddK
+from langladder.models.ngrams.katz import Katz
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
+from langladder.models.ngrams.ngram import NgramModel
+from langladder.models.ngrams.stupid_backoff import StupidBackoff
+from langladder.models.ngrams.witten_bell import WittenBell
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS, EOS
+
+V = 60
+ROOM = 1 << 14  # pieces of 102 n-grams, parts of 408
+METHODS: list[tuple[type[NgramModel], dict[str, object]]] = [
+    (KneserNey, {}),
+    (KneserNey, {"modified": False}),
+    (AbsoluteDiscounting, {}),
+    (WittenBell, {}),
+    (Katz, {}),
+    (StupidBackoff, {}),
+    (AddK, {"k": 0.1}),
+    (MaximumLikelihood, {}),
+]
+PRUNED: list[dict[str, object]] = [
+    {},
+    {"prune": [0, 1]},
+    {"prune_entropy": 1e-4},
+    {"prune": [1], "prune_entropy": 1e-5},
+]
+CASES = [
+    pytest.param(cls, settings | extra, id=f"{cls.__name__}-{settings | extra}")
+    for cls, settings in METHODS
+    for extra in (PRUNED if "prune" in cls.Config.model_fields else [{}])
+]
+
+
+def text(lines: int = 150) -> TokenStream:
+    """Zipf's words in lines of 0 … 12 words."""
+    rng, ids = np.random.default_rng(0), []
+    for length in rng.integers(0, 13, lines):
+        ids += [BOS, *np.minimum(rng.zipf(1.3, length) + 3, V - 1).tolist(), EOS]
+    return TokenStream(np.array(ids, dtype=np.int32), np.array([0, len(ids)]))
+
+
+def saved(folder: Path, cls: type[NgramModel], settings: dict[str, object]) -> bytes:
+    model = cls(cls.Config.model_validate({"order": 4} | settings), V)
+    model.fit(text())
+    model.save(folder)
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(("cls", "settings"), CASES)
+def test_pieces_give_the_same_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: type[NgramModel], settings: dict[str, object]
+) -> None:
+    in_memory = saved(tmp_path / "memory", cls, settings)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(Serial, "whole", ROOM)
+    assert saved(tmp_path / "disk", cls, settings) == in_memory
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "memory"]  # nothing else is left
+
+
+def test_pieces_keep_to_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    ngrams = count_ngrams(text().ids, 4, V)
+    with pieces_of(ngrams) as pieces:
+        assert type(pieces) is Pieces
+    monkeypatch.setattr(Serial, "whole", ROOM)
+    with pieces_of(ngrams) as pieces:
+        assert isinstance(pieces, PiecesOnDisk) and pieces.at_once == 102
+        for order in (2, 3, 4):
+            cuts, level = pieces.cuts(order), ngrams.level(order)
+            assert len(cuts) > 3
+            assert [cut.ngrams.start for cut in cuts] == [level.start, *(cut.ngrams.stop for cut in cuts[:-1])]
+            assert [cut.histories.stop for cut in cuts][-1] == level.start and cuts[-1].ngrams.stop == level.stop
+            sizes = [(cut.histories.stop - cut.histories.start, cut.ngrams.stop - cut.ngrams.start) for cut in cuts]
+            assert all(histories == 1 or found <= 102 for histories, found in sizes)
+
+
+@pytest.mark.parametrize("size", [1, 407, 408, 409, 5_000])
+def test_what_lies_anywhere_is_found(tmp_path: Path, size: int) -> None:
+    """Asked by number, and counted, in pieces of their own and in parts of another size."""
+    rng = np.random.default_rng(size)
+    numbers, values, which = rng.integers(7, 7 + size, 3_000), rng.random(size), rng.random(3_000) < 0.5
+    pieces = PiecesOnDisk(count_ngrams(text(1).ids, 1, V), 102, tmp_path)
+    rows = [slice(first, min(first + 90, 3_000)) for first in range(0, 3_000, 90)]
+    assert np.array_equal(np.concatenate(list(pieces.take(values, 7, numbers, rows))), values[numbers - 7])
+    assert np.array_equal(pieces.count(size, 7, numbers, rows), np.bincount(numbers - 7, minlength=size))
+    counts = pieces.count(size, 7, numbers, rows, which)
+    assert np.array_equal(counts, np.bincount(numbers[which] - 7, minlength=size))
+    assert not list(tmp_path.iterdir())
+
+
+MEASURED = """
+import hashlib, sys
+from pathlib import Path
+from langladder.engine.base import Serial, used
+from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
+from langladder.text.corpus_ids import TokenStream
+with used(Serial(memory=int(sys.argv[2]) or None)) as engine:
+    model = KneserNey(KneserNeyConfig(order=3, prune=[0, 1]), 30_000)
+    model.fit(TokenStream.open(Path(sys.argv[1]) / "train.arrow"))
+    model.save(Path(sys.argv[1]) / "model")
+    peak = engine.peak()
+print(peak, hashlib.sha256((Path(sys.argv[1]) / "model" / "model.safetensors").read_bytes()).hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_memory_is_kept(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ids = (4 + 29_996 * rng.random(8_000_000) ** 3).astype(np.int32)
+    ids[::20] = BOS
+    TokenStream.write(tmp_path / "train.arrow", [ids], batch_tokens=1 << 30)
+
+    def measured(memory: int) -> tuple[int, str]:
+        command = [sys.executable, "-c", MEASURED, str(tmp_path), str(memory)]
+        peak, digest = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        return int(peak), digest
+
+    (little, in_pieces), (much, in_memory) = measured(600 << 20), measured(0)
+    assert little < 600 << 20 < much
+    assert in_pieces == in_memory
