@@ -46,7 +46,7 @@ CASES = [
 ]
 
 
-def text(lines: int = 150) -> TokenStream:
+def text(lines: int = 500) -> TokenStream:
     """Zipf's words in lines of 0 … 12 words."""
     rng, ids = np.random.default_rng(0), []
     for length in rng.integers(0, 13, lines):

@@ -11,7 +11,8 @@ is read here and there, questions are shared out first, as positions are in `cou
 2. Part after part is read, and the questions to it are answered in the order in which they came.
 3. The answers are read back piece by piece, in the order of asking.
 
-What is computed are the same bytes, however the n-grams are cut: the extensions of a history are never parted.
+What is computed are the same bytes, however the n-grams are cut: the extensions of a history are never parted. Held in
+memory are a piece, a part and the vocabulary, whose words the extensions of one history can all be.
 """
 
 import shutil
@@ -72,9 +73,11 @@ class ColumnOnDisk(Column):
         path.touch()
 
     def add(self, piece: np.ndarray) -> None:
+        """See `Column.add`."""
         append(self.path, piece.astype(self.dtype, copy=False))
 
     def array(self) -> np.ndarray:
+        """See `Column.array`."""
         empty = self.path.stat().st_size == 0
         array = np.zeros(0, self.dtype) if empty else np.asarray(np.memmap(self.path, self.dtype, mode="r"))
         self.path.unlink()
@@ -152,6 +155,7 @@ class PiecesOnDisk(Pieces):
         self._cuts: dict[int, list[Cut]] = {}
 
     def cuts(self, order: int) -> list[Cut]:
+        """See `Pieces.cuts`."""
         if order not in self._cuts:
             self._cuts[order] = super().cuts(order) if order == 1 else list(self._search_cuts(order))
             forget(self.ngrams.starts)
@@ -167,15 +171,18 @@ class PiecesOnDisk(Pieces):
             first = last
 
     def column(self, dtype: type[np.generic]) -> Column:
+        """See `Pieces.column`."""
         self._columns += 1
         return ColumnOnDisk(dtype, self.folder / f"{self._columns}.column")
 
     def read(self, array: np.ndarray, rows: slice) -> np.ndarray:
+        """See `Pieces.read`."""
         piece = np.array(array[rows])
         forget(array)
         return piece
 
     def take(self, values: np.ndarray, base: int, numbers: np.ndarray, rows: Sequence[slice]) -> Iterator[np.ndarray]:
+        """See `Pieces.take`."""
         folder = self._share_out(len(values), base, numbers, rows, None)
         for part, first in enumerate(range(0, len(values), self.part)):
             here = self.read(values, slice(first, first + self.part))
@@ -198,6 +205,7 @@ class PiecesOnDisk(Pieces):
     def count(
         self, size: int, base: int, numbers: np.ndarray, rows: Sequence[slice], which: np.ndarray | None = None
     ) -> np.ndarray:
+        """See `Pieces.count`."""
         folder = self._share_out(size, base, numbers, rows, which)
         column = self.column(np.int64)
         for part, first in enumerate(range(0, size, self.part)):

@@ -33,7 +33,7 @@ DTYPES = {
     "log_backoffs": np.float32,
 }
 LANES = 16  # look-ups in step
-PART = 1 << 22  # numbers that are checked together
+PART = 1 << 20  # numbers that are checked together
 
 
 class BackoffLanguageModel(CountedLanguageModel):

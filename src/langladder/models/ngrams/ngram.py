@@ -6,7 +6,8 @@ that form). All methods end the same way: single words share the room for words 
 distribution 1 / V′ over the V′ ids that can be predicted (all but PAD and BOS).
 
 Orders are estimated from single words upwards, each by pieces of its histories (`models.ngrams.extensions`): one piece
-where memory has room, else as many as it takes, from file to file. The model is the same to the bit.
+where memory has room (what the running engine grants, `whole`), else as many as it takes, from file to file. The model
+is the same to the bit; its tables are then mapped from files.
 
 Pruning leaves n-grams out of the tables; the probabilities still sum to 1:
 
