@@ -94,6 +94,18 @@ def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> I
         yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
 
 
+def groups_of(path: Path, schema: pa.Schema) -> int:
+    """How many row groups a Parquet table has. Raises as `read_table` does."""
+    with _open(path, schema) as file:
+        return int(file.metadata.num_row_groups)
+
+
+def read_group(path: Path, schema: pa.Schema, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """One row group of a Parquet table: at most `rows` rows in memory beside it. Raises as `read_table` does."""
+    with _open(path, schema) as file, _damage(path):
+        yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=schema.names)
+
+
 def _shard_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     for file in shard_files(path):
         yield from read_shard(file, schema, rows)
