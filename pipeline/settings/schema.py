@@ -54,7 +54,7 @@ Settings are named by their place in langladder: a job imports what it reads, an
 
 CLEANING = {
     "text": "text.cleaning.CleanConfig",
-    "parallel": "text.clean_pairs.CleanPairsConfig",
+    "parallel": "text.pair_parts.CleanPairsConfig",
     "labels": "text.clean_labelled.CleanLabelledConfig",
     "tags": "text.clean_labelled.CleanLabelledConfig",
     "instructions": "text.clean_instructions.CleanInstructionsConfig",

@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from faults import largest_file
 
 from langladder.counts.ngram_pieces import Pieces, PiecesOnDisk, pieces_of
 from langladder.counts.ngrams import count_ngrams
 from langladder.engine.base import Serial
+from langladder.errors import InputError
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.add_k import AddK
 from langladder.models.ngrams.katz import Katz
@@ -132,3 +135,12 @@ def test_memory_is_kept(tmp_path: Path) -> None:
     (little, in_pieces), (much, in_memory) = measured(600 << 20), measured(0)
     assert little < 600 << 20 < much
     assert in_pieces == in_memory
+
+
+def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Serial, "whole", ROOM)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with largest_file(10_000), pytest.raises(InputError, match=r"larger than the file system or the limit .* TMPDIR"):
+        count_ngrams(text().ids, 3, V)
+    assert not list(tmp_path.iterdir())

@@ -14,12 +14,15 @@ Every file is read and written from its beginning to its end. The numbers are th
 whatever the splitters. Held in memory are `at_once` positions and the vocabulary.
 """
 
+import errno
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from langladder.atomic import explain
+from langladder.errors import InputError
 from langladder.memory import forget
 from langladder.progress import tracked
 from langladder.text.specials import BOS
@@ -188,9 +191,17 @@ class _Level:
 
 
 def append(path: Path, array: np.ndarray) -> None:
-    """Write an array's bytes behind those that a file has."""
-    with path.open("ab") as sink:
-        array.tofile(sink)
+    """Write an array's bytes behind those that a file has.
+
+    Raises:
+        InputError: the disk takes no more.
+    """
+    try:
+        with path.open("ab") as sink:
+            sink.write(np.ascontiguousarray(array).data)  # numpy's `tofile` does not tell why it fails
+    except OSError as error:
+        why = explain(path, error.errno or errno.EIO)
+        raise InputError(f"{why}; TMPDIR names the folder for temporary files, which counting needs") from error
 
 
 def read(path: Path, dtype: type[np.generic] | np.dtype, first: int, count: int) -> np.ndarray:

@@ -37,7 +37,7 @@ def write_sparse(path: Path, matrix: csr_matrix) -> None:
         for name, array in arrays.items():
             for begin in range(0, len(array), PIECE):
                 piece = array[begin : begin + PIECE]
-                piece.astype(kinds[name], copy=False).tofile(file)
+                file.write(np.ascontiguousarray(piece, kinds[name]).data)
                 forget(piece)
 
 

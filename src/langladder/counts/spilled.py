@@ -115,8 +115,8 @@ def _write_part(count: Count, folder: Path, source: Text | Path, part: Part) -> 
         stream = TokenStream.open(source)
         source = Text(stream.ids, stream.offsets, source)
     for kind, array in count(source, part)._asdict().items():
-        with atomic_file(_file(folder, "part", part.number, kind)) as temporary:
-            array.tofile(temporary)
+        with atomic_file(_file(folder, "part", part.number, kind)) as temporary, temporary.open("wb") as file:
+            file.write(np.ascontiguousarray(array).data)  # numpy's `tofile` does not tell why it fails
     forget(source.ids)
 
 
@@ -146,8 +146,8 @@ def _merge(folder: Path, parts: int, columns: int, scale: int, rows: Part) -> No
     del found, values
     lengths, out_columns, out_values = add_rows(np.stack(bounds), *joined, columns, scale)
     for kind, array in (("lengths", lengths), ("columns", out_columns), ("values", out_values)):
-        with atomic_file(_file(folder, "rows", rows.number, kind)) as temporary:
-            array.tofile(temporary)
+        with atomic_file(_file(folder, "rows", rows.number, kind)) as temporary, temporary.open("wb") as file:
+            file.write(np.ascontiguousarray(array).data)  # numpy's `tofile` does not tell why it fails
 
 
 def _read(folder: Path, number: int, kind: str, dtype: type[np.generic], first: int, last: int) -> np.ndarray:
