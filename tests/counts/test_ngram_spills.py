@@ -1,9 +1,12 @@
 """n-grams counted in parts on disk: the same bytes as in memory, the same model; and the memory is kept."""
 
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,8 @@ import torch
 from langladder.counts import ngrams
 from langladder.counts.ngram_spills import count_by_parts
 from langladder.counts.ngrams import NgramCounts, count_ngrams
-from langladder.engine.base import Serial
+from langladder.engine.base import Serial, used
+from langladder.engine.local import Local
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.specials import BOS, EOS
@@ -50,9 +54,44 @@ def test_parts_give_the_same_bytes(tmp_path: Path, text: str, order: int) -> Non
     vocab_size = int(ids.max()) + 3
     whole = bytes_of(count_ngrams(ids, order, vocab_size))
     for at_once in (20, 90, 1_000):
-        parts = NgramCounts(**count_by_parts(ids, order, vocab_size, at_once, tmp_path))
+        parts = NgramCounts(**count_by_parts(ids, order, vocab_size, at_once, Serial(), tmp_path))
         assert bytes_of(parts) == whole
     assert not list(tmp_path.iterdir())  # nothing is left
+
+
+def test_several_processes_give_the_same_bytes(tmp_path: Path) -> None:
+    """Also where one of them is killed in the middle."""
+    ids, killed = lines(4, 150, 60), []
+    whole = bytes_of(count_ngrams(ids, 3, 62))
+    with used(Local(2)) as engine:
+
+        def kill(process: int, peak: int) -> None:  # noqa: ARG001
+            if not killed:
+                killed.append(process)
+                os.kill(process, signal.SIGKILL)
+
+        engine.note = kill  # type: ignore[method-assign]
+        parts = NgramCounts(**count_by_parts(ids, 3, 62, 300, engine, tmp_path))
+    assert bytes_of(parts) == whole and len(killed) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_workers_elsewhere_do_not_share_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Elsewhere(Serial):
+        here = False
+
+    def watched(*given: Any) -> dict[str, np.ndarray]:
+        asked.append(type(given[4]))
+        return count_by_parts(*given)
+
+    monkeypatch.setattr(ngrams, "count_by_parts", watched)
+    monkeypatch.setattr(Serial, "whole", 1 << 14)
+    for engine in (Serial(), Elsewhere()):
+        with used(engine):
+            count_ngrams(lines(4, 150, 60), 3, 62)
+    assert asked == [Serial, Serial]
 
 
 def test_what_is_granted_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from langladder.compiled import njit
 from langladder.counts.ngram_spills import BYTES_A_POSITION, count_by_parts
-from langladder.engine.base import current
+from langladder.engine.base import Serial, current
 from langladder.errors import InputError
 from langladder.memory import forget
 from langladder.progress import tracked
@@ -108,7 +108,7 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     """Count all n-grams of orders 1 … `order`: one counting sort of the text an order.
 
     Where the arrays could be larger than what the running engine grants (`whole`), they are made on disk, below the
-    system's folder for temporary files (TMPDIR), and are read-only.
+    system's folder for temporary files (TMPDIR), and are read-only; the engine's workers help if they are here.
 
     Args:
         ids: (T,) integer word ids below `vocab_size`; every line opens with BOS.
@@ -120,7 +120,9 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     most = vocab_size + (order - 1) * len(ids)  # n-grams; memory is taken only where something is written
     room = current().whole
     if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > room:
-        return NgramCounts(**count_by_parts(ids, order, vocab_size, max(1, room // BYTES_A_POSITION)))
+        engine = current() if current().here else Serial(memory=current().memory)
+        at_once = max(1, (engine.share if engine.workers > 1 else room) // BYTES_A_POSITION)
+        return NgramCounts(**count_by_parts(ids, order, vocab_size, at_once, engine))
     ids = ids.astype(np.int32)
     words, counts, suffixes = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)
     starts = np.empty(most + 1, np.int64)

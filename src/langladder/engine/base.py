@@ -35,7 +35,10 @@ class Engine(ABC):
         workers: how many parts run at once.
         memory: bytes that the whole stage may hold, this process and its workers on this machine together; None: as
             many as the machine has.
+        here: whether all workers are on this machine, and see its folder for temporary files.
     """
+
+    here: bool = True
 
     def __init__(self, workers: int = 1, memory: int | None = None) -> None:
         self.workers = workers

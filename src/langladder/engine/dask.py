@@ -43,12 +43,12 @@ class Dask(Engine):
             memory: of this machine; where the workers are elsewhere (not `here`), of each of them.
         """
         super().__init__(len(client.nthreads()), memory)
-        self.client, self._cluster, self._here = client, cluster, here
+        self.client, self._cluster, self.here = client, cluster, here
 
     @property
     def share(self) -> int:
         """As `Engine.share`; workers elsewhere have their own memory."""
-        return super().share if self._here else int((self.memory or machine_bytes()) * USED) - PROCESS
+        return super().share if self.here else int((self.memory or machine_bytes()) * USED) - PROCESS
 
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
         call, later = partial(_in_folder, Path.cwd(), partial(measured, function)), iter(parts)
@@ -59,7 +59,7 @@ class Dask(Engine):
             if not under_way:
                 return
             result, *worker = _result(under_way.popleft())
-            if self._here:
+            if self.here:
                 self.note(*worker)
             yield result
 
