@@ -17,6 +17,7 @@ from langladder.embeddings.word2vec.noise import REPEATS, block_size
 from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
 from langladder.embeddings.word2vec.rows import logistic
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
+from langladder.embeddings.word2vec.tree import TOGETHER
 from langladder.errors import InputError
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.corpus_ids import TokenStream
@@ -104,21 +105,23 @@ def test_step_parity_with_autograd(kind: tuple[str, str], context: str) -> None:
 @pytest.mark.parametrize("context", ["mean", "sum"])
 @pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
 def test_tree_step_parity_with_autograd(architecture: str, context: str) -> None:
-    """Hierarchical softmax learns window by window: the neighbours (or their mean) must reach the centre."""
+    """Hierarchical softmax learns by neighbours, TOGETHER at a time, or by their mean: they must reach the centre."""
     output = random_output((architecture, "hierarchical"), context=context)
     network = as_network(output)
     words = np.random.default_rng(3).permutation(V)[:11]
     before, after = windows(11)
-    first = None
+    measured = []
     for t in range(11):
         around = np.concatenate([words[t - before[t] : t], words[t + 1 : t + after[t] + 1]])
         inputs = around[None] if architecture == "cbow" else around[:, None]
-        targets = np.full(len(inputs), words[t])
-        batch = {"inputs": inputs, "mask": np.ones_like(inputs, dtype=bool), "targets": targets}
-        loss = step(network, batch, output) / len(inputs)
-        first = loss if first is None else first
+        for first in range(0, len(inputs), TOGETHER):
+            some = inputs[first : first + TOGETHER]
+            targets = np.full(len(some), words[t])
+            loss = step(network, {"inputs": some, "mask": np.ones_like(some, dtype=bool), "targets": targets}, output)
+            measured += [loss] if t == 0 else []
     total, terms = output.learn(Chunk(words, before, after, 11), LR, np.zeros(1, dtype=np.uint64))
-    assert total / terms == pytest.approx(first, rel=1e-3)  # of 11 words, the first is measured
+    assert terms == (1 if architecture == "cbow" else after[0]) and len(measured) == -(-terms // TOGETHER)
+    assert total == pytest.approx(sum(measured), rel=1e-3)  # of 11 words, the first is measured
     assert_same(output, network)
 
 

@@ -5,8 +5,9 @@ Mikolov et al. 2013, "Distributed Representations …", section 2.1, eq. 3, with
     J(h, w) = −Σ_{j=1..L(w)} log σ(±u_{n(w, j)} · h),      + where bit j of w's code is 0
 
 As in the original code, a skip-gram pair has the neighbour as input and the centre as the word to be reached: so all
-inputs of a window meet the nodes of one path, and the scores are the product of two small matrices. What a window
-learns is computed from the vectors as they were before it, then added.
+inputs of a window meet the nodes of one path, and the scores are products of small matrices. What TOGETHER inputs teach
+a path is computed from its vectors as they were before them, then added. All inputs of a window at once would be
+faster, but would teach less: they all pull the same nodes, from where none of them has been yet.
 
 Shape legend: C context words of a window, J nodes of a path, D dimensions, P entries of all paths.
 """
@@ -21,6 +22,7 @@ from langladder.embeddings.word2vec.drawing import Chunk
 from langladder.embeddings.word2vec.rows import add_scaled, gather, logistic, scatter_add
 from langladder.small_products import combinations, fill_zero, products
 
+TOGETHER = 2  # even, as `small_products` takes rows
 MEASURED = 64  # the loss is taken of every 64th word
 
 
@@ -113,7 +115,6 @@ def learn_tree(
             continue
         begin, J = offsets[words[t]], offsets[words[t] + 1] - offsets[words[t]]
         gather(V, inputs, 0, C, x)
-        gather(U, nodes, begin, J, y)
         rows, scale = C, f32(1)
         if cbow:
             rows, scale = 1, f32(1) / f32(C) if mean else f32(1)
@@ -122,13 +123,16 @@ def learn_tree(
                 add_scaled(scale, x, i, h, 0)
         H, dH = (h, dh) if cbow else (x, dx)
         measure = t % MEASURED == 0
-        loss = _learn_decisions(tree, words[t], rows, H, dH, path, measure)
-        if measure:
-            total, pairs = total + loss, pairs + rows
+        for first in range(0, rows, TOGETHER):
+            n = min(TOGETHER, rows - first)
+            gather(U, nodes, begin, J, y)
+            loss = _learn_decisions(tree, words[t], n, H[first:], dH[first:], path, measure)
+            scatter_add(dy, J, rate, U, nodes, begin)
+            if measure:
+                total, pairs = total + loss, pairs + n
         if cbow:
             for i in range(C):
                 add_scaled(rate * scale, dh, 0, V, inputs[i])
         else:
             scatter_add(dx, C, rate, V, inputs, 0)
-        scatter_add(dy, J, rate, U, nodes, begin)
     return total, pairs
