@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from measured_memory import measured, write_words
 
 from langladder.counts import ngrams
 from langladder.counts.ngram_spills import count_by_parts
@@ -136,16 +135,7 @@ print(peak, digest.hexdigest())
 
 @pytest.mark.long
 def test_memory_is_kept(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    ids = (4 + 29_996 * rng.random(8_000_000) ** 3).astype(np.int32)
-    ids[::20] = BOS
-    TokenStream.write(tmp_path / "train.arrow", [ids], batch_tokens=1 << 30)
-
-    def measured(memory: int) -> tuple[int, str]:
-        command = [sys.executable, "-c", MEASURED, str(tmp_path / "train.arrow"), str(memory)]
-        peak, digest = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-        return int(peak), digest
-
-    (little, in_parts), (much, in_memory) = measured(400 << 20), measured(0)
+    write_words(words := tmp_path / "train.arrow")
+    (little, in_parts), (much, in_memory) = (measured(MEASURED, words, memory) for memory in (400 << 20, 0))
     assert little < 400 << 20 < much
     assert in_parts == in_memory

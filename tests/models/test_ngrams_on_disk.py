@@ -1,13 +1,12 @@
 """n-gram models estimated piece by piece through files: the bytes of the way in memory; and the memory is kept."""
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from faults import largest_file
+from measured_memory import measured, write_words
 
 from langladder.counts.ngram_pieces import Pieces, PiecesOnDisk, pieces_of
 from langladder.counts.ngrams import count_ngrams
@@ -122,17 +121,8 @@ print(peak, hashlib.sha256((Path(sys.argv[1]) / "model" / "model.safetensors").r
 
 @pytest.mark.long
 def test_memory_is_kept(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    ids = (4 + 29_996 * rng.random(8_000_000) ** 3).astype(np.int32)
-    ids[::20] = BOS
-    TokenStream.write(tmp_path / "train.arrow", [ids], batch_tokens=1 << 30)
-
-    def measured(memory: int) -> tuple[int, str]:
-        command = [sys.executable, "-c", MEASURED, str(tmp_path), str(memory)]
-        peak, digest = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-        return int(peak), digest
-
-    (little, in_pieces), (much, in_memory) = measured(600 << 20), measured(0)
+    write_words(tmp_path / "train.arrow")
+    (little, in_pieces), (much, in_memory) = (measured(MEASURED, tmp_path, memory) for memory in (600 << 20, 0))
     assert little < 600 << 20 < much
     assert in_pieces == in_memory
 

@@ -36,7 +36,6 @@ MOST_RANGES = 8_000  # parts have 16-bit numbers
 NO_PART = 65_535
 
 RECORD = np.dtype([("key", np.int64), ("suffix", np.int64)])
-_TEXT: tuple[tuple[str, type[np.generic]], ...] = (("words", np.int32), ("ending", np.int64))
 KINDS = {"words": np.int32, "starts": np.int64, "suffixes": np.int64, "counts": np.int64}
 
 
@@ -95,7 +94,8 @@ def _file(folder: Path, kind: str, number: int) -> Path:
 
 def _keys(order: _Order, piece: int) -> tuple[np.ndarray, np.ndarray]:
     """Of the positions of a piece: keys, −1 where no n-gram so long ends; the number of the n-gram one shorter."""
-    words, ending = (_whole(_file(order.folder, kind, piece), dtype) for kind, dtype in _TEXT)
+    words = np.fromfile(_file(order.folder, "words", piece), np.int32)
+    ending = np.fromfile(_file(order.folder, "ending", piece), np.int64)
     last = read(_file(order.folder, "ending", piece - 1), np.int64, order.at_once - 1, 1) if piece else np.array([-1])
     before = np.concatenate([last, ending[:-1]])
     keys = (before - order.base) * order.vocab_size + words
@@ -115,7 +115,7 @@ def _share_out(work: tuple[_Order, int]) -> tuple[np.ndarray, np.ndarray]:
         How many keys go to each part; of the parts that are one n-gram, its suffix where the piece has it, else −1.
     """
     order, piece = work
-    splitters = _whole(order.folder / "splitters", np.int64)
+    splitters = np.fromfile(order.folder / "splitters", np.int64)
     keys, ending = _keys(order, piece)
     parts = np.searchsorted(splitters, keys) + np.searchsorted(splitters, keys, side="right")
     parts = np.where(keys < 0, NO_PART, parts).astype(np.uint16)
@@ -165,8 +165,8 @@ def _sort(work: tuple[_Order, int]) -> int:
 def _lengthen(work: tuple[_Order, int]) -> None:
     """Write `ending` of a piece anew: the numbers of the longer n-grams, −1 where none ends."""
     order, piece = work
-    parts = _whole(_file(order.folder, "parts", piece), np.uint16)
-    firsts = _whole(order.folder / "firsts", np.int64)
+    parts = np.fromfile(_file(order.folder, "parts", piece), np.uint16)
+    firsts = np.fromfile(order.folder / "firsts", np.int64)
     places = read(order.folder / "places", np.int64, piece * len(firsts), len(firsts))
     longer = np.full(len(parts), -1, dtype=np.int64)
     by_part = np.argsort(parts, kind="stable")
@@ -206,7 +206,7 @@ class _Level:
             else:
                 next(counted)
                 firsts[part] = self.total
-                self._add(_whole(_file(folder, "found", part), np.int64).reshape(3, -1))
+                self._add(np.fromfile(_file(folder, "found", part), np.int64).reshape(3, -1))
                 _file(folder, "found", part).unlink()
         self._close(self.histories, np.zeros(0, dtype=np.int64))
         if not self.order.highest:
@@ -262,10 +262,6 @@ def append(path: Path, array: np.ndarray) -> None:
 def read(path: Path, dtype: type[np.generic] | np.dtype, first: int, count: int) -> np.ndarray:
     """So many numbers of a file from the one numbered `first` on."""
     return np.fromfile(path, dtype=dtype, offset=int(first) * np.dtype(dtype).itemsize, count=int(count))
-
-
-def _whole(path: Path, dtype: type[np.generic]) -> np.ndarray:
-    return np.fromfile(path, dtype=dtype)
 
 
 def _write(path: Path, array: np.ndarray) -> None:

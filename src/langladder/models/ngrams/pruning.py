@@ -81,7 +81,8 @@ def entropy_pruned(pieces: Pieces, estimates: Estimates, threshold: float) -> Es
             before = pieces.read(all_backoffs[order - 1], cut.history_rows)
             factors.add(np.where(changed, backoff_factors(pruned, probs)[2], before))
         all_kept[order - 1], all_backoffs[order - 1] = kept.array(), factors.array()
-        needed = _either(pieces, order, histories.array(), pieces.suffix_counts(order, all_kept[order - 1]))
+        if order > 2:  # single words all stay
+            needed = _either(pieces, order, histories.array(), pieces.suffix_counts(order, all_kept[order - 1]))
     return Estimates(all_kept, estimates.probs, all_backoffs)
 
 

@@ -1,0 +1,24 @@
+"""What a process of its own holds at most while it works on millions of random words."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from langladder.text.corpus_ids import TokenStream
+from langladder.text.specials import BOS
+
+
+def write_words(path: Path) -> None:
+    """8 million words of 30,000, in lines of nineteen."""
+    ids = (4 + 29_996 * np.random.default_rng(0).random(8_000_000) ** 3).astype(np.int32)
+    ids[::20] = BOS
+    TokenStream.write(path, [ids], batch_tokens=1 << 30)
+
+
+def measured(script: str, path: Path, memory: int) -> tuple[int, str]:
+    """Bytes held and the hash that a script prints, which is told a path and the memory granted (0: any)."""
+    command = [sys.executable, "-c", script, str(path), str(memory)]
+    peak, digest = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return int(peak), digest
