@@ -93,3 +93,15 @@ def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):
         [("d", 20, 25)],
         [("e", 0, None)],
     ]
+
+
+def test_a_large_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("a line\n" * 9)
+    monkeypatch.setattr(file_parts, "PART_BYTES", 10)
+
+    def refused(self, *_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(InputError, match=r"a\.txt: cannot be read \(Permission denied"):
+        read_text(TextSource(path=str(tmp_path / "a.txt")), tmp_path / "out")

@@ -74,8 +74,13 @@ def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[P
 
 
 def _is_plain(file: Path, source: TextSource) -> bool:
-    with file.open("rb") as opened:
-        return format_of(file, source.format) != "parquet" and opened.read(len(GZIP)) != GZIP
+    if format_of(file, source.format) == "parquet":
+        return False
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(GZIP)) != GZIP
+    except OSError:  # which its reader tells
+        return False
 
 
 def read_part(part: Part) -> Reading:
