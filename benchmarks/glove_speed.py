@@ -32,6 +32,7 @@ from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrenc
 from langladder.embeddings.glove import cost, initial_parameters, train_epoch, training_pairs
 from langladder.embeddings.glove_kernels import Pairs
 
+TIMES = 3
 C_PAIRS_PER_SECOND = 1.95e6  # quoted: one training iteration, 100 dimensions, 2 threads
 
 
@@ -58,7 +59,11 @@ def train(
 
 
 def beside(programs: Path, ids: np.ndarray, offsets: np.ndarray, words: list[str], dim: int) -> str:
-    """Counting, order and one iteration, three times in turn; least processor seconds and their ratios."""
+    """Counting, order and one iteration; least processor seconds and their ratios.
+
+    Each does its work several times without a pause: a virtual machine gives back what memory stands idle, and touching
+    it again costs whoever comes first a second a gigabyte.
+    """
     config = CooccurrenceConfig(window=10, weighting="inverse_distance")
     least: dict[str, float] = {}
 
@@ -74,17 +79,18 @@ def beside(programs: Path, ids: np.ndarray, offsets: np.ndarray, words: list[str
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_lines(folder / "text.txt", ids, offsets, words)
-        for _ in range(3):
+        for _ in range(TIMES):
             for program, seconds in glove_counting(programs, folder, 10, 1).items():
                 note(program, seconds)
-            for iterations in (1, 2):
-                note(f"iterations: {iterations}", glove_iterations(programs, folder, dim, 1, iterations))
+        for iterations in (1, 2) * TIMES:
+            note(f"iterations: {iterations}", glove_iterations(programs, folder, dim, 1, iterations))
+        for _ in range(TIMES):
             counts = ours("our counting", lambda: count_cooccurrence(ids, offsets, len(words), config, threads=1))
+        for _ in range(TIMES):
             pairs = ours("our order", partial(training_pairs, counts, x_max=100, alpha=0.75, seed=1))
-            parameters = initial_parameters(len(words), dim, biases=True, seed=1)
-            train_epoch(parameters, pairs, learning_rate=0.05, biases=True)
-            epoch = partial(train_epoch, parameters, pairs, learning_rate=0.05, biases=True)
-            ours("our iteration", epoch)
+        parameters = initial_parameters(len(words), dim, biases=True, seed=1)
+        for _ in range(TIMES):
+            ours("our iteration", partial(train_epoch, parameters, pairs, learning_rate=0.05, biases=True))
     ratios = {
         "vocab_count + cooccur": (least["vocab_count"] + least["cooccur"]) / least["our counting"],
         "vocab_count + cooccur + shuffle": (least["vocab_count"] + least["cooccur"] + least["shuffle"])

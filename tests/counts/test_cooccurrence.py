@@ -121,6 +121,17 @@ def test_many_words_parity_with_scipy(threads: int) -> None:
     assert np.array_equal(counts.data, expected.data)
 
 
+def test_the_widest_window() -> None:
+    ids = np.random.default_rng(0).integers(0, 5, 2_600).astype(np.int32)
+    counts = count_cooccurrence(ids, np.array([0, 100, 2_600]), 5, CooccurrenceConfig(window=1_000))
+    expected = np.zeros((5, 5))
+    for line in (ids[:100], ids[100:]):
+        before = np.concatenate([np.zeros((1, 5)), np.cumsum(np.eye(5)[line], axis=0)])  # how often each word stood
+        for t, word in enumerate(line):
+            expected[word] += before[min(t + 1_001, len(line))] - before[max(t - 1_000, 0)] - np.eye(5)[word]
+    assert np.array_equal(counts.toarray(), expected)
+
+
 def test_sides_are_each_others_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cooccurrence, "PAIRS_AT_ONCE", 30_000)  # so that the text is counted in several parts
     rng = np.random.default_rng(0)

@@ -4,10 +4,8 @@
 
 with weight(d) = 1 (flat) or 1/d (Pennington et al. 2014, GloVe, section 4.2). A window never reaches beyond its line.
 
-Words are numbered from the most frequent on, and a pair is counted once, at its rarer word: the text is read in order,
-and each position puts its neighbours of lower numbers into the bucket of its word. A bucket is then counted in one
-dense row, which is short and in the cache where buckets are long, and no pair is ever sorted. This gives the lower
-triangle, and the other one is its mirror image.
+The places of each word are listed first; then a word's neighbours at all of its places are counted in one dense row,
+which is read out and zeroed for the next word. No pair is written down, let alone sorted.
 
 What is added up are whole numbers (1/d in units of 1/scale), so that any order of the sums gives the same result: same
 text, same bytes, whatever the number of threads, parts and workers. A text whose pairs do not fit into the memory that
@@ -32,7 +30,8 @@ from langladder.engine.base import Engine, current
 from langladder.text.word_corpus import WordCorpus
 
 PAIRS_AT_ONCE = 1 << 28
-BYTES_A_PAIR = 48  # where hardly any two pairs are equal: rows of the triangle (12), of the matrix (24), and gaps
+BYTES_A_PAIR = 36  # where hardly any two pairs are equal: two entries of rows, and gaps
+BYTES_A_WORD = 24  # the text, its places
 MOST_THREADS = 8
 FINE = 1 << 32  # units of a distance where the distances' least common multiple is too large
 
@@ -102,7 +101,8 @@ def _count(
 ) -> csr_matrix:
     check_ids(text.ids, vocab_size)
     threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
-    at_once = max(1, min(PAIRS_AT_ONCE, engine.share // BYTES_A_PAIR) // config.window)
+    words_at_once = engine.share // (BYTES_A_PAIR * config.window + BYTES_A_WORD)
+    at_once = max(1, min(PAIRS_AT_ONCE // config.window, words_at_once))
     words = int(text.offsets[-1] - text.offsets[0])
     if words > at_once:
         alone = engine.workers > 1 and text.path is not None

@@ -13,22 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.counts.pair_kernels import (
-    bucket_sizes,
-    count_buckets,
-    fill_buckets,
-    mirror_rows,
-    mirrored_lengths,
-    place_rows,
-)
+from langladder.counts.pair_kernels import count_rows, fill_places, occurrences
 
 Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # calls a function with many arguments
 
 
 class Block(NamedTuple):
-    """Rows of the lower triangle, `first` and those behind it."""
+    """Some rows."""
 
-    first: int
     lengths: np.ndarray  # of each row
     columns: np.ndarray  # (E,) int32, ascending in each row
     values: np.ndarray  # (E,) int64
@@ -52,27 +44,42 @@ def count_range(
     last: int,
     threads: int,
 ) -> Rows:
-    """The pairs whose rarer word stands at one of the positions `first` … `last − 1`.
+    """The neighbours of what stands at the positions `first` … `last − 1`.
 
     Args:
         ids: (T,) int32.
         offsets: (R + 1,) int64 bounds of the lines.
-        units: (m,) int64, what a pair counts at each distance.
+        units: (m,) int64, what a pair counts at each distance; m ≤ 1,000.
         sides: symmetric, left or right.
     """
     m = len(units)
+    reach = 0 if sides == "right" else m, 0 if sides == "left" else m
+    cuts = np.linspace(first, last, threads + 1).astype(np.int64)
+    ranges = [(int(cuts[share]), int(cuts[share + 1])) for share in range(threads)]
     with _threads(threads) as run:
+        sizes = np.stack(run(occurrences, ((ids, vocab_size, *part) for part in ranges)), axis=1)  # (V, S)
 
-        def triangle(left: int, right: int) -> list[Block]:
-            return _triangle(ids, offsets, vocab_size, units, left, right, first, last, threads, run)
+        # Places stand in the order of their words, and those of a word in the order of the text.
+        bounds = np.concatenate([[0], np.cumsum(sizes.ravel())])
+        slots = np.array(bounds[:-1].reshape(sizes.shape).T)  # (S, V)
+        places = np.empty(last - first, dtype=np.int64)
+        run(fill_places, ((ids, offsets, *reach, *ranges[i], slots[i], places) for i in range(threads)))
 
-        if sides == "symmetric":
-            lower = upper = triangle(m, m)
-        else:  # below the diagonal stand the neighbours before the rarer word; above it the rarer word is the neighbour
-            lower, upper = triangle(m, 0), triangle(0, m)
-            if sides == "right":
-                lower, upper = upper, lower
-        return _matrix(vocab_size, lower, upper, run)
+        starts = np.ascontiguousarray(bounds[::threads])
+        room = np.minimum(np.diff(starts) * sum(reach), vocab_size)  # no row can have more entries
+
+        def count(left: int, right: int) -> Block:
+            # The memory is NumPy's, which asks for large pages: with Numba's own this took half as long again.
+            most = int(room[left:right].sum())
+            lengths, values = np.empty(right - left, dtype=np.int64), np.empty(most, dtype=np.int64)
+            columns = np.empty(most + 1, dtype=np.int32)
+            end = count_rows(ids, places, starts, units, left, right, lengths, columns, values)
+            columns.resize(end, refcheck=False)  # what was not needed goes back, what was stays where it is
+            values.resize(end, refcheck=False)
+            return Block(lengths, columns, values)
+
+        blocks = run(count, _blocks(starts, threads))
+    return _joined(blocks)
 
 
 @contextmanager
@@ -85,67 +92,24 @@ def _threads(number: int) -> Iterator[Run]:
         yield lambda function, calls: list(pool.map(lambda call: function(*call), calls))
 
 
-def _triangle(
-    ids: np.ndarray,
-    offsets: np.ndarray,
-    vocab_size: int,
-    units: np.ndarray,
-    left: int,
-    right: int,
-    first: int,
-    last: int,
-    shares: int,
-    run: Run,
-) -> list[Block]:
-    """The pairs of the positions `first` … `last − 1`, each at its rarer word: the lower triangle."""
-    bits = (len(units) - 1).bit_length()
-    cuts = np.linspace(first, last, shares + 1).astype(np.int64)
-    ranges = [(int(cuts[share]), int(cuts[share + 1])) for share in range(shares)]
-    sizes = np.stack(run(bucket_sizes, ((ids, offsets, vocab_size, left, right, *part) for part in ranges)), axis=1)
-
-    # Buckets stand in the order of their words, shares in the order of the text, each with a spare place behind.
-    bounds = np.concatenate([[0], np.cumsum(sizes.ravel() + 1)])
-    starts = bounds[:-1].reshape(sizes.shape)  # (V, S)
-    buckets = np.empty(bounds[-1], dtype=np.int32 if vocab_size << bits < 1 << 31 else np.int64)
-    slots = np.array(starts.T)  # (S, V)
-    run(fill_buckets, ((ids, offsets, left, right, bits, *ranges[i], slots[i], buckets) for i in range(shares)))
-
-    pairs = sizes.sum(axis=1)
-    room = np.minimum(pairs, np.arange(1, vocab_size + 1))  # no row can have more entries than this
-    ends = np.ascontiguousarray(slots.T)
-
-    def count(first: int, last: int) -> Block:
-        # The memory is NumPy's, which asks for large pages: with Numba's own this took half as long again.
-        most = int(room[first:last].sum())
-        lengths, values = np.empty(last - first, dtype=np.int64), np.empty(most, dtype=np.int64)
-        columns = np.empty(most + 1, dtype=np.int32)
-        end = count_buckets(buckets, starts, ends, units, bits, first, last, lengths, columns, values)
-        columns.resize(end, refcheck=False)  # what was not needed goes back, what was stays where it is
-        values.resize(end, refcheck=False)
-        return Block(first, lengths, columns, values)
-
-    return run(count, _blocks(pairs, shares))
+def _blocks(starts: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Ranges of words that stand at about equally many places, several for each thread; one for one thread."""
+    number = 8 * threads if threads > 1 else 1
+    aims = starts[-1] * np.arange(1, number) / number
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(starts, aims), [len(starts) - 1]]))
+    return [(int(cuts[i]), int(cuts[i + 1])) for i in range(len(cuts) - 1)] or [(0, 0)]
 
 
-def _blocks(pairs: np.ndarray, shares: int) -> list[tuple[int, int]]:
-    """Ranges of words with about equally many pairs, several for each thread."""
-    ends = np.cumsum(pairs)
-    aims = ends[-1] * np.arange(1, 8 * shares) / (8 * shares) if len(ends) else []
-    cuts = np.unique(np.concatenate([[0], np.searchsorted(ends, aims) + 1, [len(pairs)]]).clip(0, len(pairs)))
-    return [(int(cuts[i]), int(cuts[i + 1])) for i in range(len(cuts) - 1)]
-
-
-def _matrix(vocab_size: int, lower: list[Block], upper: list[Block], run: Run) -> Rows:
-    """The matrix with one triangle below its diagonal and another, mirrored, above it."""
-    below, above = np.zeros(vocab_size, dtype=np.int64), np.zeros(vocab_size, dtype=np.int64)
-    for block in lower:
-        below[block.first : block.first + len(block.lengths)] = block.lengths
-    for block in upper:
-        mirrored_lengths(block.first, block.lengths, block.columns, above)
-    bounds = np.concatenate([[0], np.cumsum(below + above)])
-    columns, values = np.empty(bounds[-1], dtype=np.int32), np.empty(bounds[-1], dtype=np.int64)
-    run(place_rows, ((*block, bounds, columns, values) for block in lower))
-    slots = bounds[:-1] + below
-    for block in upper:  # in the order of their rows, which are columns now
-        mirror_rows(*block, slots, columns, values)
-    return Rows(bounds, columns, values)
+def _joined(blocks: list[Block]) -> Rows:
+    """The rows of all blocks, behind each other; takes the blocks, so that little is held twice."""
+    if len(blocks) == 1:
+        lengths, columns, values = blocks[0]
+    else:
+        lengths = np.concatenate([block.lengths for block in blocks])
+        columns, values = np.empty(lengths.sum(), dtype=np.int32), np.empty(lengths.sum(), dtype=np.int64)
+        end = 0
+        while blocks:
+            block = blocks.pop(0)
+            begin, end = end, end + len(block.columns)
+            columns[begin:end], values[begin:end] = block.columns, block.values
+    return Rows(np.concatenate([[0], np.cumsum(lengths)]), columns, values)

@@ -1,6 +1,6 @@
-"""Numba kernels of `langladder.counts.pair_counting`: pairs into buckets, buckets into rows, triangles into a matrix.
+"""Numba kernels of `langladder.counts.pair_counting`: the places of each word, and from them its row of counts.
 
-Shape legend: V words, P pairs in a part of the text, E entries (different pairs), S shares (one a thread).
+Shape legend: T words of text, R lines, V words of the vocabulary, m the window, E entries (different pairs).
 """
 
 from typing import Any
@@ -9,108 +9,105 @@ import numpy as np
 from numba.cpython.unsafe import numbers
 
 from langladder.compiled import njit
+from langladder.prefetch import prefetch_to_read
 
 trailing_zeros: Any = numbers.trailing_zeros  # what is called in a kernel is not the Python function
 
+REACH_BITS = 10  # a place is `position << 20 | words before it << 10 | words behind it`
+REACH = (1 << REACH_BITS) - 1  # the widest window
+AHEAD = 16  # places: how early the text around one is asked for
+
 
 @njit(nogil=True)
-def bucket_sizes(
-    ids: np.ndarray, offsets: np.ndarray, vocab_size: int, left: int, right: int, first: int, last: int
-) -> np.ndarray:
-    """How many pairs `fill_buckets` will put into each word's bucket, (V,) int64."""
+def occurrences(ids: np.ndarray, vocab_size: int, first: int, last: int) -> np.ndarray:
+    """How often each word stands at the positions `first` … `last − 1`, (V,) int64."""
     sizes = np.zeros(vocab_size, dtype=np.int64)
-    line = np.searchsorted(offsets, first, side="right") - 1
     for t in range(first, last):
-        while t >= offsets[line + 1]:
-            line += 1
-        word = ids[t]
-        found = 0
-        for s in range(max(offsets[line], t - left), min(offsets[line + 1], t + right + 1)):
-            found += ids[s] <= word
-        sizes[word] += found - 1  # the word itself is not its own neighbour
+        sizes[ids[t]] += 1
     return sizes
 
 
 @njit(nogil=True)
-def fill_buckets(
+def fill_places(
     ids: np.ndarray,
     offsets: np.ndarray,
     left: int,
     right: int,
-    bits: int,
     first: int,
     last: int,
     slots: np.ndarray,
-    buckets: np.ndarray,
+    places: np.ndarray,
 ) -> None:
-    """For each position first ≤ t < last, put the neighbours of w_t with numbers up to w_t's own into w_t's bucket.
-
-    An entry is `number << bits | distance − 1`. Every neighbour is written, but only what belongs moves the slot on: no
-    branch to guess, at the price of one spare place behind each bucket.
+    """Put the positions `first` … `last − 1`, and how far their windows reach, where the places of their words stand.
 
     Args:
-        slots: (V,) the next free place of each bucket; moved on.
-        buckets: (P + spare,) filled.
+        offsets: (R + 1,) int64 bounds of the lines.
+        left, right: how far a window reaches at most.
+        slots: (V,) the next free slot of each word; moved on.
+        places: (T,) int64, filled.
     """
     line = np.searchsorted(offsets, first, side="right") - 1
     for t in range(first, last):
         while t >= offsets[line + 1]:
             line += 1
-        word = ids[t]
-        slot = slots[word]
-        for s in range(max(offsets[line], t - left), t):
-            other = ids[s]
-            buckets[slot] = (other << bits) | (t - s - 1)
-            slot += other <= word
-        for s in range(t + 1, min(offsets[line + 1], t + right + 1)):
-            other = ids[s]
-            buckets[slot] = (other << bits) | (s - t - 1)
-            slot += other <= word
-        slots[word] = slot
+        before, behind = min(left, t - offsets[line]), min(right, offsets[line + 1] - 1 - t)
+        slot = slots[ids[t]]
+        slots[ids[t]] = slot + 1
+        places[slot] = (((t << REACH_BITS) | before) << REACH_BITS) | behind
 
 
 @njit(nogil=True)
-def count_buckets(
-    buckets: np.ndarray,
+def count_rows(
+    ids: np.ndarray,
+    places: np.ndarray,
     starts: np.ndarray,
-    ends: np.ndarray,
     units: np.ndarray,
-    bits: int,
     first: int,
     last: int,
     lengths: np.ndarray,
     columns: np.ndarray,
     values: np.ndarray,
 ) -> int:
-    """Count rows `first` … `last − 1` of the lower triangle; their number of entries.
+    """Count the neighbours of the words `first` … `last − 1`; the number of entries.
 
+    The text around a word's places is read in one go. Those lie far apart, but their addresses are known in advance.
     Nothing is compared to bring columns into order: each sets its bit in `marks`, and each sixty-four bits in which one
     is set a bit in `summary`; then the bits are read in turn.
 
     Args:
+        starts: (V + 1,) where the places of each word begin.
         units: (m,) int64, what a pair counts at each distance.
-        starts, ends: (V, S) where the shares of each bucket lie.
         lengths: (last − first,) filled with the rows' lengths.
-        columns, values: filled with their columns, ascending, and values; columns have one place to spare.
+        columns, values: filled with their columns, ascending, and values; columns have one slot to spare.
     """
-    row = np.zeros(last, dtype=np.int64)  # dense: the neighbours of the word in hand, which have numbers up to its own
-    marks, summary = np.zeros((last >> 6) + 1, dtype=np.uint64), np.zeros((last >> 12) + 1, dtype=np.uint64)
-    mask, one = (1 << bits) - 1, np.uint64(1)
+    width = len(starts) - 1
+    row = np.zeros(width, dtype=np.int64)  # dense: the neighbours of the word in hand
+    marks, summary = np.zeros((width >> 6) + 1, dtype=np.uint64), np.zeros((width >> 12) + 1, dtype=np.uint64)
+    one = np.uint64(1)
     end = 0
     for word in range(first, last):
         begin = end
-        for share in range(starts.shape[1]):
-            for slot in range(starts[word, share], ends[word, share]):
-                other = buckets[slot] >> bits
+        for slot in range(starts[word], starts[word + 1]):
+            coming = places[min(slot + AHEAD, len(places) - 1)] >> 2 * REACH_BITS
+            prefetch_to_read(ids, coming - len(units))
+            prefetch_to_read(ids, coming + len(units))
+            t = places[slot] >> 2 * REACH_BITS
+            for d in range((places[slot] >> REACH_BITS) & REACH):
+                other = ids[t - 1 - d]
                 columns[end] = other
                 end += row[other] == 0
-                row[other] += units[buckets[slot] & mask]
+                row[other] += units[d]
+            for d in range(places[slot] & REACH):
+                other = ids[t + 1 + d]
+                columns[end] = other
+                end += row[other] == 0
+                row[other] += units[d]
         for entry in range(begin, end):
             other = columns[entry]
             marks[other >> 6] |= one << np.uint64(other & 63)
             summary[other >> 12] |= one << np.uint64((other >> 6) & 63)
         entry = begin
-        for place in range((word >> 12) + 1):
+        for place in range(len(summary)):
             groups = summary[place]
             summary[place] = 0
             while groups:
@@ -126,60 +123,6 @@ def count_buckets(
                     entry += 1
         lengths[word - first] = end - begin
     return end
-
-
-@njit(nogil=True)
-def place_rows(
-    first: int,
-    lengths: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-    bounds: np.ndarray,
-    out_columns: np.ndarray,
-    out_values: np.ndarray,
-) -> None:
-    """Put rows `first`, `first + 1`, … of the lower triangle where those of the matrix begin."""
-    entry = 0
-    for row in range(first, first + len(lengths)):
-        slot = bounds[row]
-        for _ in range(lengths[row - first]):
-            out_columns[slot] = columns[entry]
-            out_values[slot] = values[entry]
-            slot += 1
-            entry += 1
-
-
-@njit(nogil=True)
-def mirrored_lengths(first: int, lengths: np.ndarray, columns: np.ndarray, found: np.ndarray) -> None:
-    """Add to `found` (V,) how many entries `mirror_rows` will put into each row."""
-    entry = 0
-    for row in range(first, first + len(lengths)):
-        for _ in range(lengths[row - first]):
-            found[columns[entry]] += columns[entry] != row
-            entry += 1
-
-
-@njit(nogil=True)
-def mirror_rows(
-    first: int,
-    lengths: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-    slots: np.ndarray,
-    out_columns: np.ndarray,
-    out_values: np.ndarray,
-) -> None:
-    """Put what rows `first`, `first + 1`, … have below the diagonal above it; `slots` (V,) says where, and moves on."""
-    entry = 0
-    for row in range(first, first + len(lengths)):
-        for _ in range(lengths[row - first]):
-            column = columns[entry]
-            if column != row:
-                slot = slots[column]
-                slots[column] = slot + 1
-                out_columns[slot] = row
-                out_values[slot] = values[entry]
-            entry += 1
 
 
 @njit(nogil=True)

@@ -3,14 +3,12 @@
 Shape legend: V words, E pairs (non-zero counts), D dimensions, filled up with zeros to a multiple of eight.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 
 from langladder.compiled import njit
+from langladder.prefetch import prefetch_to_write
 from langladder.simd import (
     LANES,
     load8,
@@ -26,7 +24,6 @@ from langladder.simd import (
 STRIP = 1024  # contexts: their parameters of 100 dimensions, 800 KB, fit into a second-level cache
 AHEAD = 4  # pairs: how early a pair's parameters are asked for
 CACHE_LINE = 16  # float32 values
-PREFETCH = "llvm.prefetch.p0i8"  # LLVM's name of the instruction
 
 
 class Parameters(NamedTuple):
@@ -50,22 +47,6 @@ class Pairs(NamedTuple):
 def filled(dim: int) -> int:
     """D: dimensions with those that are filled up; they stay zero, as their gradients are."""
     return -(-dim // LANES) * LANES
-
-
-@intrinsic
-def prefetch(_: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
-    """Ask the processor to bring `array[index]` into its cache; waits for nothing and changes nothing."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
-        instruction = builder.module.globals.get(PREFETCH) or ir.Function(builder.module, kind, PREFETCH)
-        builder.call(instruction, [address, word(1), word(3), word(1)])  # to be written, to be kept, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), generate
 
 
 @njit(nogil=True)
@@ -135,8 +116,8 @@ def train_pairs(
     for pair in range(first, last):
         coming = min(pair + AHEAD, last - 1)
         for k in range(0, row_size, CACHE_LINE):
-            prefetch(flat_words, rows[coming] * row_size + k)  # type: ignore[call-arg]
-            prefetch(flat_contexts, columns[coming] * row_size + k)
+            prefetch_to_write(flat_words, rows[coming] * row_size + k)
+            prefetch_to_write(flat_contexts, columns[coming] * row_size + k)
         i, j = rows[pair], columns[pair]
         products = zeros8()
         for k in range(0, dim, LANES):
