@@ -39,7 +39,10 @@ METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "skipgram": ({"sg": 1, "negative": 5}, {"architecture": "skipgram", "lr": 0.05}),
     "cbow": ({"sg": 0, "negative": 5}, {"architecture": "cbow", "lr": 0.2, "block": 16, "shared_negatives": 8}),
     "skipgram_hs": ({"sg": 1, "hs": 1, "negative": 0}, {"output": "hierarchical", "lr": 0.05}),
-    "cbow_hs": ({"sg": 0, "hs": 1, "negative": 0}, {"architecture": "cbow", "output": "hierarchical", "lr": 0.2}),
+    "cbow_hs": (
+        {"sg": 0, "hs": 1, "negative": 0},
+        {"architecture": "cbow", "output": "hierarchical", "context_step": "whole", "lr": 0.035},
+    ),
 }
 
 

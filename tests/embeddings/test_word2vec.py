@@ -24,6 +24,7 @@ from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 from langladder.text.word_corpus import WordCorpus
 
+CONTEXTS = [{"context": "mean"}, {"context": "sum"}, {"context": "mean", "context_step": "whole"}]
 KINDS = list(product(["skipgram", "cbow"], ["negative_sampling", "nce", "hierarchical", "softmax"]))
 V, LR = 30, 0.1
 COUNTS = np.arange(60, 0, -2)
@@ -78,11 +79,11 @@ def assert_same(output: Output, network: Word2VecReference) -> None:
     assert not output.input[:, 13:].any() and not output.output[:, 13:].any()
 
 
-@pytest.mark.parametrize("context", ["mean", "sum"])
+@pytest.mark.parametrize("context", CONTEXTS, ids=["mean", "sum", "whole"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1] != "hierarchical"], ids="-".join)
-def test_step_parity_with_autograd(kind: tuple[str, str], context: str) -> None:
+def test_step_parity_with_autograd(kind: tuple[str, str], context: dict[str, str]) -> None:
     """One block of text, its pairs and the noise that the kernel drew: the step is −lr times autograd's gradient."""
-    output = random_output(kind, context=context)
+    output = random_output(kind, **context)
     network = as_network(output)
     words = np.random.default_rng(3).integers(0, V, 14)  # some twice
     before, after = windows(14)
@@ -98,15 +99,15 @@ def test_step_parity_with_autograd(kind: tuple[str, str], context: str) -> None:
     assert np.abs(output.input - start).max() > 0.05
     assert_same(output, network)
     if network.bias is not None:
-        learnt = output.shift - random_output(kind, context=context).shift  # type: ignore[attr-defined]
+        learnt = output.shift - random_output(kind, **context).shift  # type: ignore[attr-defined]
         np.testing.assert_allclose(learnt, network.bias.weight.detach()[:, 0], atol=2e-4)
 
 
-@pytest.mark.parametrize("context", ["mean", "sum"])
+@pytest.mark.parametrize("context", CONTEXTS, ids=["mean", "sum", "whole"])
 @pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
-def test_tree_step_parity_with_autograd(architecture: str, context: str) -> None:
+def test_tree_step_parity_with_autograd(architecture: str, context: dict[str, str]) -> None:
     """Hierarchical softmax learns by neighbours, TOGETHER at a time, or by their mean: they must reach the centre."""
-    output = random_output((architecture, "hierarchical"), context=context)
+    output = random_output((architecture, "hierarchical"), **context)
     network = as_network(output)
     words = np.random.default_rng(3).permutation(V)[:11]
     before, after = windows(11)

@@ -58,7 +58,10 @@ class Word2VecReference(nn.Module):
         total: torch.Tensor = (self.input(inputs) * mask[:, :, None]).sum(dim=1)  # (P, D)
         if self.config.context == "sum":
             return total
-        return total / mask.sum(dim=1, keepdim=True).clamp(min=1)  # by the words that are there, not by 2M
+        mean = total / mask.sum(dim=1, keepdim=True).clamp(min=1)  # by the words that are there, not by 2M
+        if self.config.context_step == "whole":  # forwards the mean, backwards the sum
+            return total + (mean - total).detach()
+        return mean
 
     def _losses(self, h: torch.Tensor, batch: PairBatch) -> torch.Tensor:
         """J of each pair, (P,)."""

@@ -39,35 +39,44 @@ class ContextScratch(NamedTuple):
     dh: np.ndarray  # (L, D)
     P: np.ndarray  # (1, L) scores, then −∂J/∂score, of the targets
     scales: np.ndarray  # (L,) what each context word weighs in h; 0 where there is none
+    parts: np.ndarray  # (L,) … and what it gets of the step of h
 
 
 @njit(nogil=True, inline="always")
 def _context_scratch(L: int, window: int, D: int) -> ContextScratch:
     f32, room = np.float32, L + 2 * window + 1
     sums, edges = np.zeros((room + 1, D), f32), np.zeros((room + 1, D), f32)
-    return ContextScratch(
-        sums, edges, np.zeros((L, D), f32), np.zeros((L, D), f32), np.zeros((1, L), f32), np.zeros(L, f32)
-    )
+    h, dh, P = np.zeros((L, D), f32), np.zeros((L, D), f32), np.zeros((1, L), f32)
+    return ContextScratch(sums, edges, h, dh, P, np.zeros(L, f32), np.zeros(L, f32))
 
 
 @njit(nogil=True, fastmath=True, inline="always")
 def _hide(
-    chunk: Chunk, block: Block, blocks: Blocks, V: np.ndarray, mean: bool, scratch: ContextScratch, weights: np.ndarray
+    chunk: Chunk,
+    block: Block,
+    blocks: Blocks,
+    V: np.ndarray,
+    mean: bool,
+    whole: bool,
+    scratch: ContextScratch,
+    weights: np.ndarray,
 ) -> None:
-    """CBOW's hidden vectors of a block, and `weights` (L,): 0 where a word has no context."""
+    """CBOW's hidden vectors of a block, `parts`, and `weights` (L,): 0 where a word has no context."""
     words, before, after, _ = chunk
     first, size, low, high = block
     L, _, negatives, S, _ = blocks
-    sums, _, h, _, _, scales = scratch
+    sums, _, h, _, _, scales, parts = scratch
     f32 = np.float32
     # h_i = Σ_j v_j / (number of context words), over the words that are there
     running_sums(V, words, low, high - low, sums)
     for i in range(L):
-        weights[i] = scales[i] = f32(0)
+        weights[i] = scales[i] = parts[i] = f32(0)
     for i in range(size):
         t, reach = first + i - low, before[first + i] + after[first + i]
         if reach > 0:
             scales[i] = f32(1) / f32(reach) if mean else f32(1)
+            # ∂h_i/∂v_j = 1 / (number of context words)
+            parts[i] = f32(1) if whole else scales[i]
             weights[i] = f32(negatives) / f32(S)
         window_sum(sums, t - before[first + i], t + after[first + i] + 1, V, words[first + i], scales[i], h, i)
 
@@ -79,7 +88,7 @@ def _learn_targets(
     """CBOW's true words of a block: added to dH, learnt in U, spread over `edges`; loss and words if measured."""
     words, before, after, _ = chunk
     first, size, low, high = block
-    _, edges, H, dH, P, scales = scratch
+    _, edges, H, dH, P, scales, parts = scratch
     U, shift, f32 = tables.output, tables.shift, np.float32
     loss, terms = 0.0, 0.0
     for i in range(size):
@@ -97,9 +106,8 @@ def _learn_targets(
             # ∂J/∂score = σ(score) − 1
             P[0, i] = f32(1) - P[0, i]
             add_scaled(P[0, i], U, words[first + i], dH, i)
-            # ∂h_i/∂v_j = 1 / (number of context words)
             t = first + i - low
-            add_window_gradient(scales[i], dH, i, edges, t - before[first + i], t + after[first + i] + 1)
+            add_window_gradient(parts[i], dH, i, edges, t - before[first + i], t + after[first + i] + 1)
         else:
             P[0, i] = f32(0)
     for i in range(size):  # only now: the block's words see U as it was
@@ -109,7 +117,7 @@ def _learn_targets(
 
 @njit(nogil=True, fastmath=True)
 def cbow_negative(
-    chunk: Chunk, tables: Tables, blocks: Blocks, state: np.ndarray, lr: float, mean: bool
+    chunk: Chunk, tables: Tables, blocks: Blocks, state: np.ndarray, lr: float, mean: bool, whole: bool
 ) -> tuple[float, float]:
     """One chunk of text for CBOW: the mean (or sum) of a word's context must tell the word from the noise.
 
@@ -121,7 +129,7 @@ def cbow_negative(
     V, U, shift, learn_shift = tables
     L, S, D, f32 = blocks.length, blocks.noise_words, V.shape[1], np.float32
     noise, scratch = noise_scratch(L, S, D), _context_scratch(L, blocks.window, D)
-    _, edges, h, dh, P, scales = scratch
+    _, edges, h, dh, P, _, parts = scratch
     drawn, _, steps, _, shift_steps, _, weights = noise
     rate, total, pairs = f32(lr), 0.0, 0.0
     first, number = 0, 0
@@ -130,7 +138,7 @@ def cbow_negative(
         size, low = block.size, block.low
         measure = number % MEASURED == 0
         draw_block_noise(blocks, state, tables, noise)
-        _hide(chunk, block, blocks, V, mean, scratch, weights)
+        _hide(chunk, block, blocks, V, mean, whole, scratch, weights)
         loss = learn_noise(h, dh, noise, measure)
         loss_of_targets, terms = _learn_targets(chunk, block, scratch, tables, rate, measure)
         total, pairs = total + (loss + loss_of_targets), pairs + terms
@@ -140,6 +148,6 @@ def cbow_negative(
             for i in range(size):
                 shift[words[first + i]] += rate * P[0, i]
         scatter_add(steps, S, rate, U, drawn, 0)
-        scatter_windows(edges, block.high - low, dh, scales, first - low, size, rate, V, words, low)
+        scatter_windows(edges, block.high - low, dh, parts, first - low, size, rate, V, words, low)
         first, number = first + size, number + 1
     return total, pairs

@@ -5,7 +5,8 @@ Representations of Words and Phrases and their Compositionality" (negative sampl
 
 What differs from the original code: pairs of a stretch of text share their noise words (same expected loss, see
 `noise`); CBOW's gradient is the true one, divided by the number of context words where their mean is
-taken, so that it wants a larger learning rate (İrsoy et al. 2021); NCE and full softmax are there too.
+taken, so that it wants a larger learning rate (İrsoy et al. 2021), unless `context_step=whole` gives each of them the
+whole step as the original code does; NCE and full softmax are there too.
 
 With one thread the same seed gives the same bytes. More threads change the same tables without locks (Recht et al.
 2011, "Hogwild"): faster, as good, not reproducible.
@@ -43,6 +44,7 @@ class Word2VecConfig(Config):
     window: int = Field(default=5, ge=1, le=100)  # M, words on each side
     dynamic_window: bool = True  # each word draws its own window from 1 … M, so near words count more
     context: Literal["mean", "sum"] = "mean"  # what CBOW makes of its context words
+    context_step: Literal["share", "whole"] = "share"  # of the step of their mean, each word gets 1/C (∂J/∂v), or all
     negatives: int = Field(default=5, ge=1)  # K, noise words a pair
     noise_exponent: float = Field(default=0.75, ge=0)  # 1: as frequent as in the text, 0: all alike
     subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word

@@ -27,6 +27,7 @@ class Output(ABC):
     def __init__(self, config: Any, counts: np.ndarray, seed: int) -> None:
         self.config = config
         self.cbow, self.mean = config.architecture == "cbow", config.context == "mean"
+        self.whole = config.context_step == "whole"
         self.input = np.zeros((len(counts), -(-config.dim // 8) * 8), dtype=np.float32)
         # as in the original code: v uniform in ±1/(2 dim), u = 0
         draws = np.random.default_rng(seed).random((len(counts), config.dim), dtype=np.float32)
@@ -59,7 +60,7 @@ class NoiseOutput(Output):
         """See `Output.learn`."""
         tables = Tables(self.input, self.output, self.shift, self.config.output == "nce")
         found: tuple[float, float] = (
-            cbow_negative(chunk, tables, self.blocks, state, lr, self.mean)
+            cbow_negative(chunk, tables, self.blocks, state, lr, self.mean, self.whole)
             if self.cbow
             else skipgram_negative(chunk, tables, self.blocks, state, lr)
         )
@@ -81,7 +82,7 @@ class TreeOutput(Output):
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:  # noqa: ARG002
         """See `Output.learn`."""
         found: tuple[float, float] = learn_tree(
-            chunk, self.input, self.output, self.tree, lr, self.config.window, self.cbow, self.mean
+            chunk, self.input, self.output, self.tree, lr, self.config.window, self.cbow, self.mean, self.whole
         )
         return found
 
@@ -118,7 +119,7 @@ class SoftmaxOutput(Output):
         H *= scales[:, None]
         present = np.flatnonzero(~alone)
         loss, dH = self._softmax(H, present, centres[present], (~alone).astype(np.float32), lr)
-        np.add.at(self.input, contexts, (dH * scales[:, None])[rows])
+        np.add.at(self.input, contexts, (dH if self.whole else dH * scales[:, None])[rows])
         return loss
 
     def _softmax(

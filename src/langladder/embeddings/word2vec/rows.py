@@ -145,7 +145,7 @@ def scatter_windows(
     edges: np.ndarray,
     count: int,
     dH: np.ndarray,
-    scales: np.ndarray,
+    parts: np.ndarray,
     centres: int,
     size: int,
     rate: np.float32,
@@ -156,13 +156,13 @@ def scatter_windows(
     """table[words[first + j]] += rate · (Σ_{i ≤ j} edges[i], less the centre's own) for j < count; edges change.
 
     Args:
-        dH, scales: of the centres, which are the places `centres` … `centres + size − 1`.
+        dH, parts: of the centres, which are the places `centres` … `centres + size − 1`.
     """
     factor = splat8(rate)
     for j in range(count):
         word, i = words[first + j], j - centres
         own = i if 0 <= i < size else 0
-        minus = splat8(-rate * scales[own] if 0 <= i < size else np.float32(0))
+        minus = splat8(-rate * parts[own] if 0 <= i < size else np.float32(0))
         for d in range(0, dH.shape[1], 8):
             total = load8(edges, j, d)
             store8(edges, j + 1, d, add8(total, load8(edges, j + 1, d)))

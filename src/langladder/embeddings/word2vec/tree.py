@@ -87,12 +87,13 @@ def _learn_decisions(
 
 @njit(nogil=True, fastmath=True)
 def learn_tree(
-    chunk: Chunk, V: np.ndarray, U: np.ndarray, tree: Tree, lr: float, window: int, cbow: bool, mean: bool
+    chunk: Chunk, V: np.ndarray, U: np.ndarray, tree: Tree, lr: float, window: int, cbow: bool, mean: bool, whole: bool
 ) -> tuple[float, float]:
     """One chunk of text, skip-gram or CBOW.
 
     Args:
         V: (vocabulary, D) input vectors; U: (inner nodes, D); both changed in place.
+        mean: CBOW takes the mean of a context, not the sum; whole: each of its words gets the whole step of it.
 
     Returns:
         Summed loss of the measured words, and their number of pairs (CBOW: of words).
@@ -132,7 +133,7 @@ def learn_tree(
                 total, pairs = total + loss, pairs + n
         if cbow:
             for i in range(C):
-                add_scaled(rate * scale, dh, 0, V, inputs[i])
+                add_scaled(rate if whole else rate * scale, dh, 0, V, inputs[i])
         else:
             scatter_add(dx, C, rate, V, inputs, 0)
     return total, pairs
