@@ -22,3 +22,8 @@ class Falling(NamedTuple):
         """Each with probability p, 0 < p < 1; torch draws the seed."""
         seed = torch.randint(2**32, (2,)).to(torch.uint32).numpy()
         return cls(seed, np.uint32(round(p * 2**32)), np.float32(1 / (1 - p)))
+
+    @classmethod
+    def none(cls) -> Self:
+        """Nothing does."""
+        return cls(np.zeros(2, np.uint32), np.uint32(0), np.float32(1))

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.nn import dropped_attention
+from langladder.nn import short_attention
 from langladder.nn.packing import Layout
 
 Past = tuple[Tensor, Tensor]
@@ -63,8 +63,8 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if dropout and dropped_attention.serves(query, key, value, mask):
-            return dropped_attention.attend_dropped(query, key, value, mask, dropout, causal=causal)
+        if short_attention.serves(query, key, value, mask):
+            return short_attention.attend_short(query, key, value, mask, dropout, causal=causal)
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )

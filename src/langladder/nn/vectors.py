@@ -4,6 +4,9 @@ Kernels serve float32 and bfloat16 on a CPU, where a gradient is asked for. All 
 goes through torch, to the same result but for rounding.
 """
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import torch
@@ -20,6 +23,21 @@ def trains_by_kernel(*tensors: Tensor) -> bool:
         and torch._C._get_tracing_state() is None
         and type(tensors[0]) in (Tensor, torch.nn.Parameter)
     )
+
+
+def in_shares(rows: int, call: Callable[[int, int], None]) -> None:
+    """Call with the bounds of as many shares of the rows as torch has threads, each in one; kernels hold no lock."""
+    threads = min(torch.get_num_threads(), rows)
+    if threads <= 1:
+        call(0, rows)
+        return
+    bounds = [(rows * i // threads, rows * (i + 1) // threads) for i in range(threads)]
+    list(_pool(threads).map(lambda share: call(*share), bounds))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="kernels")
 
 
 def bits(x: Tensor) -> Any:

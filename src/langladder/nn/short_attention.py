@@ -1,11 +1,13 @@
-"""Multi-head attention with dropout on its weights, as a processor trains it where rows are short.
+"""Multi-head attention as a processor trains it where rows are short: every head of every row stays in the cache.
 
-torch's fused kernel has no dropout on a CPU; what stands in its place makes a product, a softmax and a mask of each
-kind for all rows at once, with copies in between. `attention_kernel` takes a row and a head at a time.
+torch's fused kernel is made for long rows, and has no dropout on a CPU; what stands in its place makes a product, a
+softmax and a mask of each kind for all rows at once, with copies in between. `attention_kernel` takes a row and a head
+at a time, and each thread some of the rows.
 
 Shape legend: B rows, h heads, T queries, S memory positions, d width of a head.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,27 +16,31 @@ from torch import Tensor
 from torch.autograd import Function
 
 from langladder.nn.falling import Falling
-from langladder.nn.vectors import trains_by_kernel
+from langladder.nn.vectors import in_shares, trains_by_kernel
 
-LONGEST = 64
-"""Positions; of more, products of whole matrices are the faster way."""
+LONGEST = 256
+"""Positions; the weights of longer rows, which are kept for the way back, would take more memory than all else."""
+
+WHOLE = 16
+"""Numbers that a row of weights, and the width of a head, are multiples of."""
 
 
 def serves(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
     """Whether it can be done here: short rows, trained on a CPU in float32, a mask of memory positions or none."""
-    short = max(query.shape[2], key.shape[2]) <= LONGEST and query.shape[3] % 8 == 0
+    short = max(query.shape[2], key.shape[2]) <= LONGEST and query.shape[3] % WHOLE == 0
     plain = all(x.dtype == torch.float32 and x.stride(3) == 1 for x in (query, key, value))
     rowwise = mask is None or mask.shape[1:3] == (1, 1)
     return short and plain and rowwise and trains_by_kernel(query, key, value)
 
 
-def attend_dropped(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, *, causal: bool) -> Tensor:
+def attend_short(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, *, causal: bool) -> Tensor:
     """softmax(Q Kᵀ / √d + M) V, each weight dropped with probability p.
 
     query (B, h, T, d), key and value (B, h, S, d) → (B, h, T, d); mask (B, 1, 1, S) bool, true where attention is
     allowed, or None. What sees nothing becomes 0.
     """
-    mixed: Tensor = _Attention.apply(query, key, value, mask, Falling.drawn(p), causal)  # type: ignore[no-untyped-call]
+    falling = Falling.drawn(p) if p else Falling.none()
+    mixed: Tensor = _Attention.apply(query, key, value, mask, falling, causal)  # type: ignore[no-untyped-call]
     return mixed
 
 
@@ -47,11 +53,12 @@ class _Attention(Function):
 
         (B, heads, T, d), S = query.shape, key.shape[2]
         keep = np.zeros((0, 0), dtype=np.bool_) if mask is None else mask[:, 0, 0].expand(B, S).contiguous().numpy()
-        ctx.falling = falling
-        weights, out = query.new_empty(B * heads * T, -(-S // 8) * 8), query.new_empty(B, T, heads, d)
+        ctx.falling, ctx.causal = falling, causal
+        weights, out = query.new_empty(B * heads * T, -(-S // WHOLE) * WHOLE), query.new_empty(B, T, heads, d)
         read = [x.detach() for x in (query, key, value)]
-        q, k, v = map(_row, read)
-        attend(q, k, v, _strides(read), (B, heads, T, S), keep, causal, falling, weights.numpy(), _rows(out))
+        (q, k, v), shape = map(_flat, read), (B, heads, T, S)
+        made = weights.numpy(), _flat(out), d
+        in_shares(B, partial(attend, q, k, v, _strides(read), shape, keep, causal, falling, *made))
         ctx.save_for_backward(query, key, value, weights)
         return out.transpose(1, 2)
 
@@ -59,25 +66,20 @@ class _Attention(Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         from langladder.nn.attention_kernel import attend_backwards
 
-        given = gradients[0] if gradients[0].stride(3) == 1 else gradients[0].contiguous()
         query, key, value, weights = ctx.saved_tensors
-        read = [query, key, value, given]
-        shape = (*query.shape[:3], key.shape[2])
+        back = gradients[0] if gradients[0].stride(3) == 1 else gradients[0].contiguous()
+        read, shape = [query, key, value, back], (*query.shape[:3], key.shape[2])
         found = [x.new_empty(x.transpose(1, 2).shape) for x in read[:3]]  # (B, T, h, d)
-        (q, k, v, g), (dq, dk, dv) = map(_row, read), map(_rows, found)
-        attend_backwards(g, q, k, v, _strides(read), shape, weights.numpy(), ctx.falling, dq, dk, dv)
+        (q, k, v, g), (dq, dk, dv), d = map(_flat, read), map(_flat, found), query.shape[3]
+        given = q, k, v, g, _strides(read), shape, ctx.causal, weights.numpy(), ctx.falling
+        in_shares(shape[0], partial(attend_backwards, *given, dq, dk, dv, d))
         return (*(x.transpose(1, 2) for x in found), None, None, None)
 
 
-def _row(x: Tensor) -> Any:
-    """All from a tensor's first number to its last as one row of an array, (1, …), whatever its strides."""
+def _flat(x: Tensor) -> Any:
+    """All from a tensor's first number to its last as an array, whatever its strides."""
     length = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
-    return x.detach().as_strided((1, length), (length, 1)).numpy()
-
-
-def _rows(x: Tensor) -> Any:
-    """(…, d) → an array (n, d) of the same memory."""
-    return x.view(-1, x.shape[-1]).numpy()
+    return x.detach().as_strided((length,), (1,)).numpy()
 
 
 def _strides(tensors: list[Tensor]) -> Any:

@@ -1,0 +1,95 @@
+"""Small products in registers: parity with NumPy for every number of rows, the same bits whatever a register holds."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from langladder import wide
+from langladder.compiled import njit
+from langladder.wide import TALL, WIDE
+
+
+@njit(nogil=True)
+def _multiply(G: np.ndarray, down: int, along: int, B: np.ndarray, out: np.ndarray, rows: int, two: bool) -> None:
+    taken, read, put = (0, down, along), (0, 2 * WIDE, len(B) // (2 * WIDE)), (0, 2 * WIDE)
+    if rows == TALL:
+        if two:
+            wide.tall2(G, taken, B, read, out, put)
+        else:
+            wide.tall1(G, taken, B, read, out, put)
+    elif rows == 4:
+        if two:
+            wide.four2(G, taken, B, read, out, put)
+        else:
+            wide.four1(G, taken, B, read, out, put)
+    elif rows == 2:
+        if two:
+            wide.low2(G, taken, B, read, out, put)
+        else:
+            wide.low1(G, taken, B, read, out, put)
+    elif two:
+        wide.one2(G, taken, B, read, out, put)
+    else:
+        wide.one1(G, taken, B, read, out, put)
+
+
+@pytest.mark.parametrize("rows", [TALL, 4, 2, 1])
+@pytest.mark.parametrize("two", [True, False])
+@pytest.mark.parametrize("turned", [True, False])
+def test_products_parity_with_numpy(rows: int, two: bool, turned: bool) -> None:
+    rng = np.random.default_rng(rows)
+    for depth in (0, 1, 7, 40):
+        G = rng.standard_normal((depth, rows) if turned else (rows, depth)).astype(np.float32)
+        B = rng.standard_normal((depth, 2 * WIDE)).astype(np.float32)
+        out = np.full((rows, 2 * WIDE), 7, dtype=np.float32)
+        steps = (1, rows) if turned else (depth, 1)
+        _multiply(G.ravel(), *steps, B.ravel(), out.reshape(-1), rows, two)
+        columns = 2 * WIDE if two else WIDE
+        expected = (G.T if turned else G) @ B
+        np.testing.assert_allclose(out[:, :columns], expected[:, :columns], rtol=1e-5, atol=1e-5)
+        assert (out[:, columns:] == 7).all()  # what lies beside is left alone
+
+
+@njit(nogil=True)
+def _turn(x: np.ndarray, rows: int, out: np.ndarray) -> None:
+    wide.turn(x, 0, WIDE, rows, np.float32(2), out, 0, WIDE)
+
+
+@pytest.mark.parametrize("rows", [1, WIDE - 1, WIDE])
+def test_turned_and_nothing_read_beyond_the_rows(rows: int) -> None:
+    x = np.random.default_rng(0).standard_normal((rows, WIDE)).astype(np.float32)
+    out = np.zeros((WIDE, WIDE), np.float32)
+    _turn(x.reshape(-1), rows, out.reshape(-1))
+    last = np.minimum(np.arange(WIDE), rows - 1)
+    assert np.array_equal(out, 2 * x[last].T)
+
+
+ATTENTION = """
+import hashlib, sys
+from langladder import simd
+if sys.argv[1] == "narrow":
+    simd.FEATURES = {**simd.FEATURES, "avx512f": False}
+import torch
+from langladder import wide
+from langladder.nn.short_attention import attend_short
+torch.manual_seed(0)
+x = torch.randn(3, 21, 3, 2, 48, requires_grad=True)
+mixed = attend_short(*x.permute(2, 0, 3, 1, 4), None, 0.2, causal=True)
+mixed.square().sum().backward()
+print(wide.WIDE, hashlib.sha256(mixed.detach().contiguous().numpy().tobytes() + x.grad.numpy().tobytes()).hexdigest())
+"""
+
+
+def test_attention_has_the_same_bits_whatever_a_register_holds(tmp_path) -> None:
+    found = {}
+    for kind in ("as it is", "narrow"):
+        place = {"NUMBA_CACHE_DIR": str(tmp_path / kind)}  # code of two widths is not to be mixed
+        command = [sys.executable, "-c", ATTENTION, kind]
+        done = subprocess.run(command, env=os.environ | place, capture_output=True, text=True, check=True)
+        width, found[kind] = done.stdout.split()
+        assert int(width) == (WIDE if kind == "as it is" else 8)
+    assert len(set(found.values())) == 1 and len(found["narrow"]) == len(hashlib.sha256().hexdigest())
