@@ -36,7 +36,8 @@ COMMAND = re.compile(r"python -m (pipeline\.\w+)( [\w./@=-]+)*")
 REPRO = ["--wait-for-lock", "repro", "--single-item"]
 LIMIT = 1 << 16  # bytes of a request
 DVC = ("dvc.commands.repro", "dvc.repo.reproduce", "dvc.stage.cache", "dvc.dependency", "dvc.parsing")
-TRAINING = ("pipeline.settings.stage", "langladder.tasks.training", "pytorch_lightning")
+KERNELS = "langladder.compiled"
+TRAINING = ("pipeline.settings.stage", "langladder.tasks.training", "pytorch_lightning", KERNELS)
 TRACKING = ("mlflow.store.tracking.sqlalchemy_store", "mlflow.store.artifact.local_artifact_repo", "alembic.command")
 
 
@@ -230,7 +231,9 @@ def serve(control: socket.socket, modules: list[str]) -> None:
     with rarely():
         for module in modules:
             with suppress(Exception):  # the job itself says what is wrong
-                import_module(module)
+                loaded = import_module(module)
+                if module == KERNELS:
+                    loaded.prepare()
     while True:
         request, files, _, _ = socket.recv_fds(control, LIMIT, 2)
         if not request:

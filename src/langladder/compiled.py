@@ -31,6 +31,14 @@ config: Any = numba.config
 config.CACHE_DIR = str(Path(config.CACHE_DIR or PACKAGE / "__pycache__") / f"kernels-{version()}")
 
 
+def prepare() -> None:
+    """Load what the first kernel of a process waits for, .8 s of processor time: Numba's tables of functions."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
 def njit(**options: Any) -> Callable[[Function], Function]:
     """`numba.njit` with these options, kept in that cache."""
     kernel: Callable[[Function], Function] = numba.njit(cache=True, **options)

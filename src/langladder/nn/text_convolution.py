@@ -16,8 +16,9 @@ and what is left are sums of shifted rows: no window is ever copied, and the pro
 Shape legend: B rows, T positions, D width of the input, F filters of a width h, L places of a filter.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -66,30 +67,78 @@ class TextConvolution(nn.Module):
             For each width c (B, L, F), and which of its places lie in the text, (B, L) bool.
         """
         x = x.masked_fill(~mask[..., None], 0.0)
-        shares = self.shares(x)  # (B, T, Σ h F)
-        lengths, found, start = mask.sum(dim=1), [], 0
-        for width, bias in zip(self.widths, self.biases, strict=True):
-            own = shares[..., start : start + width * self.filters]  # (B, T, h F)
-            start += width * self.filters
-            c = self._slide(own, width) + bias  # (B, L, F)
-            there = torch.arange(c.shape[1], device=c.device) < places(lengths, width, self.padding)[:, None]
-            found.append((c, there))
-        return found
+        lengths, sums = mask.sum(dim=1), slide(self.shares(x), self._shape(x.shape[1]))
+        return [
+            (c + bias, torch.arange(c.shape[1], device=c.device) < places(lengths, width, self.padding)[:, None])
+            for width, bias, c in zip(self.widths, self.biases, sums, strict=True)
+        ]
 
     def shares(self, x: torch.Tensor) -> torch.Tensor:
         """(…, D) → (…, Σ h F): what each word gives to each place of each filter, widths and then places in order."""
         rows = [weight.transpose(0, 1).flatten(0, 1) for weight in self.weights]  # (h F, D) each
         return functional.linear(x, torch.cat(rows))
 
-    def _slide(self, shares: torch.Tensor, width: int) -> torch.Tensor:
-        """Σ_k z_{k, i−l+k}: (B, T, h F) → (B, L, F)."""
-        T, F = shares.shape[1], self.filters
-        before, behind = zeros_around(width, self.padding)
-        behind = max(behind, width - T - before)  # a text shorter than a filter has one place
-        if before or behind:
-            shares = functional.pad(shares, (0, 0, before, behind))
-        L = T + before + behind - width + 1
-        total = shares[:, :L, :F]
-        for k in range(1, width):
-            total = total + shares[:, k : k + L, k * F : (k + 1) * F]
-        return total
+    def _shape(self, T: int) -> "Shape":
+        sizes = []
+        for width in self.widths:
+            before, behind = zeros_around(width, self.padding)
+            behind = max(behind, width - T - before)  # a text shorter than a filter has one place
+            sizes.append((width, before, T + before + behind - width + 1))
+        return Shape(T, self.filters, tuple(sizes))
+
+
+class Shape(NamedTuple):
+    """How filters stand over texts of T words: of each width h, l zeros before the text, and L places."""
+
+    T: int
+    filters: int
+    sizes: tuple[tuple[int, int, int], ...]  # h, l, L
+
+    def steps(self, width: int, before: int, length: int, start: int) -> Iterator[tuple[slice, slice, slice]]:
+        """For k = 0 … h − 1: places i, the words i − l + k that they read, and the columns of z_k from `start` on."""
+        for k in range(width):
+            first, last = max(0, before - k), min(length, self.T + before - k)
+            columns = slice(start + k * self.filters, start + (k + 1) * self.filters)
+            if first < last:
+                yield slice(first, last), slice(first - before + k, last - before + k), columns
+
+    def starts(self) -> list[int]:
+        """Where the columns of each width begin."""
+        return [0, *accumulate(width * self.filters for width, _, _ in self.sizes)][:-1]
+
+
+def slide(shares: torch.Tensor, shape: Shape) -> Sequence[torch.Tensor]:
+    """Σ_k z_{k, i−l+k} of each width: (B, T, Σ h F) → (B, L, F) each."""
+    if shares.requires_grad and not torch.compiler.is_compiling() and torch._C._get_tracing_state() is None:
+        found: tuple[torch.Tensor, ...] = _Slide.apply(shares, shape)  # type: ignore[no-untyped-call]
+        return found
+    return _slide(shares, shape)
+
+
+def _slide(shares: torch.Tensor, shape: Shape) -> list[torch.Tensor]:
+    found = []
+    for start, (width, before, length) in zip(shape.starts(), shape.sizes, strict=True):
+        total = shares.new_zeros(len(shares), length, shape.filters)
+        for places_, words, columns in shape.steps(width, before, length, start):
+            total[:, places_] += shares[:, words, columns]
+        found.append(total)
+    return found
+
+
+class _Slide(torch.autograd.Function):
+    """The same; backwards each gradient is copied to its shares, where slices would each make a sum of mostly zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, shares: torch.Tensor, shape: Shape) -> tuple[torch.Tensor, ...]:
+        ctx.shape = shape
+        return tuple(_slide(shares, shape))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        shape: Shape = ctx.shape
+        rows, columns_of_all = len(gradients[0]), sum(width for width, _, _ in shape.sizes) * shape.filters
+        found = gradients[0].new_zeros(rows, shape.T, columns_of_all)
+        for start, size, given in zip(shape.starts(), shape.sizes, gradients, strict=True):
+            for places_, words, columns in shape.steps(*size, start):
+                found[:, words, columns] = given[:, places_]
+        return found, None
