@@ -10,34 +10,16 @@ import pytest
 
 from langladder import wide
 from langladder.compiled import njit
-from langladder.wide import TALL, WIDE
+from langladder.wide import SIZES, WIDE
 
 
 @njit(nogil=True)
 def _multiply(G: np.ndarray, down: int, along: int, B: np.ndarray, out: np.ndarray, rows: int, two: bool) -> None:
     taken, read, put = (0, down, along), (0, 2 * WIDE, len(B) // (2 * WIDE)), (0, 2 * WIDE)
-    if rows == TALL:
-        if two:
-            wide.tall2(G, taken, B, read, out, put)
-        else:
-            wide.tall1(G, taken, B, read, out, put)
-    elif rows == 4:
-        if two:
-            wide.four2(G, taken, B, read, out, put)
-        else:
-            wide.four1(G, taken, B, read, out, put)
-    elif rows == 2:
-        if two:
-            wide.low2(G, taken, B, read, out, put)
-        else:
-            wide.low1(G, taken, B, read, out, put)
-    elif two:
-        wide.one2(G, taken, B, read, out, put)
-    else:
-        wide.one1(G, taken, B, read, out, put)
+    wide.multiply(rows, 2 if two else 1, G, taken, B, read, out, put)
 
 
-@pytest.mark.parametrize("rows", [TALL, 4, 2, 1])
+@pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("two", [True, False])
 @pytest.mark.parametrize("turned", [True, False])
 def test_products_parity_with_numpy(rows: int, two: bool, turned: bool) -> None:

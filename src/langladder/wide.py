@@ -2,12 +2,14 @@
 
     out[i] = Σ_k G[i, k] B[k]
 
-Eight rows (`tall2`), or fewer, times two registers of sums (or one) stay where they are while k goes on, and every load
-of B serves all rows. A register holds WIDE numbers, which is what the processor has: 16 with AVX-512, else 8. Sums are
-taken in the order of k whatever WIDE is, so that all processors give the same bits.
+A few rows of sums, two registers each (or one), stay where they are while k goes on, and every load of B serves all
+rows. A register holds WIDE numbers, which is what the processor has: 16 with AVX-512, else 8. Sums are taken in the
+order of k whatever WIDE is, so that all processors give the same bits.
 
 Arrays are flat; `first` says where a matrix begins, `step` how far apart its rows are. No bounds are checked.
 """
+
+# ruff: noqa: ARG001 - Numba tells an intrinsic's arguments by their names in its signature
 
 from typing import Any
 
@@ -19,7 +21,8 @@ from numba.extending import intrinsic
 from langladder.simd import FEATURES
 
 WIDE = 16 if FEATURES.get("avx512f") else 8
-TALL = 8 if WIDE == 16 else 4  # rows at once: with 2 registers of each row, half of the processor's registers
+SIZES = (8, 4, 2, 1) if WIDE == 16 else (4, 2, 1)  # rows at once: times 2 registers, half of the processor's at most
+TALL = SIZES[0]
 VECTOR = ir.VectorType(ir.FloatType(), WIDE)
 LONG = ir.IntType(64)
 cgutils: Any = untyped_cgutils
@@ -41,54 +44,71 @@ def _all(builder: Any, value: Any) -> Any:
     )
 
 
-def _products(rows: int, columns: int) -> Any:
-    """See the module; for `columns` registers of each row."""
-
-    def multiply(typing: Any, G: Any, taken: Any, B: Any, read: Any, out: Any, put: Any) -> Any:  # noqa: ARG001 - Numba's
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            coefficients, matrix, result = (_data(context, builder, signature, args, i) for i in (0, 2, 4))
-            (g, gi, gk), (b, step, depth) = (
-                [builder.extract_value(args[i], number) for number in range(3)] for i in (1, 3)
-            )
-            o, to = (builder.extract_value(args[5], number) for number in range(2))
-            nothing = ir.Constant(VECTOR, [0.0] * WIDE)
-            sums = [[cgutils.alloca_once_value(builder, nothing) for _ in range(columns)] for _ in range(rows)]
-            kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
-            fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDE}f32")
-            with cgutils.for_range(builder, depth) as loop:
-                begin = builder.add(b, builder.mul(loop.index, step))
-                row = [
-                    builder.load(_vector(builder, matrix, builder.add(begin, LONG(c * WIDE))), align=4)
-                    for c in range(columns)
-                ]
-                for i in range(rows):
-                    place = builder.add(builder.add(g, builder.mul(gi, LONG(i))), builder.mul(gk, loop.index))
-                    times = _all(builder, builder.load(builder.gep(coefficients, [place])))
-                    for c in range(columns):
-                        builder.store(builder.call(fma, [times, row[c], builder.load(sums[i][c])]), sums[i][c])
-            for i in range(rows):
-                for c in range(columns):
-                    place = builder.add(builder.add(o, builder.mul(to, LONG(i))), LONG(c * WIDE))
-                    builder.store(builder.load(sums[i][c]), _vector(builder, result, place), align=4)
-            return context.get_dummy_value()
-
-        three, two = (types.UniTuple(types.intp, count) for count in (3, 2))  # type: ignore[no-untyped-call]
-        return types.void(G, three, B, three, out, two), build
-
-    return intrinsic(multiply)
+def _some(builder: Any, data: tuple[Any, Any, Any], args: Any, rows: int, registers: int) -> None:
+    """See `multiply`, for these many rows and registers: their sums stay in registers while k goes on."""
+    (coefficients, matrix, result), (_, _, _, taken, _, read, _, put) = data, args
+    (g, gi, gk), (b, step, depth) = ([builder.extract_value(three, i) for i in range(3)] for three in (taken, read))
+    o, to = (builder.extract_value(put, i) for i in range(2))
+    nothing = ir.Constant(VECTOR, [0.0] * WIDE)
+    sums = [[cgutils.alloca_once(builder, VECTOR) for _ in range(registers)] for _ in range(rows)]
+    for place in (place for row in sums for place in row):
+        builder.store(nothing, place)
+    kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+    fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDE}f32")
+    with cgutils.for_range(builder, depth) as loop:
+        begin = builder.add(b, builder.mul(loop.index, step))
+        row = [
+            builder.load(_vector(builder, matrix, builder.add(begin, LONG(c * WIDE))), align=4)
+            for c in range(registers)
+        ]
+        for i in range(rows):
+            place = builder.add(builder.add(g, builder.mul(gi, LONG(i))), builder.mul(gk, loop.index))
+            times = _all(builder, builder.load(builder.gep(coefficients, [place])))
+            for c in range(registers):
+                builder.store(builder.call(fma, [times, row[c], builder.load(sums[i][c])]), sums[i][c])
+    for i in range(rows):
+        for c in range(registers):
+            place = builder.add(builder.add(o, builder.mul(to, LONG(i))), LONG(c * WIDE))
+            builder.store(builder.load(sums[i][c]), _vector(builder, result, place), align=4)
 
 
-tall2, tall1 = _products(TALL, 2), _products(TALL, 1)
-four2, four1 = _products(4, 2), _products(4, 1)
-low2, low1 = _products(2, 2), _products(2, 1)
-one2, one1 = _products(1, 2), _products(1, 1)
-"""G, (g, gi, gk), B, (b, step, depth), out, (o, to): for TALL, four, two or one rows i, and two or one registers,
+def _multiply(
+    typing: Any,
+    rows: Any,
+    registers: Any,
+    G: Any,
+    taken: Any,
+    B: Any,
+    read: Any,
+    out: Any,
+    put: Any,
+) -> Any:
+    """out[o + i · to + …] ← Σ_{k < depth} G[g + i · gi + k · gk] B[b + k · step + …].
 
-out[o + i · to + …] ← Σ_{k < depth} G[g + i · gi + k · gk] B[b + k · step + …]
-"""
+    Args:
+        rows: one of SIZES. registers: 1 or 2, of the columns.
+        taken: g, gi, gk. read: b, step, depth. put: o, to.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = tuple(_data(context, builder, signature, args, i) for i in (2, 4, 6))
+        end = builder.append_basic_block("made")
+        which = builder.switch(builder.add(builder.mul(args[0], LONG(2)), args[1]), end)
+        for size in SIZES:
+            for columns in (1, 2):
+                block = builder.append_basic_block(f"of{size}x{columns}")
+                which.add_case(LONG(2 * size + columns), block)
+                builder.position_at_end(block)
+                _some(builder, data, args, size, columns)
+                builder.branch(end)
+        builder.position_at_end(end)
+        return context.get_dummy_value()
+
+    three, two = (types.UniTuple(types.intp, count) for count in (3, 2))  # type: ignore[no-untyped-call]
+    return types.void(types.intp, types.intp, G, three, B, three, out, two), build
 
 
-def _turn(typing: Any, x: Any, first: Any, step: Any, rows: Any, factor: Any, out: Any, o: Any, to: Any) -> Any:  # noqa: ARG001
+def _turn(typing: Any, x: Any, first: Any, step: Any, rows: Any, factor: Any, out: Any, o: Any, to: Any) -> Any:
     """out[o + j · to + i] ← factor · x[first + i · step + j] for i, j < WIDE; for i ≥ rows, of the last row."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -119,4 +139,6 @@ def _turn(typing: Any, x: Any, first: Any, step: Any, rows: Any, factor: Any, ou
     return types.void(x, whole, whole, whole, types.float32, out, whole, whole), build
 
 
-turn: Any = intrinsic(_turn)  # what is called in a kernel is not the Python function, so it has no Python type
+# What is called in a kernel is not the Python function, so it has no Python type.
+multiply: Any = intrinsic(_multiply)
+turn: Any = intrinsic(_turn)

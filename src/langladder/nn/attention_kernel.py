@@ -59,7 +59,7 @@ def _multiply(
     Args:
         b, c: of which a row's numbers lie side by side.
         lower: entries of a to the right of the diagonal are 0; upper: those to its left.
-        narrow: nothing to the right of c's diagonal is wanted, a square's of TALL rows apart.
+        narrow: nothing to the right of c's diagonal is wanted; near to it something may be made all the same.
     """
     i = 0
     while i < rows:
@@ -69,26 +69,8 @@ def _multiply(
         taken, deep = (a.first + i * a.down + first * a.along, a.down, a.along), last - first
         at, o = b.first + first * b.down, c.first + i * c.down
         for j in range(0, wanted, 2 * WIDE):
-            two = wanted - j > WIDE
-            if tall == TALL:
-                if two:
-                    wide.tall2(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-                else:
-                    wide.tall1(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-            elif tall == 4:
-                if two:
-                    wide.four2(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-                else:
-                    wide.four1(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-            elif tall == 2:
-                if two:
-                    wide.low2(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-                else:
-                    wide.low1(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-            elif two:
-                wide.one2(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-            else:
-                wide.one1(a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
+            registers = 2 if wanted - j > WIDE else 1
+            wide.multiply(tall, registers, a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
         i += tall
 
 
