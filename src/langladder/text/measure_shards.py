@@ -101,7 +101,7 @@ def _leaked(pieces: Sequence[Piece], seen: dict[str, np.ndarray], wanted: dict[s
     counts, hits = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0)
     for kind, path in wanted.items():
         for piece in pieces:
-            mine = mapped(piece.file(kind))
+            mine = np.sort(mapped(piece.file(kind)))  # so that they are looked up one beside the other
             counts[kind] += len(mine)
             hits[kind] += int(seen[kind][np.searchsorted(mapped(path), mine)].sum())
     return {
@@ -150,12 +150,14 @@ def _trained(piece: Piece, size: int, wanted: dict[str, Path]) -> Found:
 
 
 def _found(wanted: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where in `wanted`, ascending, those of the values stand that do; (V,) bool which those are."""
+    """Where in `wanted`, ascending, those of the values stand that do, in any order; (V,) bool which those are."""
     if not len(wanted):
         return np.zeros(0, dtype=np.int64), np.zeros(len(values), dtype=bool)
-    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    hits = wanted[at] == values
-    return at[hits], hits
+    order = np.argsort(values)  # so that they are looked up one beside the other
+    at = np.minimum(np.searchsorted(wanted, values[order]), len(wanted) - 1)
+    hits = np.zeros(len(values), dtype=bool)
+    hits[order] = there = wanted[at] == values[order]
+    return at[there], hits
 
 
 def _batches(piece: Piece, found: Found, types: list[np.ndarray]) -> Iterator[tuple[pa.Array, Words, np.ndarray]]:
