@@ -46,7 +46,7 @@ def test_parity_with_the_equation_in_results_and_gradients(shape, masked, causal
     seen = mask if not causal else banded(T, S, None) if mask is None else banded(T, S, None) & mask
     wanted, _ = attend(*x, seen)
     found = attend_short(*x, mask, p, causal=causal)
-    assert serves(*x, mask) and found.shape == wanted.shape
+    assert serves(*x, mask, p) and found.shape == wanted.shape
     torch.testing.assert_close(found, wanted)
     given = torch.randn_like(wanted)
     for own, other in zip(torch.autograd.grad(found, x, given), torch.autograd.grad(wanted, x, given), strict=True):
@@ -158,3 +158,9 @@ def test_what_a_head_before_has_left_changes_nothing():
         query[:, 0], key[:, 0] = float("nan"), float("nan")
     found = attend_short(query, key, value, None, 0, causal=True)
     assert found[0, 0].isnan().all() and torch.equal(found[:, 1:], alone)
+
+
+def test_much_is_not_kept_where_torch_keeps_nothing(monkeypatch):
+    x = heads(2, 2, 8, 8, 16)
+    monkeypatch.setattr(short_attention, "MOST_KEPT", 2 * 2 * 8 * 8 - 1)
+    assert serves(*x, None, 0.1) and not serves(*x, None, 0)

@@ -63,7 +63,7 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if short_attention.serves(query, key, value, mask):
+        if short_attention.serves(query, key, value, mask, dropout):
             return short_attention.attend_short(query, key, value, mask, dropout, causal=causal)
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal

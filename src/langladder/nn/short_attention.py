@@ -19,15 +19,19 @@ from langladder.nn.falling import Falling
 from langladder.nn.vectors import in_shares, trains_by_kernel
 
 LONGEST = 256
-"""Positions; the weights of longer rows, which are kept for the way back, would take more memory than all else."""
+"""Positions."""
+
+MOST_KEPT = 1 << 24
+"""Weights of a layer (64 MiB), kept for the way back: of torch's fused kernel, which has no dropout, none are."""
 
 WHOLE = 16
 """Numbers that a row of weights, and the width of a head, are multiples of."""
 
 
-def serves(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
-    """Whether it can be done here: short rows, trained on a CPU in float32, a mask of memory positions or none."""
-    short = max(query.shape[2], key.shape[2]) <= LONGEST and query.shape[3] % WHOLE == 0
+def serves(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float) -> bool:
+    """Whether it is to be done here: short rows, trained on a CPU in float32, a mask of memory positions or none."""
+    (B, heads, T, d), S = query.shape, key.shape[2]
+    short = max(T, S) <= LONGEST and d % WHOLE == 0 and (p > 0 or B * heads * T * S <= MOST_KEPT)
     plain = all(x.dtype == torch.float32 and x.stride(3) == 1 for x in (query, key, value))
     rowwise = mask is None or mask.shape[1:3] == (1, 1)
     return short and plain and rowwise and trains_by_kernel(query, key, value)
