@@ -117,6 +117,22 @@ def test_what_is_granted_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(in_parts.log_probs(test), in_memory.log_probs(test))
 
 
+def test_what_32_bits_do_not_tell_apart_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, asked = lines(5, 100, 60), []
+    in_memory = count_ngrams(ids, 3, 60)
+
+    def watched(*given: object) -> dict[str, np.ndarray]:
+        asked.append(given[3])
+        return count_by_parts(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ngrams, "count_by_parts", watched)
+    monkeypatch.setattr(ngrams, "MOST_NUMBERS", 60 + 2 * len(ids) - 1)  # one fewer than there may be
+    in_parts = count_ngrams(ids, 3, 60)
+    assert len(asked) == 1 and asked[0] <= ngrams.MOST_NUMBERS
+    for name, array in vars(in_memory).items():
+        assert np.array_equal(getattr(in_parts, name), array)
+
+
 MEASURED = """
 import hashlib, sys
 from pathlib import Path

@@ -1,6 +1,8 @@
 """Tokens of a corpus in shards: the same bytes wherever the shards are encoded, joined to one batch that is mapped."""
 
 import hashlib
+import os
+import shutil
 from pathlib import Path
 from typing import Literal
 
@@ -168,3 +170,24 @@ def test_a_tokenizer_of_bert_encodes_whole_lines() -> None:
     ids, lengths = LineEncoder(tokenizer).encode(Lines.of(pa.array(ENGLISH)))
     assert ids.tolist() == [one for row in tokenizer.encode_lines(ENGLISH) for one in row.tolist()]
     assert len(lengths) == len(ENGLISH)
+
+
+LARGE = (1 << 31) + 3  # ids: more than Arrow writes unasked
+
+
+@pytest.mark.long
+def test_more_ids_than_32_bits_count(tmp_path: Path) -> None:
+    """Nine gigabytes of zeros, which the disk keeps for nothing until they are a stream."""
+    if shutil.disk_usage(tmp_path).free < 5 * LARGE:
+        pytest.skip(f"{5 * LARGE / 1e9:.0f} GB of disk are needed")
+    joiner = StreamJoiner(tmp_path / "train.arrow", ("ids",), tmp_path)
+    (tmp_path / "train-ids-whole.ids").touch()
+    os.truncate(tmp_path / "train-ids-whole.ids", 4 * (LARGE - 2))
+    with IdWriter.of(tmp_path / "part") as out:
+        out.add(np.array([7, 8]), np.array([LARGE - 3, 1, 2]))
+    joiner.append({"ids": tmp_path / "part"})
+    joiner.write()
+    stream = TokenStream.open(tmp_path / "train.arrow")
+    assert stream.offsets.tolist() == [0, LARGE - 3, LARGE - 2, LARGE]
+    assert stream.document(2).tolist() == [7, 8] and stream.document(1).tolist() == [0]
+    assert [path.name for path in tmp_path.iterdir()] == ["train.arrow"]

@@ -25,6 +25,7 @@ from langladder.text.specials import BOS
 
 BYTES_A_WORD, BYTES_AN_NGRAM = 36, 28  # of counting in memory
 PIECE = 1 << 22  # ids that are looked at together
+MOST_NUMBERS = (1 << 31) - 1  # positions and n-grams that are counted in memory: what 32 bits tell apart
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,10 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     _check(ids, vocab_size)
     most = vocab_size + (order - 1) * len(ids)  # n-grams; memory is taken only where something is written
     room = current().whole
-    if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > room:
+    if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > room or most > MOST_NUMBERS:
         engine = current() if current().here else Serial(memory=current().memory)
         at_once = max(1, (engine.share if engine.workers > 1 else room) // BYTES_A_POSITION)
+        at_once = min(at_once, MOST_NUMBERS)
         return NgramCounts(**count_by_parts(ids, order, vocab_size, at_once, engine))
     ids = ids.astype(np.int32)
     words, counts, suffixes = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)

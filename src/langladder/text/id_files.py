@@ -18,6 +18,7 @@ import pyarrow as pa
 from langladder.atomic import atomic_file
 
 INT32_IDS = (1 << 31) - 1  # ids of a column, up to which offsets of 32 bits serve
+LARGE = pa.ipc.IpcWriteOptions(allow_64bit=True)  # a batch of more than that; Arrow asks whoever writes it
 STEP = 1 << 24  # bytes, or offsets, that are in memory at once
 
 
@@ -77,7 +78,7 @@ class StreamJoiner:
             with (
                 temporary.open("wb") as file,
                 pa.PythonFile(_Paged(file, maps), mode="w") as sink,
-                pa.ipc.new_stream(sink, schema) as writer,
+                pa.ipc.new_stream(sink, schema, options=LARGE) as writer,
             ):
                 if len(arrays[0]):
                     writer.write_batch(pa.record_batch(arrays, schema=schema))
