@@ -4,9 +4,9 @@
     .venv-peers/bin/python benchmarks/translation.py joeynmt
 
 JoeyNMT asks for versions that exclude ours, but runs with ours: so it is installed by hand, without what it asks for,
-into the environment of `make test-peers`. It reads the ids of our tokenizer as words; both sides make updates of as
-many cells, with the same optimiser and learning rates. JoeyNMT does not sort by length: more of its cells are padding,
-so that it sees fewer words in as many updates.
+into the environment of `make test-peers`. It reads the ids of our tokenizer as words; both sides take pairs in random
+order, make updates of as many cells, and have the same optimiser and learning rates. Many of JoeyNMT's cells are
+padding and none of ours, so that it sees fewer words in as many updates.
 """
 
 import math
@@ -24,7 +24,7 @@ import click
 import torch
 import yaml
 from measure import Clocked, machine, markdown, speed_row, threads
-from pairs import ADAM, SIZES, cells, corpus, parts, settings, train
+from pairs import ADAM, SIZES, cells, corpus, settings, train
 from plain_translation import validation_loss
 from public_data import data
 
@@ -127,9 +127,8 @@ def run_joeynmt(work: Path, threads: int) -> tuple[float, float]:
 @data
 @click.option("--steps", type=click.IntRange(min=WARMUP), default=40, show_default=True)
 @cells
-@parts
 @threads
-def main(data: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
+def main(data: Path, steps: int, batch_tokens: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against JoeyNMT 2.3."""
     if not find_spec("joeynmt"):
         raise click.ClickException("joeynmt is not installed here; benchmarks/joeynmt_speed.py says how")
@@ -144,10 +143,9 @@ def main(data: Path, steps: int, batch_tokens: int, parts: int, threads: int) ->
         theirs, their_loss = run_joeynmt(work, threads)
     model = Transformer(Transformer.Config(**SIZES, dropout=DROPOUT), V, V)
     noam = {"schedule": "noam", "lr": PEAK, "warmup_steps": WARMUP}
-    training = settings(steps, batch_tokens=batch_tokens // parts, accumulate=parts, **noam)
-    batches = TranslationBatches(
-        pairs, held, batch_tokens=training.batch_tokens, max_length=training.max_length, seed=1, together=parts
-    )
+    training = settings(steps, batch_tokens=batch_tokens, **noam)
+    limits = {"batch_tokens": batch_tokens, "max_length": training.max_length}
+    batches = TranslationBatches(pairs, held, **limits, seed=1, padded=model.pads)
     clock = Clocked(batches)
     train(model, clock, training)
     loss = validation_loss(model, list(batches.validation()))

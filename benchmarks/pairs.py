@@ -24,8 +24,7 @@ SIZES = {"width": 256, "heads": 8, "layers": 3, "expansion": 2}
 """Of the Transformer that is measured: 3 + 3 layers, 256/512, 8 heads."""
 ADAM = {"optimizer": "adam", "betas": [0.9, 0.98], "schedule": "constant", "clip_norm": 1.0}
 
-cells = click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: pairs × longest side")
-parts = click.option("--parts", default=4, show_default=True, help="batches of our update, each of one length")
+cells = click.option("--batch-tokens", default=4096, show_default=True, help="cells of an update: padding and all")
 
 
 def text(data: Path) -> list[tuple[str, str]]:

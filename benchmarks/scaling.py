@@ -35,6 +35,7 @@ from langladder.reporting.findings_plot import findings_file
 
 RESULTS = Path("benchmarks/results/scaling.json")
 MADE = {"corpus": "raw", "clean": "clean", "tokenize": "tokens", "vocab": "words", "cooccur": "counts"}
+READ_BY = {"raw": {"clean"}, "clean": {"tokenize", "vocab"}, "tokens": {"ngrams"}, "words": {"cooccur", "skipgram"}}
 BEGIN = 1_000_000  # running words from which on Heaps' exponent is measured
 results = click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
 
@@ -93,12 +94,15 @@ def run(
                 folder = Path(temporary) / f"{size}-{engine}"
                 folder.mkdir()
                 (folder / "text.txt").symlink_to(text)
-                for stage in wanted:
+                for number, stage in enumerate(wanted, start=1):
                     figures = measure(stage, folder, engine, memory)
                     found.setdefault(stage, {}).setdefault(engine, {})[size] = figures
                     write_json(results, found)
                     took, peak = figures["processor"], figures["peak"] / 1e6
                     click.echo(f"{size} MB, {engine}, {stage}: {took:.1f} s, {peak:.0f} MB")
+                    for place, readers in READ_BY.items():  # what no later stage reads: 10 GB fill a disk otherwise
+                        if not readers & set(wanted[number:]):
+                            shutil.rmtree(folder / place, ignore_errors=True)
                 shutil.rmtree(folder)
             text.unlink(missing_ok=True)
     made = [(stage, size) for stage in MADE for size in _sizes(found.get(stage, {}))]

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from joeynmt_speed import main as joeynmt
 from measure import Clocked, machine, markdown, speed_row, threads, verdict
-from pairs import SIZES, cells, corpus, parts, settings, train
+from pairs import SIZES, cells, corpus, settings, train
 from plain_translation import (
     PlainRNN,
     PlainTransformer,
@@ -60,16 +60,10 @@ def compare(
 ) -> None:
     """Train both sides and print the table."""
     pairs, held, _ = corpus(path)
-    sorted_batches = TranslationBatches(
-        pairs,
-        None,
-        batch_tokens=training.batch_tokens,
-        max_length=training.max_length,
-        seed=1,
-        together=training.accumulate,
-    )
-    rows = round(len(pairs) / sorted_batches.batches_per_epoch() * training.accumulate)
-    clocks = [Clocked(UnsortedBatches(pairs, rows, seed=1)), Clocked(sorted_batches)]
+    limits = {"batch_tokens": training.batch_tokens, "max_length": training.max_length}
+    batches = TranslationBatches(pairs, None, **limits, seed=1, padded=model.pads)
+    rows = round(len(pairs) / batches.batches_per_epoch())
+    clocks = [Clocked(UnsortedBatches(pairs, rows, seed=1)), Clocked(batches)]
     steps = training.max_steps
     first, second = training.betas
     rate = partial(learning_rate, training)
@@ -104,18 +98,15 @@ main.add_command(joeynmt, "joeynmt")
 @data
 @click.option("--steps", default=50, show_default=True)
 @cells
-@parts
 @threads
-def transformer(data: Path, steps: int, batch_tokens: int, parts: int, threads: int) -> None:
+def transformer(data: Path, steps: int, batch_tokens: int, threads: int) -> None:
     """Transformer (3 + 3 layers, 256/512, 8 heads) against torch.nn.Transformer in a bare loop."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     V = corpus(data)[2].vocab_size
     plain = PlainTransformer(vocab_size=V, width=256, heads=8, layers=3, inner=512, dropout=0.1)
     model = Transformer(Transformer.Config(**SIZES, dropout=0.1), V, V)
-    training = settings(
-        steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens // parts, accumulate=parts
-    )
+    training = settings(steps, lr=1e-3, warmup_steps=min(20, steps), batch_tokens=batch_tokens)
     compare(f"Transformer, 3 + 3 layers, 256/512, 8 heads, V = {V:,}", model, plain, data, training, 3)
 
 
@@ -169,7 +160,7 @@ def beam(data: Path, steps: int, sentences: int, rows: int, threads: int) -> Non
     V = tokenizer.vocab_size
     model = Transformer(Transformer.Config(**SIZES, dropout=0.0), V, V)
     training = settings(steps, lr=1e-3, warmup_steps=min(50, steps), batch_tokens=2048)
-    train(model, TranslationBatches(pairs, None, batch_tokens=2048, max_length=60, seed=1), training)
+    train(model, TranslationBatches(pairs, None, batch_tokens=2048, max_length=60, seed=1, padded=model.pads), training)
     sources = [held.source.row(row) for row in range(sentences)]
     lengths = np.array([len(source) for source in sources])
     batches = [pad([sources[row] for row in part]) for part in order_of_arrival(lengths, rows)]

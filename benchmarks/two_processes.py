@@ -67,8 +67,9 @@ def made(network: str, steps: int) -> tuple[Task, StepBatches[Any]]:
     if network == "transformer":
         translator = TransformerConfig(width=256, heads=4, layers=2, dropout=0.1)
         training = TranslationTraining.model_validate(SHOWN | ADAM | {"max_steps": steps, "batch_tokens": 1024})
-        batches: StepBatches[Any] = TranslationBatches(pairs(), None, batch_tokens=1024, max_length=50, seed=1)
-        return TranslationTask(Transformer(translator, V, V), training), batches
+        model, limits = Transformer(translator, V, V), {"batch_tokens": 1024, "max_length": 50}
+        batches: StepBatches[Any] = TranslationBatches(pairs(), None, **limits, seed=1, padded=model.pads)
+        return TranslationTask(model, training), batches
     shape = {"batch_size": 12, "sequence_length": 64} if network == "gpt" else {"batch_size": 20, "sequence_length": 35}
     config = LMTrainingConfig.model_validate(SHOWN | ADAM | shape | {"max_steps": steps})
     if network == "gpt":

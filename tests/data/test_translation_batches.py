@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.data.translation import PairBatch, TranslationBatches, pack, pad
+from langladder.data.translation import PairBatch, TranslationBatches, fill, pack, pad
 from langladder.errors import InputError
 from langladder.text.corpus_ids import PairStream
 from langladder.text.specials import BOS, EOS, PAD
@@ -80,6 +80,17 @@ def test_an_update_of_several_batches_spans_all_lengths(batches: TranslationBatc
     )
 
 
+def test_without_padding_pairs_come_in_random_order_within_the_budget(batches: TranslationBatches) -> None:
+    free = TranslationBatches(batches.train_pairs, None, batch_tokens=120, max_length=50, seed=5, padded=False)
+    trained = [free.train(step) for step in range(free.batches_per_epoch())]
+    assert sorted(row for batch in trained for row in batch.source[:, 0].tolist()) == list(range(4, 304))
+    sides = [torch.maximum((b.source != PAD).sum(1), (b.target[:, 1:] != PAD).sum(1)) for b in trained]
+    assert all(99 < side.sum() <= 120 for side in sides[:-1])  # full: no pair is longer than 21
+    assert np.mean([side.float().std() for side in sides]) > 4  # of lengths as they come; sorted ones below 1
+    again = TranslationBatches(batches.train_pairs, None, batch_tokens=120, max_length=50, seed=5, padded=False)
+    assert torch.equal(again.train(70).source, free.train(70).source)
+
+
 def test_epochs_differ(batches: TranslationBatches) -> None:
     first = [batches.train(step).source[:, 0].tolist() for step in range(5)]
     count = batches.batches_per_epoch()
@@ -107,6 +118,9 @@ def test_golden_packing() -> None:
     assert [rows.tolist() for rows in pack(np.arange(5), lengths, 9)] == [[0, 1, 2], [3], [4]]
     assert [rows.tolist() for rows in pack(np.arange(5), lengths, 1)] == [[0], [1], [2], [3], [4]]
     assert pack(np.arange(0), lengths, 9) == []
+    assert [rows.tolist() for rows in fill(np.array([3, 0, 1, 4, 2]), lengths, 9)] == [[3, 0], [1], [4], [2]]
+    assert [rows.tolist() for rows in fill(np.arange(5), lengths, 1)] == [[0], [1], [2], [3], [4]]
+    assert fill(np.arange(0), lengths, 9) == []
 
 
 def test_golden_padding() -> None:

@@ -198,7 +198,8 @@ def test_parity_teacher_forcing_equals_step_by_step(name: str) -> None:
     state = model.encode(source, source != PAD)
     for t in range(target.shape[1] - 1):
         log_probs, state, _ = model.step(target[:, : t + 1], state)
-        torch.testing.assert_close(log_probs, parallel[:, t])
+        real = target[:, t] != PAD
+        torch.testing.assert_close(log_probs[real], parallel[real, t])
 
 
 @every_translator

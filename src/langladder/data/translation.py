@@ -1,10 +1,11 @@
-"""Batches of sentence pairs: about the same number of tokens each, of about the same length.
+"""Batches of sentence pairs: about the same number of tokens each, and of about the same length where padding costs.
 
-A batch costs as much as its longest pair, so pairs of like length go together: an epoch is shuffled, cut into windows
-of many batches, sorted by length inside each window, packed into batches, and the batches are shuffled again. Where an
-update takes several batches they are dealt as cards: one from each part of an epoch's lengths, in random order, so that
-no update learns from short sentences alone, and the next from long ones. All of it is drawn from (seed, epoch); which
-batch a step sees is a pure function of (seed, step).
+To a network that computes padding a batch costs as much as its longest pair, so pairs of like length go together: an
+epoch is shuffled, cut into windows of many batches, sorted by length inside each window, packed into batches, and the
+batches are shuffled again. Where an update takes several batches they are dealt as cards: one from each part of an
+epoch's lengths, in random order, so that no update learns from short sentences alone, and the next from long ones. A
+network that reads rows without their padding takes pairs in random order, from which it learns sooner. All of it is
+drawn from (seed, epoch); which batch a step sees is a pure function of (seed, step).
 
 Shape legend: B rows, S and T the longest source and target of the batch.
 """
@@ -38,10 +39,12 @@ class TranslationBatches(StepBatches[PairBatch]):
     Args:
         train_pairs: the pairs to learn from.
         validation_pairs: the pairs to watch, or None.
-        batch_tokens: the most cells (rows × longest side) of a batch.
+        batch_tokens: the most cells (rows × longest side) of a batch; without padding the most tokens of its pairs,
+            the longer side of each.
         max_length: pairs with a longer side (specials included) are left out of training; never of validation.
         seed: of the order.
         together: how many batches an update takes.
+        padded: whether the network computes padding.
 
     Raises:
         InputError: no training pair is left.
@@ -56,8 +59,9 @@ class TranslationBatches(StepBatches[PairBatch]):
         max_length: int,
         seed: int,
         together: int = 1,
+        padded: bool = True,
     ) -> None:
-        self.together = together
+        self.together, self.padded = together, padded
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.batch_tokens, self.seed = batch_tokens, seed
         self.lengths = _lengths(train_pairs)
@@ -107,6 +111,8 @@ class TranslationBatches(StepBatches[PairBatch]):
         random = generator(self.seed, epoch)
         shuffled = random.permutation(self.kept)
         lengths = self.lengths
+        if not self.padded:
+            return fill(shuffled, lengths[:, 0], self.batch_tokens)
         window = max(1, WINDOW_BATCHES * self.batch_tokens // max(1, int(lengths[self.kept, 0].mean())))
         batches: list[np.ndarray] = []
         for start in range(0, len(shuffled), window):
@@ -151,6 +157,17 @@ def pack(rows: np.ndarray, lengths: np.ndarray, batch_tokens: int) -> list[np.nd
         if end == len(rows) or (end + 1 - start) * int(lengths[rows[end]]) > batch_tokens:
             batches.append(rows[start:end])
             start = end
+    return batches
+
+
+def fill(rows: np.ndarray, lengths: np.ndarray, batch_tokens: int) -> list[np.ndarray]:
+    """Cut `rows` as they come into batches of at most `batch_tokens` tokens together (and at least one row)."""
+    ends = np.append(0, np.cumsum(lengths[rows]))  # (R + 1,)
+    batches, start = [], 0
+    while start < len(rows):
+        end = max(start + 1, int(np.searchsorted(ends, ends[start] + batch_tokens, side="right")) - 1)
+        batches.append(rows[start:end])
+        start = end
     return batches
 
 

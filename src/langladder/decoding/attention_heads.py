@@ -81,10 +81,9 @@ def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
 
     def equation(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], _: Any) -> None:
         assert isinstance(module, MultiHeadAttention)
-        x, keys, values, mask = given
-        if named.get("causal"):
-            mask = banded(x.shape[1], keys.shape[2], None, x.device)
-        _, weights = module.forward_equation(x, keys, values, mask)  # (1, h, T, S)
+        x, memory = (one[None] for one in given[:2])  # (1, T, D), (1, S, D): of one row nothing is padding
+        mask = banded(x.shape[1], memory.shape[1], None, x.device) if named.get("causal") else None
+        _, weights = module.forward_equation(x, *module.keys_values(memory), mask)  # (1, h, T, S)
         found.append(Heads(*places[module], weights[0].float().cpu().numpy()))
 
     def block(module: nn.Module, _: tuple[Any, ...], out: tuple[Any, ...]) -> None:

@@ -66,7 +66,7 @@ def trained(
     model = kind(kind.Config.model_validate(settings), *sizes)
     how = config.training(**changes)
     limits = {"batch_tokens": how.batch_tokens, "max_length": how.max_length}
-    batches = TranslationBatches(data.pairs("train"), None, **limits, seed=seed)
+    batches = TranslationBatches(data.pairs("train"), None, **limits, seed=seed, padded=model.pads)
 
     def loss(step: int) -> torch.Tensor:
         batch = batches.train(step)

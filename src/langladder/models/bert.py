@@ -234,8 +234,7 @@ class BERT(Encoder):
 
     def _embedded(self, tokens: torch.Tensor, segments: torch.Tensor | None, layout: Layout) -> torch.Tensor:
         """x⁰ of the packed positions, (N, D)."""
-        B, T = tokens.shape
-        columns = layout.pack(torch.arange(T, device=tokens.device).expand(B, T))  # (N,)
+        columns = layout.columns(tokens.device)  # (N,)
         # x⁰ = LN(E w + P + S)
         x = self.embedding(layout.pack(tokens)) + functional.embedding(columns, self.position)  # (N, D)
         x = x + (self.segment[0] if segments is None else functional.embedding(layout.pack(segments), self.segment))

@@ -164,7 +164,7 @@ class GPT(NeuralLanguageModel):
                 others'; None: all.
         """
         layout = Layout.of(tokens != PAD)
-        columns = layout.pack(torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape))  # (N,)
+        columns = layout.columns(tokens.device)  # (N,)
         # x⁰ = E w + P
         x = self.embedding(layout.pack(tokens)) * self.embedding_scale  # (N, D)
         x = self.dropout(x if self.position is None else x + functional.embedding(columns, self.position))

@@ -15,7 +15,8 @@ FFN 4096, dropout 0.3. Settings given beside a preset win over it.
 What differs from the paper: learned positions, pre-norm, no positions or no 1/√d on request; layer norm's ε is 1e-6
 (the paper names none); W has a bias, as torch's layers do.
 
-Shape legend: B rows, S source positions, T target positions, D width, N layers, h heads, d = D/h, V vocabulary.
+Shape legend: B rows, S source positions, T target positions, M and P all of them without padding, D width, N layers,
+h heads, d = D/h, V vocabulary.
 """
 
 from typing import Any, ClassVar, Literal, Self
@@ -30,6 +31,7 @@ from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.translator import State, Translator
 from langladder.nn.multi_head_attention import source_mask
 from langladder.nn.output import SoftmaxOutput
+from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import Positions, TokenEmbedding
 from langladder.nn.transformer_layers import NORM_EPS, DecoderLayer, EncoderLayer
 from langladder.text.specials import PAD
@@ -76,6 +78,7 @@ class Transformer(Translator):
     """Encoder and decoder of N layers each."""
 
     approach = "Transformer"
+    pads: ClassVar[bool] = False
     Config: ClassVar[type[schema.Config]] = TransformerConfig
     config: TransformerConfig
 
@@ -113,7 +116,8 @@ class Transformer(Translator):
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`. The source side of the state is each layer's keys and values, (B, h, S, d)."""
-        memory = self._read(source, mask)
+        layout = Layout.of(mask)
+        memory = layout.spread(self._read(source, layout))  # (B, S, D)
         kept: dict[str, torch.Tensor] = {"mask": mask}
         past: dict[str, torch.Tensor] = {}
         for number, layer in enumerate(self.decoder):
@@ -140,18 +144,27 @@ class Transformer(Translator):
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
         """See `Translator.hidden`. All positions at once."""
-        real = source != PAD
-        memory, mask = self._read(source, real), source_mask(real)
-        y = self.target_embedding(target_in)  # (B, T, D)
+        layout = Layout.of(target_in != PAD)
+        return layout.spread(self._packed(source, target_in, layout))
+
+    def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+        """See `Translator.kept`."""
+        return self._packed(source, target_in, Layout.of(keep))
+
+    def _packed(self, source: torch.Tensor, target_in: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """Hidden states (P, D) of the target's positions in `layout`."""
+        read = Layout.of(source != PAD)
+        memory = self._read(source, read)
+        y = self.target_embedding.forward_packed(target_in, layout)  # (P, D)
         for layer in self.decoder:
-            y = layer(y, layer.cross.keys_values(memory), mask)  # type: ignore[operator,union-attr]
+            y = layer(y, layout, memory, read)
         hidden: torch.Tensor = self.decoder_norm(y)
         return hidden
 
-    def _read(self, source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The encoder: (B, S), (B, S) → memory (B, S, D)."""
-        x = self.source_embedding(source)  # (B, S, D)
+    def _read(self, source: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """The encoder: ids (B, S) → memory (M, D)."""
+        x = self.source_embedding.forward_packed(source, layout)
         for layer in self.encoder:
-            x = layer(x, source_mask(mask))
+            x = layer(x, layout)
         memory: torch.Tensor = self.encoder_norm(x)
         return memory

@@ -20,6 +20,7 @@ from langladder.models.attentive_settings import check_width
 from langladder.models.reading import Reading
 from langladder.models.reading_network import ReadingConfig, ReadingNetwork
 from langladder.nn.dropout import Dropout, embed_with_word_dropout
+from langladder.nn.packing import Layout
 from langladder.nn.pooling import mean_pool
 from langladder.nn.positions import sinusoidal
 from langladder.nn.transformer_layers import NORM_EPS, EncoderLayer
@@ -87,8 +88,9 @@ class TransformerClassifier(ReadingNetwork):
         x, mask = self.embed(batch), batch.mask
         if self.first is not None:
             mask = torch.cat([mask.new_ones(len(mask), 1), mask], dim=1)  # (B, T + 1)
-        seen = None if bool(mask.all()) else mask[:, None, None]  # (B, 1, 1, S)
+        layout = Layout.of(mask)
+        x = layout.pack(x)  # (N, D)
         for layer in self.layers:
-            x = layer(x, seen)
-        x = self.norm(x)
+            x = layer(x, layout)
+        x = layout.spread(self.norm(x))
         return mean_pool(x, mask) if self.first is None else x[:, 0]

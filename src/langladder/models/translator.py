@@ -42,6 +42,7 @@ class Translator(Network, ABC):
     maker: ClassVar[str] = "langladder.tasks.translation.make"  # see `models.making`
     SIZES = ("source_vocab_size", "target_vocab_size")
     WHAT = "translator"
+    pads: ClassVar[bool] = True  # whether `loss` computes padding: then pairs of like length make a batch
     source_vocab_size: int
     target_vocab_size: int
     head: SoftmaxOutput
@@ -71,6 +72,10 @@ class Translator(Network, ABC):
         the result means nothing.
         """
 
+    def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+        """Of `hidden` what stands where `keep` (B, T) bool is true, the first positions of each row: (N, D)."""
+        return kept_rows(self.hidden(source, target_in), keep)
+
     def forward(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
         """Logits (B, T, V) of the token after each position of `target_in`."""
         logits: torch.Tensor = self.head(self.hidden(source, target_in))
@@ -92,8 +97,8 @@ class Translator(Network, ABC):
         """
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
-        hidden = self.hidden(source, target[:, :-1] if given is None else given)  # (B, T, D)
-        return self.head.loss(kept_rows(hidden, keep), following[keep], smoothing)
+        hidden = self.kept(source, target[:, :-1] if given is None else given, keep)  # (N, D)
+        return self.head.loss(hidden, following[keep], smoothing)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; source and target have as many positions."""
@@ -106,7 +111,7 @@ class Translator(Network, ABC):
         following = target[:, 1:]
         keep = following != PAD
         scores = torch.zeros(following.shape, dtype=torch.float32, device=target.device)  # (B, T)
-        scores[keep] = self.head.target_log_probs(self.hidden(source, target[:, :-1])[keep], following[keep])
+        scores[keep] = self.head.target_log_probs(self.kept(source, target[:, :-1], keep), following[keep])
         return scores
 
     def reorder(self, state: State, index: torch.Tensor, *, same_source: bool = False) -> State:

@@ -6,12 +6,12 @@ Forwards as `multi_head_attention` has it; backwards, with m the mask of dropout
     dV = (W ⊙ m)ᵀ dO,   dW = m ⊙ (dO Vᵀ),   dA = α W ⊙ (dW − (dW ⊙ W) 1),   dQ = dA K,   dK = dAᵀ Q
 
 Batched products of some ten rows each cost more in calls and copies than in arithmetic, and so does a softmax over ten
-numbers. Here the rows are read where they lie (`langladder.wide`); only Kᵀ and Vᵀ are written out. Where no position
-sees a later one, what is above the diagonal is not computed. What is dropped follows from a seed and the place, as in
-`dropout_kernel`.
+numbers. Here the rows are read where they lie (`langladder.wide`), one behind the other without padding; only Kᵀ and Vᵀ
+are written out. Where no position sees a later one, what is above the diagonal is not computed. What is dropped follows
+from a seed and the place, as in `dropout_kernel`.
 
-Shape legend: B rows, h heads, T queries, S memory positions, S' the same rounded up to whole sixteens, d width of a
-head, a multiple of 16.
+Shape legend: B rows, h heads, T queries of a row, S its memory positions, S' the same rounded up to whole sixteens,
+N and M all queries and memory positions, d width of a head, a multiple of 16.
 """
 
 from typing import NamedTuple
@@ -30,6 +30,18 @@ ZERO, ONE, LOWEST, INFINITE = np.float32(0), np.float32(1), np.float32(-87), np.
 LANES = 8
 
 
+class Span(NamedTuple):
+    """What is a row's own: its first query and their number, its first memory position and their number, S', and where
+    its weights begin."""
+
+    query: int
+    T: int
+    memory: int
+    S: int
+    width: int
+    weight: int
+
+
 class Matrix(NamedTuple):
     """A matrix in a flat array: entry (i, k) is x[first + i · down + k · along]."""
 
@@ -40,9 +52,23 @@ class Matrix(NamedTuple):
 
 
 @njit(nogil=True, inline="always")
-def _part(x: np.ndarray, strides: np.ndarray, b: int, head: int) -> Matrix:
-    """One row and head of a tensor with these strides of B, h and T."""
-    return Matrix(x, b * strides[0] + head * strides[1], strides[2], 1)
+def _span(spans: np.ndarray, b: int) -> Span:
+    return Span(spans[b, 0], spans[b, 1], spans[b, 2], spans[b, 3], spans[b, 4], spans[b, 5])
+
+
+@njit(nogil=True)
+def _largest(spans: np.ndarray, first: int, last: int) -> tuple[int, int]:
+    """Of these rows: the largest T · S' and S'."""
+    area, width = 0, 0
+    for b in range(first, last):
+        area, width = max(area, spans[b, 1] * spans[b, 4]), max(width, spans[b, 4])
+    return area, width
+
+
+@njit(nogil=True, inline="always")
+def _part(x: np.ndarray, steps: np.ndarray, position: int, head: int) -> Matrix:
+    """One head of a tensor from a position on; steps: from one position to the next, and from head to head."""
+    return Matrix(x, position * steps[0] + head * steps[1], steps[0], 1)
 
 
 @njit(nogil=True, inline="always")
@@ -84,12 +110,12 @@ def _turn(a: Matrix, rows: int, d: int, factor: np.float32, into: Matrix) -> Non
 
 
 @njit(nogil=True)
-def _hide(keep: np.ndarray, b: int, S: int, causal: bool, hidden: np.ndarray) -> None:
-    """hidden ← −∞ where a query of row b may not look, else 0: (T, S')."""
+def _hide(S: int, causal: bool, hidden: np.ndarray) -> None:
+    """hidden ← −∞ where a query may not look, else 0: (T, S')."""
     for t in range(hidden.shape[0]):
+        seen = min(S, t + 1) if causal else S
         for s in range(hidden.shape[1]):
-            seen = s < S and (t >= s or not causal) and (len(keep) == 0 or keep[b, s])
-            hidden[t, s] = ZERO if seen else -INFINITE
+            hidden[t, s] = ZERO if s < seen else -INFINITE
 
 
 @njit(nogil=True)
@@ -101,8 +127,9 @@ def _clear(A: np.ndarray, T: int) -> None:
 
 
 @njit(nogil=True)
-def _softmax(A: np.ndarray, T: int, hidden: np.ndarray, W: np.ndarray, row: int) -> None:
-    """W[row : row + T] ← softmax(A + hidden), exactly 0 where that is −∞. A row that sees nothing is 0."""
+def _softmax(A: np.ndarray, hidden: np.ndarray, W: np.ndarray) -> None:
+    """W ← softmax(A + hidden), exactly 0 where that is −∞. A query that sees nothing has 0 everywhere."""
+    T = len(A)
     for t in range(T):
         highest = splat8(-INFINITE)
         for s in range(0, A.shape[1], LANES):
@@ -121,7 +148,7 @@ def _softmax(A: np.ndarray, T: int, hidden: np.ndarray, W: np.ndarray, row: int)
         added = sum8(total)
         factor = splat8(ONE / added if added > ZERO else ZERO)
         for s in range(0, A.shape[1], LANES):
-            store8(W, row + t, s, multiply8(factor, load8(A, t, s)))
+            store8(W, t, s, multiply8(factor, load8(A, t, s)))
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
@@ -148,16 +175,16 @@ def _drop_both(x: np.ndarray, first: int, n: int, falling: Falling, y: np.ndarra
 
 
 @njit(nogil=True)
-def _through_softmax(W: np.ndarray, row: int, T: int, dW: np.ndarray, alpha: np.float32) -> None:
-    """dW ← α W ⊙ (dW − (dW ⊙ W) 1), the first T rows, of which those of W begin at `row`."""
+def _through_softmax(W: np.ndarray, dW: np.ndarray, alpha: np.float32) -> None:
+    """dW ← α W ⊙ (dW − (dW ⊙ W) 1)."""
     times = splat8(alpha)
-    for t in range(T):
+    for t in range(len(W)):
         total = zeros8()
         for s in range(0, W.shape[1], LANES):
-            total = multiply_add(load8(W, row + t, s), load8(dW, t, s), total)
+            total = multiply_add(load8(W, t, s), load8(dW, t, s), total)
         down = splat8(-sum8(total))
         for s in range(0, W.shape[1], LANES):
-            store8(dW, t, s, multiply8(times, multiply8(load8(W, row + t, s), add8(load8(dW, t, s), down))))
+            store8(dW, t, s, multiply8(times, multiply8(load8(W, t, s), add8(load8(dW, t, s), down))))
 
 
 @njit(nogil=True)
@@ -165,38 +192,41 @@ def attend(
     query: np.ndarray,  # all its storage, flat, as of key and value
     key: np.ndarray,
     value: np.ndarray,
-    strides: np.ndarray,  # (3, 3) of B, h, T in each
-    shape: tuple[int, int, int, int],  # B, h, T, S
-    keep: np.ndarray,  # (B, S) bool: which positions are seen; (0, 0): all
-    causal: bool,
+    steps: np.ndarray,  # (3, 2): how far positions and heads are apart in each
+    spans: np.ndarray,  # (B, 6): see `Span`
+    causal: bool,  # T = S in every row
     falling: Falling,  # `least` 0: nothing does
-    weights: np.ndarray,  # (B·h·T, S'), filled with W, 0 beyond S
-    out: np.ndarray,  # (B, T, h, d), flat, filled with O
+    weights: np.ndarray,  # flat, filled with W: (h, T, S') of each row, 0 beyond S
+    out: np.ndarray,  # (N, h, d), flat, filled with O
+    heads: int,
     d: int,
-    first: int,  # the rows of the batch that are this call's
+    first: int,  # the rows that are this call's
     last: int,
 ) -> None:
     """O and W."""
-    (_, heads, T, S), width, f32 = shape, weights.shape[1], np.float32
-    A, hidden = np.zeros((T, width), f32), np.zeros((T, width), f32)
-    across, alpha, flat = Matrix(np.zeros(d * width, f32), 0, width, 1), f32(1 / np.sqrt(d)), weights.ravel()
-    scores = Matrix(A.ravel(), 0, width, 1)
+    (area, widest), f32 = _largest(spans, first, last), np.float32
+    scores, gone, turned = np.zeros(area, f32), np.zeros(area, f32), np.zeros(d * widest, f32)
+    alpha = f32(1 / np.sqrt(d))
     for b in range(first, last):
-        if b == first or len(keep):
-            _hide(keep, b, S, causal, hidden)
+        row = _span(spans, b)
+        T, S, width, size = row.T, row.S, row.width, row.T * row.width
+        A, hidden = scores[:size].reshape(T, width), gone[:size].reshape(T, width)
+        A[:] = ZERO
+        _hide(S, causal, hidden)
+        across = Matrix(turned, 0, width, 1)
         for head in range(heads):
-            row = (b * heads + head) * T
-            Q, V = _part(query, strides[0], b, head), _part(value, strides[2], b, head)
-            _turn(_part(key, strides[1], b, head), S, d, alpha, across)
-            _multiply(Q, T, across, d, scores, S, False, False, causal)
+            at = row.weight + head * size
+            Q, V = _part(query, steps[0], row.query, head), _part(value, steps[2], row.memory, head)
+            _turn(_part(key, steps[1], row.memory, head), S, d, alpha, across)
+            _multiply(Q, T, across, d, Matrix(scores, 0, width, 1), S, False, False, causal)
             if causal:
                 _clear(A, T)
-            _softmax(A, T, hidden, weights, row)
-            used = Matrix(flat, row * width, width, 1)
+            _softmax(A, hidden, weights[at : at + size].reshape(T, width))
+            used = Matrix(weights, at, width, 1)
             if falling.least > 0:
-                _drop(flat, row * width, T * width, falling, scores.x)
-                used = scores
-            _multiply(used, T, V, S, Matrix(out, (b * T * heads + head) * d, heads * d, 1), d, causal, False, False)
+                _drop(weights, at, size, falling, scores)
+                used = Matrix(scores, 0, width, 1)
+            _multiply(used, T, V, S, Matrix(out, (row.query * heads + head) * d, heads * d, 1), d, causal, False, False)
 
 
 @njit(nogil=True)
@@ -205,37 +235,42 @@ def attend_backwards(
     key: np.ndarray,
     value: np.ndarray,
     given: np.ndarray,  # dO
-    strides: np.ndarray,  # (4, 3)
-    shape: tuple[int, int, int, int],
+    steps: np.ndarray,  # (4, 2)
+    spans: np.ndarray,
     causal: bool,
-    weights: np.ndarray,  # from `attend`
     falling: Falling,
-    dquery: np.ndarray,  # (B, T, h, d), flat, filled
-    dkey: np.ndarray,  # (B, S, h, d), likewise
+    weights: np.ndarray,  # from `attend`
+    dquery: np.ndarray,  # (N, h, d), flat, filled
+    dkey: np.ndarray,  # (M, h, d), likewise
     dvalue: np.ndarray,  # likewise
+    heads: int,
     d: int,
-    first: int,  # the rows of the batch that are this call's
+    first: int,  # the rows that are this call's
     last: int,
 ) -> None:
     """dQ, dK and dV."""
-    (_, heads, T, S), width, f32 = shape, weights.shape[1], np.float32
-    dA, thin = np.zeros((T, width), f32), np.zeros(T * width, f32)
-    across, alpha, flat = Matrix(np.zeros(d * width, f32), 0, width, 1), f32(1 / np.sqrt(d)), weights.ravel()
-    change, step = Matrix(dA.ravel(), 0, width, 1), heads * d
+    (area, widest), f32, step = _largest(spans, first, last), np.float32, heads * d
+    changes, thin, turned = np.zeros(area, f32), np.zeros(area, f32), np.zeros(d * widest, f32)
+    alpha = f32(1 / np.sqrt(d))
     for b in range(first, last):
+        row = _span(spans, b)
+        T, S, width, size = row.T, row.S, row.width, row.T * row.width
+        dA = changes[:size].reshape(T, width)
+        dA[:] = ZERO
+        across, change = Matrix(turned, 0, width, 1), Matrix(changes, 0, width, 1)
         for head in range(heads):
-            row, at, memory = (b * heads + head) * T, (b * T * heads + head) * d, (b * S * heads + head) * d
-            Q, K = _part(query, strides[0], b, head), _part(key, strides[1], b, head)
-            G = _part(given, strides[3], b, head)
-            _turn(_part(value, strides[2], b, head), S, d, ONE, across)
+            at, there, memory = row.weight + head * size, row.query * step + head * d, row.memory * step + head * d
+            Q, K = _part(query, steps[0], row.query, head), _part(key, steps[1], row.memory, head)
+            G = _part(given, steps[3], row.query, head)
+            _turn(_part(value, steps[2], row.memory, head), S, d, ONE, across)
             _multiply(G, T, across, d, change, S, False, False, causal)  # dO Vᵀ
             if causal:
                 _clear(dA, T)
-            dropped = Matrix(flat, row * width, width, 1)
+            dropped = Matrix(weights, at, width, 1)
             if falling.least > 0:
-                _drop_both(flat, row * width, T * width, falling, thin, change.x)
+                _drop_both(weights, at, size, falling, thin, changes)
                 dropped = Matrix(thin, 0, width, 1)
-            _through_softmax(weights, row, T, dA, alpha)
-            _multiply(change, T, K, S, Matrix(dquery, at, step, 1), d, causal, False, False)
+            _through_softmax(weights[at : at + size].reshape(T, width), dA, alpha)
+            _multiply(change, T, K, S, Matrix(dquery, there, step, 1), d, causal, False, False)
             _multiply(_turned(change), S, Q, T, Matrix(dkey, memory, step, 1), d, False, causal, False)
             _multiply(_turned(dropped), S, G, T, Matrix(dvalue, memory, step, 1), d, False, causal, False)

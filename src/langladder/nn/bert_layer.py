@@ -31,19 +31,16 @@ class PackedSelfAttention(Heads):
 
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N; through the fused kernel."""
-        mixed = self.mix(*self._projected(x, layout), layout.mask, causal=False)  # (B, h, T, d)
-        mixed = layout.pack(mixed.transpose(1, 2).flatten(2))  # (N, D)
+        query, key, value = self.project(x).chunk(3, dim=-1)  # (N, D) each
+        mixed = self.mix_packed(query, key, value, layout, layout, causal=False)
         output: Tensor = self.output(mixed if wanted is None else mixed.index_select(0, wanted))
         return output
 
     def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """The same without dropout, by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
-        mixed, weights = attend(*self._projected(x, layout), layout.mask)
+        query, key, value = map(self.split, layout.spread(self.project(x)).chunk(3, dim=-1))  # (B, h, T, d) each
+        mixed, weights = attend(query, key, value, layout.mask)
         return self.output(layout.pack(mixed.transpose(1, 2).flatten(2))), weights
-
-    def _projected(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = layout.spread(self.project(x)).chunk(3, dim=-1)  # (B, T, D) each
-        return self.split(query), self.split(key), self.split(value)
 
 
 class BERTLayer(nn.Module):

@@ -14,12 +14,14 @@ packed: N real tokens of all rows.
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from langladder.nn import short_attention
 from langladder.nn.packing import Layout
+from langladder.nn.vectors import trains_by_kernel
 
 Past = tuple[Tensor, Tensor]
 """Keys and values of what was read before, (B, h, S, d) each."""
@@ -63,11 +65,35 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if short_attention.serves(query, key, value, mask, dropout):
-            return short_attention.attend_short(query, key, value, mask, dropout, causal=causal)
+        if mask is None and trains_by_kernel(query, key, value):
+            q, k, v = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value))  # (B·T, h, d), (B·S, h, d) twice
+            lengths = np.full(len(query), query.shape[2]), np.full(len(key), key.shape[2])
+            if short_attention.serves(q, k, v, *lengths, dropout):
+                mixed = short_attention.attend_rows(q, k, v, *lengths, dropout, causal=causal)
+                return mixed.view(len(query), -1, *mixed.shape[1:]).transpose(1, 2)
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )
+
+    def mix_packed(
+        self, query: Tensor, key: Tensor, value: Tensor, asked: Layout, seen: Layout, *, causal: bool
+    ) -> Tensor:
+        """The same within each of many rows without their padding: (N, D), (M, D), (M, D) → (N, D).
+
+        Args:
+            asked: where the queries stand. seen: where keys and values do; if `causal` the same, padded at the right.
+        """
+        if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            with torch.autocast("cpu", enabled=False):
+                return self.mix_packed(wide(query), wide(key), wide(value), asked, seen, causal=causal)
+        if trains_by_kernel(query, key, value):
+            q, k, v = (x.view(len(x), self.heads, -1) for x in (query, key, value))  # (N, h, d), (M, h, d) twice
+            lengths, dropout = (asked.lengths, seen.lengths), self.dropout if self.training else 0.0
+            if short_attention.serves(q, k, v, *lengths, dropout):
+                return short_attention.attend_rows(q, k, v, *lengths, dropout, causal=causal).flatten(1)
+        q, k, v = (self.split(layout.spread(x)) for x, layout in ((query, asked), (key, seen), (value, seen)))
+        mixed = self.mix(q, k, v, None if causal else seen.mask, causal=causal)  # (B, h, T, d)
+        return asked.pack(mixed.transpose(1, 2).flatten(2))
 
     def join(self, mixed: Tensor) -> Tensor:
         """[head_1 ; … ; head_h] W_O: (B, h, T, d) → (B, T, D)."""
@@ -101,21 +127,27 @@ class MultiHeadAttention(Heads):
         keys, values = self.memory(memory).chunk(2, dim=-1)
         return self.split(keys), self.split(values)
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False) -> Tensor:
-        """Through the fused kernel.
+    def forward(self, x: Tensor, memory: Tensor, asked: Layout, seen: Layout, *, causal: bool = False) -> Tensor:
+        """Rows without their padding, each of which reads its own memory, through a fused kernel.
 
         Args:
-            x: (B, T, D), what asks. keys, values: from `keys_values`.
-            mask: bool, broadcastable to (B, h, T, S), true where attention is allowed; None = everywhere.
-            causal: position t sees 0 … t only (then T = S and there is no mask).
+            x: (N, D), what asks, and `asked`, where it stands. memory: (M, D), and `seen`, likewise.
+            causal: position t sees 0 … t only; then x and memory are the same rows, padded at the right.
 
         Returns:
-            (B, T, D).
+            (N, D).
         """
-        return self.join(self.mix(self._asked(x), keys, values, mask, causal=causal))
+        query = self.query(x) if self.rescale == 1 else self.query(x) * self.rescale
+        key, value = self.memory(memory).chunk(2, dim=-1)
+        output: Tensor = self.output(self.mix_packed(query, key, value, asked, seen, causal=causal))
+        return output
+
+    def forward_cached(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Positions that see all of a memory: (B, T, D), keys and values from `keys_values` → (B, T, D)."""
+        return self.join(self.mix(self._asked(x), keys, values, causal=False))
 
     def forward_equation(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The same without dropout, by the equation: → (B, T, D), and the weights (B, h, T, S)."""
+        """Without dropout, by the equation: (B, T, D), mask (B, h, T, S) or alike → (B, T, D), weights (B, h, T, S)."""
         mixed, weights = attend(self._asked(x), keys, values, mask)
         return self.join(mixed), weights
 
@@ -162,10 +194,14 @@ class CausalSelfAttention(Heads):
 
         With `asked` only what its places see is returned; all tokens are seen.
         """
-        query, key, value = (self.split(part) for part in layout.spread(self.project(x)).chunk(3, dim=-1))
-        mixed = self._mixed(query, key, value)  # (B, h, T, d)
-        chosen = layout if asked is None else asked
-        output: Tensor = self.output(chosen.pack(mixed.transpose(1, 2).flatten(2)))  # (N, D)
+        query, key, value = wide(self.project(x)).chunk(3, dim=-1)  # (N, D) each
+        if self.window is None or self.window >= layout.length:
+            mixed = self.mix_packed(query, key, value, layout, layout, causal=True)
+        else:
+            q, k, v = (self.split(layout.spread(part)) for part in (query, key, value))  # (B, h, T, d) each
+            rows = self._mixed(q, k, v)
+            mixed = layout.pack(rows.transpose(1, 2).flatten(2))  # (N, D)
+        output: Tensor = self.output(mixed if asked is None else layout.part(mixed, asked))
         return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,13 +1,15 @@
 """Rows of different lengths without their padding: what goes by positions is computed for the N real ones alone.
 
 A batch (B, T) has B·T places, of which padding takes some. Linear layers, norms and activations read one position at
-a time, so they read the real ones as (N, …); only attention needs the rows, and gets them by `spread`.
+a time, so they read the real ones as (N, …), one row behind the other; only attention needs the rows: it knows them by
+their lengths, or gets them by `spread`.
 
 Shape legend: B rows, T positions of the longest row, N real positions of all rows, D width.
 """
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,6 +37,15 @@ class Layout(NamedTuple):
         if bool(mask.all()):
             return cls(rows, length, None, None)
         return cls(rows, length, mask.flatten().nonzero()[:, 0], mask[:, None, None])
+
+    @property
+    def lengths(self) -> Any:
+        """Real positions of each row, an array (B,) int64: of a layout on a CPU."""
+        return np.full(self.rows, self.length) if self.mask is None else self.mask[:, 0, 0].sum(dim=1).numpy()
+
+    def columns(self, device: torch.device) -> Tensor:
+        """Where in its row each real position stands: (N,) int64."""
+        return self.pack(torch.arange(self.length, device=device).expand(self.rows, self.length))
 
     def pack(self, x: Tensor) -> Tensor:
         """(B, T, …) → (N, …)."""

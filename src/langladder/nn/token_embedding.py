@@ -6,7 +6,7 @@ With rows of E of about unit length, √D brings their entries to the size of si
 3.5), learned (Gehring et al. 2017, section 3.1; a sentence longer than the table goes on with its last row), or left
 out, for seeing what order is worth.
 
-Shape legend: B rows, T positions, D width, P positions of the table.
+Shape legend: B rows, T positions, N positions without padding, D width, P positions of the table.
 """
 
 import math
@@ -14,8 +14,10 @@ from typing import Literal
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from langladder.nn.dropout import Dropout
+from langladder.nn.packing import Layout
 from langladder.nn.positions import sinusoidal
 
 Positions = Literal["sinusoidal", "learned", "none"]
@@ -62,6 +64,14 @@ class TokenEmbedding(nn.Module):
         x = self.scale * self.word(tokens)  # (B, T, D)
         if self.positions != "none":
             x = x + self._rows(first, first + tokens.shape[1])
+        embedded: torch.Tensor = self.dropout(x)
+        return embedded
+
+    def forward_packed(self, tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """The same of rows (B, T) that begin at the first position, without their padding: (N, D)."""
+        x = self.scale * self.word(layout.pack(tokens))  # (N, D)
+        if self.positions != "none":
+            x = x + functional.embedding(layout.columns(tokens.device), self._rows(0, tokens.shape[1]))
         embedded: torch.Tensor = self.dropout(x)
         return embedded
 

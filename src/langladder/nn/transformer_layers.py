@@ -6,9 +6,11 @@ A sublayer F is self-attention, attention to the source, or FFN(x) = W_2 max(0, 
     pre-norm    x ← x + F(LN(x))      Xiong et al. 2020: that path is free, so deep stacks train without warm-up;
                                       the stack ends with one more norm
 
-with dropout on F(x) before it is added, on the attention weights, and inside the FFN.
+with dropout on F(x) before it is added, on the attention weights, and inside the FFN. Whole rows are read without their
+padding (`packing`); a step of decoding reads one position of each.
 
-Shape legend: B rows, T target positions, S source positions, D width, h heads, d = D/h.
+Shape legend: B rows, T target positions, S source positions, N and M all of them without padding, D width, h heads,
+d = D/h.
 """
 
 import torch
@@ -16,6 +18,7 @@ from torch import Tensor, nn
 
 from langladder.nn.dropout import Dropout
 from langladder.nn.multi_head_attention import MultiHeadAttention
+from langladder.nn.packing import Layout
 
 NORM_EPS = 1e-6
 
@@ -50,7 +53,7 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """(…, D) → (…, D)."""
         result: Tensor = self.contract(self.dropout.rectified(self.expand(x)))
         return result
 
@@ -68,10 +71,10 @@ class EncoderLayer(nn.Module):
         self.feed = FeedForward(width, inner, dropout)
         self.around_attention, self.around_feed = (Residual(width, dropout, pre_norm=pre_norm) for _ in range(2))
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x (B, S, D), mask (B, 1, 1, S) → (B, S, D)."""
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """(M, D) → (M, D)."""
         a = self.around_attention.read(x)
-        x = self.around_attention.add(x, self.attention(a, *self.attention.keys_values(a), mask))
+        x = self.around_attention.add(x, self.attention(a, a, layout, layout))
         return self.around_feed.add(x, self.feed(self.around_feed.read(x)))
 
 
@@ -87,16 +90,11 @@ class DecoderLayer(nn.Module):
             Residual(width, dropout, pre_norm=pre_norm) for _ in range(3)
         )
 
-    def forward(self, x: Tensor, source: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        """All positions at once.
-
-        Args:
-            x: (B, T, D); right-padded rows need no mask, since no real position sees a later one.
-            source: keys and values (B, h, S, d) from `cross.keys_values`; mask: (B, 1, 1, S).
-        """
+    def forward(self, x: Tensor, layout: Layout, memory: Tensor, source: Layout) -> Tensor:
+        """All positions at once: x (N, D) of right-padded rows and the encoder's memory (M, D) → (N, D)."""
         a = self.around_attention.read(x)
-        x = self.around_attention.add(x, self.attention(a, *self.attention.keys_values(a), None, causal=True))
-        x = self.around_cross.add(x, self.cross(self.around_cross.read(x), *source, mask))
+        x = self.around_attention.add(x, self.attention(a, a, layout, layout, causal=True))
+        x = self.around_cross.add(x, self.cross(self.around_cross.read(x), memory, layout, source))
         return self.around_feed.add(x, self.feed(self.around_feed.read(x)))
 
     def step(
@@ -105,7 +103,8 @@ class DecoderLayer(nn.Module):
         """One position, given the keys and values of those before it.
 
         Args:
-            x: (B, 1, D); past: (B, h, t, d) each; source, mask: as in `forward`.
+            x: (B, 1, D); past: (B, h, t, d) each.
+            source: keys and values (B, h, S, d) from `cross.keys_values`; mask: (B, 1, 1, S).
 
         Returns:
             (B, 1, D), the past with one position more, the weights of the source (B, h, 1, S).
@@ -113,7 +112,7 @@ class DecoderLayer(nn.Module):
         a = self.around_attention.read(x)
         new = self.attention.keys_values(a)  # (B, h, 1, d) each
         keys, values = (torch.cat([old.to(one.dtype), one], dim=2) for old, one in zip(past, new, strict=True))
-        x = self.around_attention.add(x, self.attention(a, keys, values, None))
+        x = self.around_attention.add(x, self.attention.forward_cached(a, keys, values))
         change, weights = self.cross.forward_equation(self.around_cross.read(x), *source, mask)
         x = self.around_cross.add(x, change)
         return self.around_feed.add(x, self.feed(self.around_feed.read(x))), (keys, values), weights

@@ -132,7 +132,7 @@ class TranslationTraining(TrainingConfig):
     """Training settings of translators."""
 
     batch_tokens: int = Field(default=2048, ge=1)
-    """The most cells (sentence pairs × longest side) of a batch."""
+    """The most cells (sentence pairs × longest side) of a batch; tokens where no padding is computed (Transformers)."""
     max_length: int = Field(default=200, ge=2)
     """Pairs with a longer side, specials included, are left out of training."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)

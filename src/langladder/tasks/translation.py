@@ -149,6 +149,7 @@ def train_translator(
         max_length=config.max_length,
         seed=seed,
         together=config.accumulate,
+        padded=model.pads,
     )
     result = train_task(
         TranslationTask(model, config, sample), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
