@@ -116,8 +116,7 @@ class GPTBlock(nn.Module):
         return self._add(a, self.contract(inner), self.norm_feed)
 
     def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
-        change = self.dropout(change)
-        total = x + change if self.residual else change
+        total = self.dropout.onto(x, change) if self.residual else self.dropout(change)
         out: torch.Tensor = total if self.pre else norm(total)
         return out
 

@@ -62,7 +62,7 @@ class BERTLayer(nn.Module):
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N."""
         mixed = self.attention(x, layout, wanted)
-        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed, self.dropout)
+        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed, self.dropout.onto)
 
     def forward_at(self, x: Tensor, layout: Layout, wanted: Tensor) -> Tensor:
         """The rows of `forward(x, layout)` at the `wanted` positions, (N, D) → (M, D), dropout included.
@@ -71,20 +71,20 @@ class BERTLayer(nn.Module):
         with the same random numbers as if all had been computed.
         """
 
-        def drop(rows: Tensor) -> Tensor:
+        def add(base: Tensor, rows: Tensor) -> Tensor:
             dropped: Tensor = self.dropout(x.new_zeros(x.shape).index_copy(0, wanted, rows))  # (N, D)
-            return dropped.index_select(0, wanted)
+            return base + dropped.index_select(0, wanted)
 
-        return self._feed(x.index_select(0, wanted), self.attention(x, layout, wanted), drop)
+        return self._feed(x.index_select(0, wanted), self.attention(x, layout, wanted), add)
 
     def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """The same with attention by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
         mixed, weights = self.attention.forward_equation(x, layout)
-        return self._feed(x, mixed, self.dropout), weights
+        return self._feed(x, mixed, self.dropout.onto), weights
 
-    def _feed(self, x: Tensor, mixed: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+    def _feed(self, x: Tensor, mixed: Tensor, add: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         # a = LN(x + Attention(x))
-        a = self.norm_attention(x + drop(mixed))
+        a = self.norm_attention(add(x, mixed))
         # x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
-        result: Tensor = self.norm_feed(a + drop(self.contract(self.activation(self.expand(a)))))
+        result: Tensor = self.norm_feed(add(a, self.contract(self.activation(self.expand(a)))))
         return result
