@@ -12,7 +12,7 @@ import torch
 
 from langladder import wide
 from langladder.compiled import njit
-from langladder.nn.short_attention import attend_rows
+from langladder.nn.short_attention import Rows, attend_rows
 from langladder.wide import SIZES, WIDE
 
 
@@ -56,9 +56,9 @@ def test_turned_and_nothing_read_beyond_the_rows(rows: int) -> None:
 def attention() -> str:
     """What a step of attention gives, forwards and backwards, as a hash."""
     torch.manual_seed(0)
-    x, lengths = torch.randn(63, 3, 2, 48, requires_grad=True), np.array([21, 5, 37])
-    query, key, value = x.unbind(1)
-    mixed = attend_rows(query, key, value, lengths, lengths, 0.2, causal=True)
+    x, lengths = torch.randn(63, 3 * 2 * 48, requires_grad=True), np.array([21, 5, 37])
+    query, key, value = x.chunk(3, dim=1)
+    mixed = attend_rows(query, key, value, Rows.of(lengths, lengths, 2), 0.2, causal=True)
     (gradient,) = torch.autograd.grad(mixed.square().sum(), x)
     return hashlib.sha256(mixed.detach().contiguous().numpy().tobytes() + gradient.numpy().tobytes()).hexdigest()
 

@@ -7,7 +7,7 @@ import torch
 from langladder.nn import short_attention
 from langladder.nn.multi_head_attention import MultiHeadAttention, attend, banded
 from langladder.nn.packing import Layout
-from langladder.nn.short_attention import LONGEST, attend_rows, serves
+from langladder.nn.short_attention import LONGEST, Rows, serves
 
 NEVER = 1e-9  # a probability with which nothing falls, as with 0, but by the other way
 SHAPES = [  # heads, queries and memory positions of each row, d
@@ -20,6 +20,12 @@ SHAPES = [  # heads, queries and memory positions of each row, d
     (2, [70], [70], 32),
     (1, [3, 4], [256, 2], 16),
 ]
+
+
+def attend_rows(query, key, value, asked, seen, p, *, causal):
+    """The kernel on (N, h, d)."""
+    x, rows = (part.flatten(1) for part in (query, key, value)), Rows.of(asked, seen, query.shape[1])
+    return short_attention.attend_rows(*x, rows, p, causal=causal).view(query.shape)
 
 
 def heads(h: int, asked: list[int], seen: list[int], d: int) -> list[torch.Tensor]:
@@ -51,7 +57,7 @@ def test_parity_with_the_equation_in_results_and_gradients(shape, causal, p):
     x, lengths = heads(*shape), (np.array(asked), np.array(seen))
     wanted = row_by_row(x, asked, seen, causal=causal)
     found = attend_rows(*x, *lengths, p, causal=causal)
-    assert serves(*x, *lengths, p) and found.shape == wanted.shape
+    assert serves(*(part.flatten(1) for part in x), Rows.of(*lengths, x[0].shape[1]), p)
     torch.testing.assert_close(found, wanted)
     given = torch.randn_like(wanted)
     for own, other in zip(torch.autograd.grad(found, x, given), torch.autograd.grad(wanted, x, given), strict=True):
@@ -206,6 +212,6 @@ def test_what_a_head_or_row_before_has_left_changes_nothing():
 
 
 def test_much_is_not_kept_where_torch_keeps_nothing(monkeypatch):
-    x, n = heads(2, [8, 8], [8, 8], 16), np.array([8, 8])
-    monkeypatch.setattr(short_attention, "MOST_KEPT", 2 * 2 * 8 * 8 - 1)
-    assert serves(*x, n, n, 0.1) and not serves(*x, n, n, 0)
+    x, rows = [part.flatten(1) for part in heads(2, [8, 8], [8, 8], 16)], Rows.of(*[np.array([8, 8])] * 2, 2)
+    monkeypatch.setattr(short_attention, "MOST_KEPT", rows.weights - 1)
+    assert serves(*x, rows, 0.1) and not serves(*x, rows, 0)

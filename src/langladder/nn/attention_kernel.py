@@ -127,8 +127,8 @@ def _clear(A: np.ndarray, T: int) -> None:
 
 
 @njit(nogil=True)
-def _softmax(A: np.ndarray, hidden: np.ndarray, W: np.ndarray) -> None:
-    """W ← softmax(A + hidden), exactly 0 where that is −∞. A query that sees nothing has 0 everywhere."""
+def _softmax(A: np.ndarray, hidden: np.ndarray, W: np.ndarray, first: int) -> None:
+    """W from row `first` on ← softmax(A + hidden), exactly 0 where that is −∞; all 0 of a query that sees nothing."""
     T = len(A)
     for t in range(T):
         highest = splat8(-INFINITE)
@@ -148,7 +148,7 @@ def _softmax(A: np.ndarray, hidden: np.ndarray, W: np.ndarray) -> None:
         added = sum8(total)
         factor = splat8(ONE / added if added > ZERO else ZERO)
         for s in range(0, A.shape[1], LANES):
-            store8(W, t, s, multiply8(factor, load8(A, t, s)))
+            store8(W, first + t, s, multiply8(factor, load8(A, t, s)))
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
@@ -175,16 +175,16 @@ def _drop_both(x: np.ndarray, first: int, n: int, falling: Falling, y: np.ndarra
 
 
 @njit(nogil=True)
-def _through_softmax(W: np.ndarray, dW: np.ndarray, alpha: np.float32) -> None:
-    """dW ← α W ⊙ (dW − (dW ⊙ W) 1)."""
+def _through_softmax(W: np.ndarray, first: int, dW: np.ndarray, alpha: np.float32) -> None:
+    """dW ← α W ⊙ (dW − (dW ⊙ W) 1), with the rows of W from `first` on."""
     times = splat8(alpha)
-    for t in range(len(W)):
+    for t in range(len(dW)):
         total = zeros8()
         for s in range(0, W.shape[1], LANES):
-            total = multiply_add(load8(W, t, s), load8(dW, t, s), total)
+            total = multiply_add(load8(W, first + t, s), load8(dW, t, s), total)
         down = splat8(-sum8(total))
         for s in range(0, W.shape[1], LANES):
-            store8(dW, t, s, multiply8(times, multiply8(load8(W, t, s), add8(load8(dW, t, s), down))))
+            store8(dW, t, s, multiply8(times, multiply8(load8(W, first + t, s), add8(load8(dW, t, s), down))))
 
 
 @njit(nogil=True)
@@ -211,9 +211,11 @@ def attend(
         row = _span(spans, b)
         T, S, width, size = row.T, row.S, row.width, row.T * row.width
         A, hidden = scores[:size].reshape(T, width), gone[:size].reshape(T, width)
-        A[:] = ZERO
-        _hide(S, causal, hidden)
+        W = weights[row.weight : row.weight + heads * size].reshape(heads * T, width)
         across = Matrix(turned, 0, width, 1)
+        if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:
+            A[:] = ZERO
+            _hide(S, causal, hidden)
         for head in range(heads):
             at = row.weight + head * size
             Q, V = _part(query, steps[0], row.query, head), _part(value, steps[2], row.memory, head)
@@ -221,7 +223,7 @@ def attend(
             _multiply(Q, T, across, d, Matrix(scores, 0, width, 1), S, False, False, causal)
             if causal:
                 _clear(A, T)
-            _softmax(A, hidden, weights[at : at + size].reshape(T, width))
+            _softmax(A, hidden, W, head * T)
             used = Matrix(weights, at, width, 1)
             if falling.least > 0:
                 _drop(weights, at, size, falling, scores)
@@ -255,8 +257,12 @@ def attend_backwards(
     for b in range(first, last):
         row = _span(spans, b)
         T, S, width, size = row.T, row.S, row.width, row.T * row.width
-        dA = changes[:size].reshape(T, width)
-        dA[:] = ZERO
+        dA, W = (
+            changes[:size].reshape(T, width),
+            weights[row.weight : row.weight + heads * size].reshape(heads * T, width),
+        )
+        if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:
+            dA[:] = ZERO
         across, change = Matrix(turned, 0, width, 1), Matrix(changes, 0, width, 1)
         for head in range(heads):
             at, there, memory = row.weight + head * size, row.query * step + head * d, row.memory * step + head * d
@@ -270,7 +276,7 @@ def attend_backwards(
             if falling.least > 0:
                 _drop_both(weights, at, size, falling, thin, changes)
                 dropped = Matrix(thin, 0, width, 1)
-            _through_softmax(weights[at : at + size].reshape(T, width), dA, alpha)
+            _through_softmax(W, head * T, dA, alpha)
             _multiply(change, T, K, S, Matrix(dquery, there, step, 1), d, causal, False, False)
             _multiply(_turned(change), S, Q, T, Matrix(dkey, memory, step, 1), d, False, causal, False)
             _multiply(_turned(dropped), S, G, T, Matrix(dvalue, memory, step, 1), d, False, causal, False)

@@ -14,13 +14,13 @@ packed: N real tokens of all rows.
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from langladder.nn import short_attention
 from langladder.nn.packing import Layout
+from langladder.nn.short_attention import Rows
 from langladder.nn.vectors import trains_by_kernel
 
 Past = tuple[Tensor, Tensor]
@@ -65,12 +65,10 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if mask is None and trains_by_kernel(query, key, value):
-            q, k, v = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value))  # (B·T, h, d), (B·S, h, d) twice
-            lengths = np.full(len(query), query.shape[2]), np.full(len(key), key.shape[2])
-            if short_attention.serves(q, k, v, *lengths, dropout):
-                mixed = short_attention.attend_rows(q, k, v, *lengths, dropout, causal=causal)
-                return mixed.view(len(query), -1, *mixed.shape[1:]).transpose(1, 2)
+        if mask is None and len(query) and trains_by_kernel(query, key, value):
+            rows = short_attention.alike(len(query), query.shape[2], key.shape[2], self.heads)
+            if short_attention.serves(query, key, value, rows, dropout):
+                return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )
@@ -86,11 +84,11 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix_packed(wide(query), wide(key), wide(value), asked, seen, causal=causal)
-        if trains_by_kernel(query, key, value):
-            q, k, v = (x.view(len(x), self.heads, -1) for x in (query, key, value))  # (N, h, d), (M, h, d) twice
-            lengths, dropout = (asked.lengths, seen.lengths), self.dropout if self.training else 0.0
-            if short_attention.serves(q, k, v, *lengths, dropout):
-                return short_attention.attend_rows(q, k, v, *lengths, dropout, causal=causal).flatten(1)
+        if asked.rows and trains_by_kernel(query, key, value):
+            rows = Rows.of(asked.lengths, seen.lengths, self.heads)
+            dropout = self.dropout if self.training else 0.0
+            if short_attention.serves(query, key, value, rows, dropout):
+                return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
         q, k, v = (self.split(layout.spread(x)) for x, layout in ((query, asked), (key, seen), (value, seen)))
         mixed = self.mix(q, k, v, None if causal else seen.mask, causal=causal)  # (B, h, T, d)
         return asked.pack(mixed.transpose(1, 2).flatten(2))

@@ -8,8 +8,8 @@ padded.
 Shape legend: B rows, h heads, T queries of a row, S its memory positions, N and M all of them, d width of a head.
 """
 
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from langladder.nn.falling import Falling
-from langladder.nn.vectors import in_shares, trains_by_kernel
+from langladder.nn.vectors import in_shares
 
 LONGEST, MOST_KEPT = 256, 1 << 24
 """Positions of a row, and weights of a layer that are kept for the way back (64 MiB), where no weight is dropped:
@@ -26,88 +26,109 @@ beyond them torch's fused kernel is faster, or takes less memory. What it does f
 WHOLE = 16
 """Numbers that a row of weights, and the width of a head, are multiples of."""
 
-Lengths = Any
-"""How many positions each row has: an array (B,) int64."""
+
+class Rows(NamedTuple):
+    """How many queries and memory positions each row has, and where they and its weights lie.
+
+    Attributes:
+        spans: (B, 6) int64, `attention_kernel.Span` of each row. heads: h. weights: of all rows and heads together.
+        longest: the largest T or S.
+    """
+
+    spans: Any
+    heads: int
+    weights: int
+    longest: int
+
+    @classmethod
+    def of(cls, asked: Any, seen: Any, heads: int) -> Self:
+        """Rows of T queries and S memory positions each: arrays (B,) int64, B > 0."""
+        width = -(-seen // WHOLE) * WHOLE
+        size = heads * asked * width
+        first = [np.cumsum(numbers) - numbers for numbers in (asked, seen, size)]
+        spans = np.stack([first[0], asked, first[1], seen, width, first[2]], axis=1)
+        return cls(spans, heads, int(size.sum()), int(max(asked.max(), seen.max())))
 
 
-def serves(query: Tensor, key: Tensor, value: Tensor, asked: Lengths, seen: Lengths, p: float) -> bool:
-    """Whether it is to be done here: training on a CPU in float32, short rows or dropout; see `attend_rows`."""
-    if not trains_by_kernel(query, key, value) or not len(asked):
-        return False
-    heads, d = query.shape[1:]
-    short = max(asked.max(), seen.max()) <= LONGEST and heads * (asked * seen).sum() <= MOST_KEPT
-    plain = d % WHOLE == 0 and all(x.dtype == torch.float32 and x.stride(2) == 1 for x in (query, key, value))
-    return plain and bool(p > 0 or short)
+@cache
+def alike(rows: int, T: int, S: int, heads: int) -> Rows:
+    """Rows of the same lengths."""
+    return Rows.of(np.full(rows, T), np.full(rows, S), heads)
 
 
-def attend_rows(
-    query: Tensor, key: Tensor, value: Tensor, asked: Lengths, seen: Lengths, p: float, *, causal: bool
-) -> Tensor:
+def serves(query: Tensor, key: Tensor, value: Tensor, rows: Rows, p: float) -> bool:
+    """Whether what a CPU trains (`vectors.trains_by_kernel`) is for this kernel: short rows or dropout, in float32."""
+    d = query.shape[-1] // (rows.heads if query.dim() == 2 else 1)
+    wanted = p > 0 or (rows.longest <= LONGEST and rows.weights <= MOST_KEPT)
+    plain = all(x.dtype == torch.float32 and x.stride(-1) == 1 for x in (query, key, value))
+    return wanted and plain and d % WHOLE == 0
+
+
+def attend_rows(query: Tensor, key: Tensor, value: Tensor, rows: Rows, p: float, *, causal: bool) -> Tensor:
     """softmax(Q Kᵀ / √d + M) V within each row, each weight dropped with probability p.
 
     Args:
-        query: (N, h, d), the queries of all rows, one row behind the other. key, value: (M, h, d), of their memories.
-        asked: (B,) queries of each row, T, N together. seen: (B,) memory positions of each, S, M together.
-        causal: query t of a row sees 0 … t only; then both lengths are the same.
+        query: (N, h · d) of all rows, one behind the other, or (B, h, T, d) of rows alike. key, value: likewise, of
+            their memories.
+        causal: query t of a row sees 0 … t only; then T = S in every row.
 
     Returns:
-        (N, h, d). What sees nothing is 0.
+        Of the queries' shape. What sees nothing is 0.
     """
     falling = Falling.drawn(p) if p else Falling.none()
-    mixed: Tensor = _Attention.apply(query, key, value, asked, seen, falling, causal)  # type: ignore[no-untyped-call]
+    mixed: Tensor = _Attention.apply(query, key, value, rows, falling, causal)  # type: ignore[no-untyped-call]
     return mixed
-
-
-def spans(asked: Lengths, seen: Lengths, heads: int) -> tuple[Any, int]:
-    """`attention_kernel.Span` of each row, (B, 6) int64, and the number of weights."""
-    width = -(-seen // WHOLE) * WHOLE
-    size = heads * asked * width
-    first = [np.cumsum(numbers) - numbers for numbers in (asked, seen, size)]
-    return np.stack([first[0], asked, first[1], seen, width, first[2]], axis=1), int(size.sum())
 
 
 class _Attention(Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        asked: Lengths,
-        seen: Lengths,
-        falling: Falling,
-        causal: bool,
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, rows: Rows, falling: Falling, causal: bool
     ) -> Tensor:
         from langladder.nn.attention_kernel import attend  # Numba takes time to load
 
-        N, heads, d = query.shape
-        rows, number = spans(asked, seen, heads)
         ctx.rows, ctx.falling, ctx.causal = rows, falling, causal
-        weights, out = query.new_empty(number), query.new_empty(N, heads, d)
-        read = [x.detach() for x in (query, key, value)]
+        read = [_flattened(x, rows.heads) for x in (query, key, value)]
+        weights, out = query.new_empty(rows.weights), query.new_empty(read[0].shape)
         (q, k, v), steps, made = map(_flat, read), _steps(read), (weights.numpy(), _flat(out))
-        in_shares(len(rows), partial(attend, q, k, v, steps, rows, causal, falling, *made, heads, d))
+        given = q, k, v, steps, rows.spans, causal, falling
+        in_shares(len(rows.spans), partial(attend, *given, *made, *out.shape[1:]))
         ctx.save_for_backward(query, key, value, weights)
-        return out
+        return _shaped(out, query)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         from langladder.nn.attention_kernel import attend_backwards
 
-        query, key, value, weights = ctx.saved_tensors
-        back = gradients[0] if gradients[0].stride(2) == 1 else gradients[0].contiguous()
-        read, (_, heads, d) = [query, key, value, back], query.shape
+        *inputs, weights = ctx.saved_tensors
+        back = gradients[0] if gradients[0].stride(-1) == 1 else gradients[0].contiguous()
+        read = [_flattened(x, ctx.rows.heads) for x in (*inputs, back)]
         found = [x.new_empty(x.shape) for x in read[:3]]
         (q, k, v, g), (dq, dk, dv) = map(_flat, read), map(_flat, found)
-        given = q, k, v, g, _steps(read), ctx.rows, ctx.causal, ctx.falling, weights.numpy()
-        in_shares(len(ctx.rows), partial(attend_backwards, *given, dq, dk, dv, heads, d))
-        return (*found, None, None, None, None)
+        given = q, k, v, g, _steps(read), ctx.rows.spans, ctx.causal, ctx.falling, weights.numpy()
+        in_shares(len(ctx.rows.spans), partial(attend_backwards, *given, dq, dk, dv, *read[0].shape[1:]))
+        return (*(_shaped(x, like) for x, like in zip(found, inputs, strict=True)), None, None, None)
+
+
+def _flattened(x: Tensor, heads: int) -> Tensor:
+    """(N, h · d), or (B, h, T, d), as (N, h, d)."""
+    if x.dim() == 2:
+        return x.detach().view(len(x), heads, x.shape[1] // heads)
+    return x.detach().transpose(1, 2).flatten(0, 1)
+
+
+def _shaped(x: Tensor, like: Tensor) -> Tensor:
+    """(N, h, d) in the shape of what was flattened."""
+    if like.dim() == 2:
+        return x.view(like.shape)
+    B, h, T, d = like.shape
+    return x.view(B, T, h, d).transpose(1, 2)
 
 
 def _flat(x: Tensor) -> Any:
     """All from a tensor's first number to its last as an array, whatever its strides."""
     length = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True)) if x.numel() else 0
-    return x.detach().as_strided((length,), (1,)).numpy()
+    return x.as_strided((length,), (1,)).numpy()
 
 
 def _steps(tensors: list[Tensor]) -> Any:
