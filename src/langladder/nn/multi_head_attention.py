@@ -65,7 +65,7 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if mask is None and len(query) and trains_by_kernel(query, key, value):
+        if mask is None and trains_by_kernel(query, key, value) and len(query):
             rows = short_attention.alike(len(query), query.shape[2], key.shape[2], self.heads)
             if short_attention.serves(query, key, value, rows, dropout):
                 return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
@@ -84,7 +84,7 @@ class Heads(nn.Module):
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix_packed(wide(query), wide(key), wide(value), asked, seen, causal=causal)
-        if asked.rows and trains_by_kernel(query, key, value):
+        if trains_by_kernel(query, key, value) and asked.rows:
             rows = Rows.of(asked.lengths, seen.lengths, self.heads)
             dropout = self.dropout if self.training else 0.0
             if short_attention.serves(query, key, value, rows, dropout):
