@@ -71,7 +71,9 @@ def main() -> None:
 @main.command()
 @data
 @results
-@click.option("--sizes", default="10,100", show_default=True, help="Megabytes of text; 10000 needs 60 GB of disk.")
+@click.option(
+    "--sizes", default="10,100", show_default=True, help="Megabytes of text; 10000: 60 GB of disk without cooccur."
+)
 @click.option("--engines", default="1,2", show_default=True, help="Workers of the local engine; dask-N for Dask's.")
 @click.option("--stages", default=",".join(STAGES), show_default=True)
 @click.option("--memory", help="What a stage may hold, e.g. 1GB.")
