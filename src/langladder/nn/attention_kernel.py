@@ -257,10 +257,8 @@ def attend_backwards(
     for b in range(first, last):
         row = _span(spans, b)
         T, S, width, size = row.T, row.S, row.width, row.T * row.width
-        dA, W = (
-            changes[:size].reshape(T, width),
-            weights[row.weight : row.weight + heads * size].reshape(heads * T, width),
-        )
+        dA = changes[:size].reshape(T, width)
+        W = weights[row.weight : row.weight + heads * size].reshape(heads * T, width)
         if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:
             dA[:] = ZERO
         across, change = Matrix(turned, 0, width, 1), Matrix(changes, 0, width, 1)
