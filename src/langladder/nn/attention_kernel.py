@@ -213,7 +213,7 @@ def attend(
         A, hidden = scores[:size].reshape(T, width), gone[:size].reshape(T, width)
         W = weights[row.weight : row.weight + heads * size].reshape(heads * T, width)
         across = Matrix(turned, 0, width, 1)
-        if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:
+        if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:  # else as the row before has left them
             A[:] = ZERO
             _hide(S, causal, hidden)
         for head in range(heads):
@@ -259,7 +259,7 @@ def attend_backwards(
         T, S, width, size = row.T, row.S, row.width, row.T * row.width
         dA = changes[:size].reshape(T, width)
         W = weights[row.weight : row.weight + heads * size].reshape(heads * T, width)
-        if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:
+        if b == first or spans[b - 1, 1] != T or spans[b - 1, 3] != S:  # else as the row before has left it
             dA[:] = ZERO
         across, change = Matrix(turned, 0, width, 1), Matrix(changes, 0, width, 1)
         for head in range(heads):

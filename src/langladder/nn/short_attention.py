@@ -8,7 +8,7 @@ padded.
 Shape legend: B rows, h heads, T queries of a row, S its memory positions, N and M all of them, d width of a head.
 """
 
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
         return cls(spans, heads, int(size.sum()), int(max(asked.max(), seen.max())))
 
 
-@cache
+@lru_cache(maxsize=64)
 def alike(rows: int, T: int, S: int, heads: int) -> Rows:
     """Rows of the same lengths."""
     return Rows.of(np.full(rows, T), np.full(rows, S), heads)
