@@ -135,22 +135,21 @@ class MultiHeadAttention(Heads):
         Returns:
             (N, D).
         """
-        query = self.query(x) if self.rescale == 1 else self.query(x) * self.rescale
         key, value = self.memory(memory).chunk(2, dim=-1)
-        output: Tensor = self.output(self.mix_packed(query, key, value, asked, seen, causal=causal))
+        output: Tensor = self.output(self.mix_packed(self._asked(x), key, value, asked, seen, causal=causal))
         return output
 
     def forward_cached(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Positions that see all of a memory: (B, T, D), keys and values from `keys_values` → (B, T, D)."""
-        return self.join(self.mix(self._asked(x), keys, values, causal=False))
+        return self.join(self.mix(self.split(self._asked(x)), keys, values, causal=False))
 
     def forward_equation(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Without dropout, by the equation: (B, T, D), mask (B, h, T, S) or alike → (B, T, D), weights (B, h, T, S)."""
-        mixed, weights = attend(self._asked(x), keys, values, mask)
+        mixed, weights = attend(self.split(self._asked(x)), keys, values, mask)
         return self.join(mixed), weights
 
     def _asked(self, x: Tensor) -> Tensor:
-        asked = self.split(self.query(x))  # (B, h, T, d)
+        asked: Tensor = self.query(x)  # (…, D)
         return asked if self.rescale == 1 else asked * self.rescale
 
 
