@@ -19,7 +19,7 @@ from pipeline.settings.plan import Stage
 FILTER_READS = ("data/clean/labels/test.parquet", "data/clean/tags/test.parquet")
 """What the stage `filter` has in dvc.yaml beside the corpus and `paths.filter`."""
 
-ENGINED = ("corpus", "filter", "clean", "tokenize", "vocab", "cooccur", "train_lm")
+ENGINED = ("corpus", "demonstrate", "filter", "clean", "tokenize", "vocab", "cooccur", "train_lm")
 """The stages that go through a whole corpus, which an engine may do for them: conf/engine."""
 
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings

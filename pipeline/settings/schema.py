@@ -54,9 +54,9 @@ Settings are named by their place in langladder: a job imports what it reads, an
 
 CLEANING = {
     "text": "text.cleaning.CleanConfig",
-    "parallel": "text.pair_parts.CleanPairsConfig",
-    "labels": "text.clean_labelled.CleanLabelledConfig",
-    "tags": "text.clean_labelled.CleanLabelledConfig",
+    "parallel": "text.clean_pairs.CleanPairsConfig",
+    "labels": "text.labelled_rows.CleanLabelledConfig",
+    "tags": "text.labelled_rows.CleanLabelledConfig",
     "instructions": "text.clean_instructions.CleanInstructionsConfig",
 }
 """Side → how it is cleaned."""

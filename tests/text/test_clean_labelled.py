@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.text.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
+from langladder.text.clean_labelled import clean_labels, clean_tags
 from langladder.text.labelled import (
     LABELLED,
     TAGGED,
@@ -23,6 +23,7 @@ from langladder.text.labelled import (
     read_tagged,
     write_labels,
 )
+from langladder.text.labelled_rows import CleanLabelledConfig
 from langladder.text.splitting import SplitConfig, place
 from langladder.text.steps import StepsConfig
 from langladder.text.stratified import cut_by_label

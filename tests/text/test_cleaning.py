@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from langladder.errors import InputError
 from langladder.text import tables
-from langladder.text.clean_pairs import clean_parallel
+from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.cleaning import CleanConfig, clean_text
 from langladder.text.duplicates import DuplicatesConfig, Seen, shingles
-from langladder.text.pair_parts import CleanPairsConfig
 from langladder.text.statistics import TextStatistics
 
 SHARD = "data-00000-of-00001.arrow"

@@ -1,37 +1,36 @@
 """Cleaning dialogues: steps, limits, no copies, no held-out prompt in train, splits where the corpus has none.
 
 A dialogue whose request a gold judge reads stays as it is: its judge would not know it again. Splits are cut by the
-hash of the prompt; those that the corpus brings, `unseen` among them, stay.
+hash of the prompt; those that the corpus brings, `unseen` among them, stay. Parts of the corpus are cleaned on an
+engine (`row_corpus`).
 """
 
+import shutil
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.schema import Config
-from langladder.text.drops import Book, LimitsConfig, outside
+from langladder.text.drops import Book, outside
 from langladder.text.instruction_files import INSTRUCTION_TABLES
-from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues
-from langladder.text.splitting import SplitConfig, assign, place
+from langladder.text.instructions import INSTRUCTION_SPLITS, INSTRUCTIONS, Dialogue, Message
+from langladder.text.row_corpus import RowCorpus
+from langladder.text.row_parts import Cleaning, CleanRowsConfig, as_bytes
 from langladder.text.statistics import percentiles
 from langladder.text.steps import StepsConfig, build_steps
-from langladder.text.tables import SPLITS, present_splits
+from langladder.text.tables import SPLITS, present_splits, write_batches
 from langladder.text.words import split_words
 
 
-class CleanInstructionsConfig(Config):
-    """How dialogues are cleaned. limits: of all texts of a dialogue together."""
+class CleanInstructionsConfig(CleanRowsConfig):
+    """How dialogues are cleaned. limits: of all texts of a dialogue together; iid: drawn ones, none is dropped."""
 
     steps: StepsConfig = StepsConfig()
-    limits: LimitsConfig = LimitsConfig()
-    drop_duplicates: bool = True  # a dialogue that stands there before
-    held_out_never_in_train: bool = True
-    split: SplitConfig = SplitConfig()
-    iid: bool = False  # drawn ones: nothing is dropped
 
 
 def clean_instructions(
@@ -51,91 +50,122 @@ def clean_instructions(
     """
     names = present_splits(raw_folder)
     names += ["unseen"] if (raw_folder / "unseen.parquet").is_file() else []
-    book = Book()
-    splits: dict[str, list[Dialogue]] = {split: [] for split in INSTRUCTION_SPLITS}
-    own = [name for name in names if name in ("validation", "test")]
-    for name in names:
-        dialogues = _kept(raw_folder / f"{name}.parquet", config, book)
-        if not dialogues and name != "unseen":
-            raise InputError(f"{raw_folder / name}.parquet: cleaning leaves nothing; relax `clean`")
-        if name in (*own, "unseen") or len(own) == 2:
-            splits["train" if name == "all" else name] = dialogues
-            continue
-        places = np.array([place(map("\t".join, one.prompt), seed) for one in dialogues])
-        for split, one in zip(assign(places, config.split, own, "prompts"), dialogues, strict=True):
-            splits[SPLITS[split]].append(one)
-    if config.held_out_never_in_train and not config.iid:
-        splits["train"] = _without_held_out(splits, book)
+    tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
-        for split, dialogues in splits.items():
-            write_dialogues(folder / f"{split}.parquet", dialogues)
-    train = {one.prompt for one in splits["train"]}
-    held_out = {split: dialogues for split, dialogues in splits.items() if split != "train" and dialogues}
+        (folder / "work").mkdir()
+        corpus = RowCorpus(tables, folder / "work", CleanDialogues(config, seed), INSTRUCTION_SPLITS)
+        corpus.cut()
+        if config.held_out_never_in_train and not config.iid and not corpus.drop_held_out():
+            raise InputError(
+                "clean: every training prompt is held out; set held_out_never_in_train: false, or give more"
+            )
+        found = {split: _write(corpus, split, folder / f"{split}.parquet") for split in INSTRUCTION_SPLITS}
+        overlap = corpus.in_train("prompt")
+        shutil.rmtree(folder / "work")
     return {
-        "splits": {split: _statistics(dialogues) for split, dialogues in splits.items()},
-        "kinds": {
-            split: dict(sorted(Counter(one.kind for one in dialogues).items())) for split, dialogues in splits.items()
-        },
+        "splits": {split: figures.report() for split, figures in found.items()},
+        "kinds": {split: dict(sorted(figures.kinds.items())) for split, figures in found.items()},
         "cut_by_hash": [split for split in SPLITS if split not in names],
-        "cleaning": book.report(),
+        "cleaning": corpus.book.report(),
         "leakage": {
-            split: {
-                "dialogues": len(dialogues),
-                "prompts_in_train": round(sum(one.prompt in train for one in dialogues) / len(dialogues), 6),
-            }
-            for split, dialogues in held_out.items()
+            split: {"dialogues": found[split].dialogues, "prompts_in_train": share} for split, share in overlap.items()
         },
     }
 
 
-def _kept(path: Path, config: CleanInstructionsConfig, book: Book) -> list[Dialogue]:
-    """The cleaned dialogues of a table, in order."""
-    steps = build_steps(config.steps)
-    seen: set[Any] = set()
-    kept = []
-    for raw in read_dialogues(path):
-        book.read += 1
-        one = raw
-        if raw.asked is None:
+class CleanDialogues(Cleaning[Dialogue]):
+    """How a dialogue is cleaned."""
+
+    schema = INSTRUCTIONS
+    apart = ("prompt",)
+    unit = "prompts"
+
+    def rows(self, batch: pa.RecordBatch) -> Iterable[Dialogue]:
+        return map(Dialogue.of_row, batch.to_pylist())
+
+    def batch(self, rows: list[Dialogue]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([row.row() for row in rows], schema=INSTRUCTIONS)
+
+    def cleaner(self, book: Book) -> Callable[[Dialogue], tuple[Dialogue, str | None]]:
+        steps = build_steps(self.config.steps)
+
+        def clean(raw: Dialogue) -> tuple[Dialogue, str | None]:
+            raw.check("no dialogue")
+            if raw.asked is not None:
+                return raw, self._reason(raw)
             messages = tuple(Message(role, book.apply(steps, text)) for role, text in raw.messages)
             one = raw._replace(messages=messages, rejected=raw.rejected and book.apply(steps, raw.rejected))
+            return one, self._reason(one)
+
+        return clean
+
+    def _reason(self, one: Dialogue) -> str | None:
+        """Why a dialogue goes."""
         texts = [message.text for message in one.messages] + ([] if one.rejected is None else [one.rejected])
-        reason = outside(" ".join(texts), config.limits) if all(texts) else "empty"
-        if reason is None and one.response is None:
-            reason = "no_response"
-        if reason is None and one.rejected == one.response:
-            reason = "equal_answers"
-        if reason is None and config.drop_duplicates and not config.iid:
-            reason = "duplicate" if (one.messages, one.rejected) in seen else None
-            seen.add((one.messages, one.rejected))
-        if reason is None:
-            kept.append(one)
-        else:
-            book.drop(reason, raw.prompt[-1].text)
-    return kept
+        if not all(texts):
+            return "empty"
+        if reason := outside(" ".join(texts), self.config.limits):
+            return reason
+        if one.response is None:
+            return "no_response"
+        return "equal_answers" if one.rejected == one.response else None
+
+    def key(self, row: Dialogue) -> bytes:
+        return as_bytes([row.messages, row.rejected])
+
+    def held(self, row: Dialogue) -> tuple[bytes, ...]:
+        return (as_bytes(row.prompt),)
+
+    def lines(self, row: Dialogue) -> Iterable[str]:
+        return map("\t".join, row.prompt)
+
+    def shown(self, row: Dialogue) -> str:
+        return row.prompt[-1].text
 
 
-def _without_held_out(splits: dict[str, list[Dialogue]], book: Book) -> list[Dialogue]:
-    held_out = {one.prompt for split, dialogues in splits.items() if split != "train" for one in dialogues}
-    kept = []
-    for one in splits["train"]:
-        if one.prompt in held_out:
-            book.drop("prompt_is_held_out", one.prompt[-1].text)
-        else:
-            kept.append(one)
-    if not kept:
-        raise InputError("clean: every training prompt is held out; set held_out_never_in_train: false, or give more")
-    return kept
+@dataclass
+class _Figures:
+    """Counts of a split."""
+
+    dialogues: int = 0
+    turns: int = 0
+    longest: int | None = None  # words of prompt and response
+    prompts: Counter[int] = field(default_factory=Counter)  # words → dialogues
+    responses: Counter[int] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, one: Dialogue) -> None:
+        """Count a dialogue."""
+        prompt = sum(len(split_words(message.text, "auto")) for message in one.prompt)
+        response = len(split_words(one.response or "", "auto"))
+        self.dialogues += 1
+        self.turns += len(one.messages)
+        self.longest = max(self.longest or 0, prompt + response)
+        self.prompts[prompt] += 1
+        self.responses[response] += 1
+        self.kinds[one.kind] += 1
+
+    def report(self) -> dict[str, Any]:
+        """How many dialogues and turns, and how long prompts and responses are."""
+        return {
+            "dialogues": self.dialogues,
+            "turns": self.turns,
+            "words_in_the_median_prompt": percentiles(self.prompts).get("50"),
+            "words_in_the_median_response": percentiles(self.responses).get("50"),
+            "words_at_most": self.longest,
+        }
 
 
-def _statistics(dialogues: list[Dialogue]) -> dict[str, Any]:
-    """How many dialogues and turns, and how long prompts and responses are."""
-    prompts = [sum(len(split_words(message.text, "auto")) for message in one.prompt) for one in dialogues]
-    responses = [len(split_words(one.response or "", "auto")) for one in dialogues]
-    return {
-        "dialogues": len(dialogues),
-        "turns": sum(len(one.messages) for one in dialogues),
-        "words_in_the_median_prompt": percentiles(Counter(prompts)).get("50"),
-        "words_in_the_median_response": percentiles(Counter(responses)).get("50"),
-        "words_at_most": max(map(sum, zip(prompts, responses, strict=True)), default=None),
-    }
+def _write(corpus: RowCorpus[Dialogue], split: str, path: Path) -> _Figures:
+    """Write a split; returns its counts."""
+    figures = _Figures()
+
+    def counted() -> Iterator[pa.Table]:
+        for table in corpus.tables_of(split):
+            for batch in table.to_batches():
+                for one in corpus.cleaning.rows(batch):
+                    figures.add(one)
+            yield table
+
+    write_batches(path, INSTRUCTIONS, counted())
+    return figures

@@ -25,10 +25,9 @@ from langladder.text.arrow_arrays import numbers, values
 from langladder.text.lines import GZIP, WHOLE, FileFacts, Span, number_at
 from langladder.text.records import Numbering, Record, values_of
 from langladder.text.sources import TextSource, format_of
-from langladder.text.tables import ROWS_PER_GROUP, TEXT
+from langladder.text.tables import CHARACTERS, ROWS_PER_GROUP, TEXT
 
 PART_BYTES = 64 * 2**20  # of a part, about
-CHARACTERS = 16 * 2**20  # of the rows that are held at a time
 
 
 class Piece(NamedTuple):

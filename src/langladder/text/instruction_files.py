@@ -78,23 +78,22 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
     Raises:
         InputError: missing path, empty glob, a file or line that is not what it should be, a split without dialogues.
     """
-    facts = FileFacts()
-    found: dict[str, list[Dialogue]] = {}
-    for split, files in files_of(source, source.files).items():
-        dialogues = [one for file in files for one in _dialogues(file, source, facts)]
-        found.setdefault("unseen", []).extend(one for one in dialogues if one.kind in source.unseen)
-        found[split] = [one for one in dialogues if one.kind not in source.unseen]
-        if not found[split]:
-            raise InputError(f"{source.path}: split {split!r} holds no dialogue that is not unseen")
+    facts, files = FileFacts(), files_of(source, source.files)
+    counts: dict[str, dict[str, int]] = {}
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
-        for split, dialogues in found.items():
-            write_dialogues(folder / f"{split}.parquet", dialogues)
-    counts = {split: {"dialogues": len(dialogues)} for split, dialogues in found.items()}
+        for split in files:
+            dialogues = (one for one in _dialogues(files[split], source, facts) if one.kind not in source.unseen)
+            counts[split] = {"dialogues": write_dialogues(folder / f"{split}.parquet", dialogues)}
+            if not counts[split]["dialogues"]:
+                raise InputError(f"{source.path}: split {split!r} holds no dialogue that is not unseen")
+        again = [one for split in files for one in files[split]] if source.unseen else []
+        unseen = (one for one in _dialogues(again, source, FileFacts()) if one.kind in source.unseen)
+        counts["unseen"] = {"dialogues": write_dialogues(folder / "unseen.parquet", unseen)}
     return {"splits": counts, **facts.report()} | skipped(located(source.path), facts.read, source.endings)
 
 
-def _dialogues(file: File, source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
-    for where, row in records(file, facts, source.max_line_bytes):
+def _dialogues(files: Iterable[File], source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
+    for where, row in (one for file in files for one in records(file, facts, source.max_line_bytes)):
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
         found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
         yield from (one._replace(kind=kind) for one in found)

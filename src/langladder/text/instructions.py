@@ -17,12 +17,12 @@ A ranking of K answers stands for K(K−1)/2 pairs, fewer with ties (Ouyang et a
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
 from langladder.errors import InputError
-from langladder.text.tables import read_table, write_table
+from langladder.text.tables import pieces, read_table, write_batches, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())]))
@@ -71,6 +71,21 @@ class Dialogue(NamedTuple):
         """The assistant's last turn; None where the user had the last word."""
         role, text = self.messages[-1]
         return text if role == ASSISTANT else None
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> Self:
+        """A row of a table."""
+        return cls(_messages(row["messages"]), row["kind"], row["asked"], row["rejected"])
+
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return self._asdict() | {"messages": _rows(self.messages)}
+
+    def check(self, where: str) -> None:
+        """Raise InputError as `check_messages` and `check_preference`."""
+        check_messages(self.messages, where)
+        if self.rejected is not None:
+            check_preference(self.response or "", self.rejected, where)
 
     def answered(self, response: str) -> "Dialogue":
         """The prompt with this response."""
@@ -172,20 +187,23 @@ def check_preference(chosen: str, rejected: str, where: str) -> None:
 # -- tables ------------------------------------------------------------------------------------------------------
 
 
-def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> None:
-    """Write a table of dialogues atomically."""
-    rows = [one._asdict() | {"messages": _rows(one.messages)} for one in dialogues]
-    write_table(path, pa.Table.from_pylist(rows, schema=INSTRUCTIONS))
+def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
+    """Write a table of dialogues atomically; returns how many there are."""
+    tables = (
+        pa.Table.from_pylist([one.row() for one in piece], schema=INSTRUCTIONS) for piece in pieces(dialogues, _size)
+    )
+    return write_batches(path, INSTRUCTIONS, tables)
+
+
+def _size(dialogue: Dialogue) -> int:
+    return sum(len(message.text) for message in dialogue.messages)
 
 
 def read_dialogues(path: Path) -> list[Dialogue]:
     """The dialogues of a split. Raises InputError as `read_table`, `check_messages` and `check_preference`."""
-    rows = read_table(path, INSTRUCTIONS).to_pylist()
-    dialogues = [Dialogue(_messages(row["messages"]), row["kind"], row["asked"], row["rejected"]) for row in rows]
+    dialogues = [Dialogue.of_row(row) for row in read_table(path, INSTRUCTIONS).to_pylist()]
     for number, one in enumerate(dialogues, start=1):
-        check_messages(one.messages, f"{path}, row {number}")
-        if one.rejected is not None:
-            check_preference(one.response or "", one.rejected, f"{path}, row {number}")
+        one.check(f"{path}, row {number}")
     return dialogues
 
 

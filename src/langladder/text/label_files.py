@@ -6,7 +6,6 @@ stands. Nothing is written when any file is bad.
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from langladder.text.labelled import LABELLED, LABELLED_TABLES, ordered
 from langladder.text.lines import FileFacts
 from langladder.text.sources import files_of
 from langladder.text.splitting import place
-from langladder.text.tables import ROWS_PER_GROUP, write_batches
+from langladder.text.tables import pieces, write_batches
 from langladder.text.trees import Tree
 
 
@@ -140,6 +139,6 @@ def _example(
 
 
 def _tables(examples: Iterator[dict[str, Any]], counts: dict[str, int]) -> Iterator[pa.Table]:
-    while piece := list(islice(examples, ROWS_PER_GROUP)):
+    for piece in pieces(examples, lambda row: len(row["text"]) + len(row["second"] or "")):
         counts["examples"] += len(piece)
         yield pa.Table.from_pylist(piece, schema=LABELLED)

@@ -11,24 +11,29 @@ hash of the paragraph, of those with some training questions about a held-out pa
 """
 
 import json
-from collections.abc import Iterator
-from itertools import chain
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
+import pyarrow as pa
 from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
+from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.chosen_files import ending, skipped
+from langladder.text.drops import Book
 from langladder.text.lines import FileFacts, read_lines
-from langladder.text.questions import QUESTION_TABLES, Answer, Question, facts_of, write_questions
+from langladder.text.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
 from langladder.text.records import json_row, text_field
+from langladder.text.row_corpus import RowCorpus
+from langladder.text.row_parts import Cleaning, CleanRowsConfig, as_bytes
 from langladder.text.sources import FileSource, files_of
-from langladder.text.splitting import SplitConfig, assign, place
-from langladder.text.tables import SPLITS
+from langladder.text.spilled import count_distinct
+from langladder.text.splitting import SplitConfig
+from langladder.text.tables import SPLITS, write_batches
 
 LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
 
@@ -61,37 +66,63 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
             question, an answer that does not stand at its offset (names file and line).
     """
     facts = FileFacts()
-    found = {
-        split: list(dict.fromkeys(chain.from_iterable(_read(file, source, facts) for file in files)))
-        for split, files in files_of(source, source.files).items()
-    }
-    for split, questions in found.items():
-        if not questions:
-            raise InputError(f"{source.path}: split {split!r} holds no question")
-    splits = _split(found, source)
-    held = {one.context for split in SPLITS[1:] for one in splits[split]}
-    kept = [one for one in splits["train"] if one.context not in held]
-    dropped = len(splits["train"]) - len(kept)
-    if not kept:
-        raise InputError(f"{source.path}: every training paragraph stands in validation or test, too")
-    splits["train"] = kept
+    config = CleanRowsConfig(split=SplitConfig(validation=source.validation, test=source.test))
     with atomic_folder(out_folder, QUESTION_TABLES) as folder:
-        for split in SPLITS:
-            write_questions(folder / f"{split}.parquet", splits[split])
-    report = {"splits": facts_of(splits), "held_out_paragraphs_dropped": dropped, **facts.report()}
+        (scratch := folder / "work").mkdir()
+        tables = []
+        for split, files in files_of(source, source.files).items():
+            tables.append((split, scratch / f"{split}.parquet"))
+            if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
+                raise InputError(f"{source.path}: split {split!r} holds no question")
+        corpus = RowCorpus(tables, scratch, QuestionRows(config, source.seed))
+        corpus.cut()
+        if not corpus.drop_held_out():
+            raise InputError(f"{source.path}: every training paragraph stands in validation or test, too")
+        counts = {split: _write(corpus, split, folder / f"{split}.parquet") for split in SPLITS}
+        shutil.rmtree(scratch)
+    dropped = corpus.book.dropped["context_is_held_out"]
+    report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
     return report | skipped(located(source.path), facts.read, source.endings)
 
 
-def _split(found: dict[str, list[Question]], source: QuestionSource) -> dict[str, list[Question]]:
-    """Train, validation and test; what the corpus does not bring is cut from its training questions, or from all."""
-    own = [] if "all" in found else list(found)
-    if len(own) == len(SPLITS):
-        return found
-    questions = found["train"] if own else found["all"]
-    places = np.array([place([one.context], source.seed) for one in questions])
-    cut = assign(places, SplitConfig(validation=source.validation, test=source.test), own, "paragraphs")
-    cut_out = {name: [one for one, at in zip(questions, cut, strict=True) if SPLITS[at] == name] for name in SPLITS}
-    return cut_out | {name: found[name] for name in own if name != "train"}
+class QuestionRows(Cleaning[Question]):
+    """Questions as they are, none twice, the paragraph of each in one split."""
+
+    schema = QUESTIONS
+    apart = ("context",)
+    unit = "paragraphs"
+
+    def rows(self, batch: pa.RecordBatch) -> Iterable[Question]:
+        return (Question.of_row(row, "a question") for row in batch.to_pylist())
+
+    def batch(self, rows: list[Question]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([row.row() for row in rows], schema=QUESTIONS)
+
+    def cleaner(self, _book: Book) -> Callable[[Question], tuple[Question, str | None]]:
+        return lambda row: (row, None)
+
+    def key(self, row: Question) -> bytes:
+        return as_bytes(row)
+
+    def held(self, row: Question) -> tuple[bytes, ...]:
+        return (row.context.encode(),)
+
+    def lines(self, row: Question) -> Iterable[str]:
+        return [row.context]
+
+    def shown(self, row: Question) -> str:
+        return row.question
+
+
+def _write(corpus: RowCorpus[Question], split: str, path: Path) -> dict[str, int]:
+    """Write a split; how many questions it has, of how many paragraphs, and how many have no answer."""
+    mine = corpus.where == SPLITS.index(split)
+    write_batches(path, QUESTIONS, corpus.tables_of(split))
+    return {
+        "questions": int(mine.sum()),
+        "paragraphs": count_distinct(corpus.files("context"), current().share, mine),
+        "unanswerable": sum(not one.answers for one in corpus.rows_of(split)),
+    }
 
 
 def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:

@@ -8,7 +8,7 @@
 | options | the answers to choose from, where the corpus offers some; "" among them: that there is none |
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from langladder.atomic import Owner
 from langladder.errors import InputError
-from langladder.text.tables import SPLITS, read_table, write_table
+from langladder.text.tables import SPLITS, pieces, read_table, write_batches
 
 QUESTIONS = pa.schema(
     [
@@ -68,6 +68,17 @@ class Question(NamedTuple):
             raise InputError(f"{where}: {why}")
         return found
 
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return {
+            "id": self.id,
+            "context": self.context,
+            "question": self.question,
+            "answers": [answer.text for answer in self.answers],
+            "starts": [answer.start for answer in self.answers],
+            "options": list(self.options),
+        }
+
     def gold(self) -> list[str]:
         """What is right: the answers' texts; "" where there is none."""
         return [answer.text for answer in self.answers] or [""]
@@ -105,20 +116,13 @@ def _misplaced(context: str, text: str, start: int) -> str:
     return f"the answer {text[:60]!r} is not at character {start} of its context, where {there[:60]!r} stands; {said}"
 
 
-def write_questions(path: Path, questions: Sequence[Question]) -> None:
-    """Write a split, atomically."""
-    rows = [
-        {
-            "id": one.id,
-            "context": one.context,
-            "question": one.question,
-            "answers": [answer.text for answer in one.answers],
-            "starts": [answer.start for answer in one.answers],
-            "options": list(one.options),
-        }
-        for one in questions
-    ]
-    write_table(path, pa.Table.from_pylist(rows, schema=QUESTIONS))
+def write_questions(path: Path, questions: Iterable[Question]) -> int:
+    """Write a split, atomically; returns how many questions there are."""
+    tables = (
+        pa.Table.from_pylist([one.row() for one in piece], schema=QUESTIONS)
+        for piece in pieces(questions, lambda one: len(one.context) + len(one.question))
+    )
+    return write_batches(path, QUESTIONS, tables)
 
 
 def read_questions(path: Path) -> list[Question]:

@@ -5,7 +5,7 @@ when any file is bad, nothing is written. Blank lines are dropped; outer white s
 """
 
 from collections.abc import Iterator
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from langladder.text.pair_files import aligned_report, laid_out
 from langladder.text.records import Numbering, Record, values_of
 from langladder.text.shards import SHARDED
 from langladder.text.sources import Documents, ParallelSource, TextSource, files_of, format_of
-from langladder.text.tables import PAIRS, ROWS_PER_GROUP, TABLES, TEXT, write_batches
+from langladder.text.tables import PAIRS, TABLES, TEXT, pieces, write_batches
 
 
 def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def write_raw_pairs(
 
 
 def _pair_tables(pairs: Iterator[tuple[str, str]], swap: bool, counts: dict[str, int]) -> Iterator[pa.Table]:
-    while rows := list(islice(pairs, ROWS_PER_GROUP)):
+    for rows in pieces(pairs, lambda pair: len(pair[0]) + len(pair[1])):
         sides = [(" ".join(one.splitlines()).strip(), " ".join(two.splitlines()).strip()) for one, two in rows]
         full = [pair[::-1] if swap else pair for pair in sides if all(pair)]
         counts["pairs"] += len(full)

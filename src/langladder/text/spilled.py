@@ -40,25 +40,37 @@ def ascending(values: np.ndarray) -> np.ndarray:
     return different
 
 
-def repeats(files: Sequence[Path], room: int) -> np.ndarray:
+def among(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """(N,) bool: which values are among the known ones, which are ascending."""
+    if not len(known):
+        return np.zeros(len(values), dtype=np.bool_)
+    found: np.ndarray = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
+
+
+def repeats(files: Sequence[Path], room: int, chosen: np.ndarray | None = None) -> np.ndarray:
     """(N,) bool: for each hash of all files in their order, whether it stood before.
 
     Args:
         room: bytes that may be held.
+        chosen: (N,) bool, the hashes that are looked at; None: all.
     """
     starts = np.cumsum([0, *(len(mapped(file)) for file in files)])
     found = np.zeros(int(starts[-1]), dtype=bool)
     for positions, hashes in _rounds(files, starts, room):
+        if chosen is not None:
+            positions, hashes = positions[chosen[positions]], hashes[chosen[positions]]
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         found[positions[order[1:][ordered[1:] == ordered[:-1]]]] = True
     return found
 
 
-def count_distinct(files: Sequence[Path], room: int) -> int:
-    """How many different hashes the files have."""
+def count_distinct(files: Sequence[Path], room: int, chosen: np.ndarray | None = None) -> int:
+    """How many different hashes the files have, or those of them that are chosen."""
     starts = np.cumsum([0, *(len(mapped(file)) for file in files)])
-    return sum(len(ascending(hashes)) for _, hashes in _rounds(files, starts, room))
+    rounds = _rounds(files, starts, room)
+    return sum(len(ascending(hashes if chosen is None else hashes[chosen[at]])) for at, hashes in rounds)
 
 
 def distinct(files: Sequence[Path], path: Path, room: int) -> None:
@@ -78,7 +90,7 @@ def distinct(files: Sequence[Path], path: Path, room: int) -> None:
 
 def _rounds(files: Sequence[Path], starts: np.ndarray, room: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions and hashes of each part of the range, from the lowest to the highest."""
-    kind = mapped(files[0]).dtype
+    kind = mapped(files[0]).dtype if files else HASH
     bits = 0
     while (int(starts[-1]) * (kind.itemsize + 8) * WORK >> bits) > room and bits < 16:
         bits += 1

@@ -30,13 +30,13 @@ def cut_by_label(places: np.ndarray, labels: Sequence[str], config: SplitConfig,
         InputError: too few different texts for a split.
     """
     texts, first, inverse = np.unique(places, return_index=True, return_inverse=True)  # (U,), (U,), (N,)
-    strata: dict[str, list[int]] = {name: [] for name in sorted(set(labels))}
-    for text, example in enumerate(first):
-        strata[labels[example]].append(text)  # in the order of their places
+    numbers = {name: number for number, name in enumerate(sorted(set(labels)))}
+    of_text = np.fromiter((numbers[label] for label in labels), np.int32, len(labels))[first]  # (U,)
+    strata = {name: np.flatnonzero(of_text == number) for name, number in numbers.items()}  # by their places
     shares = [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]
     chosen = np.full(len(texts), TRAIN, dtype=np.int8)
     for split, share in shares:
-        free = {name: [text for text in held if chosen[text] == TRAIN] for name, held in strata.items()}
+        free = {name: held[chosen[held] == TRAIN] for name, held in strata.items()}
         sizes = {name: len(held) for name, held in strata.items()}
         for name, count in _quotas(sizes, {name: len(held) - 1 for name, held in free.items()}, share).items():
             chosen[free[name][:count]] = split

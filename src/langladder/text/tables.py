@@ -5,9 +5,10 @@ Raw, filtered and clean text has the columns of `TEXT` and stands in shards; par
 Parquet, as all other tables are. One row is one line of text.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,9 @@ PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
 SPLITS = shards.SPLITS
 ROWS_PER_GROUP = 65_536
+CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
+
+Row = TypeVar("Row")
 
 
 def _are_tables(folder: Path) -> bool:
@@ -94,10 +98,27 @@ def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> I
         yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
 
 
-def groups_of(path: Path, schema: pa.Schema) -> int:
-    """How many row groups a Parquet table has. Raises as `read_table` does."""
+def pieces(rows: Iterable[Row], size: Callable[[Row], int]) -> Iterator[list[Row]]:
+    """Rows in lists of `ROWS_PER_GROUP` at most, fewer where those are long.
+
+    Args:
+        size: characters of a row.
+    """
+    piece, held = list[Row](), 0
+    for row in rows:
+        piece.append(row)
+        held += size(row)
+        if len(piece) == ROWS_PER_GROUP or held >= CHARACTERS:
+            yield piece
+            piece, held = [], 0
+    if piece:
+        yield piece
+
+
+def group_rows(path: Path, schema: pa.Schema) -> list[int]:
+    """The rows of each row group of a Parquet table. Raises as `read_table` does."""
     with _open(path, schema) as file:
-        return int(file.metadata.num_row_groups)
+        return [int(file.metadata.row_group(group).num_rows) for group in range(file.metadata.num_row_groups)]
 
 
 def read_group(path: Path, schema: pa.Schema, group: int, rows: int) -> Iterator[pa.RecordBatch]:

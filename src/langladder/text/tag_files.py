@@ -6,7 +6,6 @@ line. IOB1, where B only parts two phrases that touch (Ramshaw & Marcus 1995), i
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from langladder.text.label_sources import TaggedSource
 from langladder.text.labelled import LABELLED_TABLES, TAGGED
 from langladder.text.lines import FileFacts, read_lines
 from langladder.text.sources import files_of
-from langladder.text.tables import ROWS_PER_GROUP, write_batches
+from langladder.text.tables import pieces, write_batches
 
 _IOB = {"IOB1": re.compile(r"O|[BI]-.+"), "IOB2": re.compile(r"O|[BI]-.+"), "IOBES": re.compile(r"O|[BIES]-.+")}
 
@@ -120,7 +119,7 @@ def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _tables(rows: Iterator[dict[str, Any]], counts: dict[str, int]) -> Iterator[pa.Table]:
-    while piece := list(islice(rows, ROWS_PER_GROUP)):
+    for piece in pieces(rows, lambda row: sum(map(len, row["words"]))):
         counts["sentences"] += len(piece)
         counts["words"] += sum(len(row["words"]) for row in piece)
         yield pa.Table.from_pylist(piece, schema=TAGGED)

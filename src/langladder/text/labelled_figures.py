@@ -1,0 +1,140 @@
+"""Figures of clean labelled text: how many rows, words and labels each split has, what is new to train.
+
+Each part counts its own rows, on an engine. Words are compared by hashes of 64 bits, which lie on disk: of ten million
+different words, two have the same one with a probability of 3 in a million.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder.engine.base import current
+from langladder.text.labelled_rows import LabelledRows, Row
+from langladder.text.leakage import share
+from langladder.text.row_corpus import RowCorpus
+from langladder.text.row_parts import RowPart, cleaned_batches
+from langladder.text.spilled import among, ascending, count_distinct, distinct, mapped, repeats, save
+from langladder.text.statistics import percentiles
+from langladder.text.tables import SPLITS
+
+TOLD = 3  # texts that a report names
+
+
+@dataclass
+class Figures:
+    """Counts of some rows. ceilings: the sum of those that are known, how many these are, and of how many."""
+
+    rows: int = 0
+    lengths: Counter[int] = field(default_factory=Counter)  # words in a row → rows
+    labels: Counter[str] = field(default_factory=Counter)
+    ceilings: tuple[float, int, int] = (0.0, 0, 0)
+
+    def add(self, other: "Figures") -> None:
+        """Counts of other rows."""
+        self.rows += other.rows
+        self.lengths.update(other.lengths)
+        self.labels.update(other.labels)
+        total, known, all_ = (one + two for one, two in zip(self.ceilings, other.ceilings, strict=True))
+        self.ceilings = total, int(known), int(all_)
+
+
+def counted(corpus: RowCorpus[Row]) -> dict[str, Figures]:
+    """Count the rows of each split, part by part."""
+    for number, part in enumerate(corpus.parts):
+        save(part.file("where"), corpus.of(number))
+    found = {split: Figures() for split in SPLITS}
+    for counts in current().map(count_part, corpus.parts, "counting words"):
+        for split, figures in counts.items():
+            found[split].add(figures)
+    return found
+
+
+def count_part(part: RowPart[Row]) -> dict[str, Figures]:
+    """Count a part's rows; leaves the hashes of each split's words, ascending, and how often each stands there."""
+    assert isinstance(part.cleaning, LabelledRows)
+    where = mapped(part.file("where"))
+    found = {split: Figures() for split in SPLITS}
+    words: dict[str, Counter[str]] = {split: Counter() for split in SPLITS}
+    done = 0
+    for batch in cleaned_batches(part):
+        for at, row in zip(where[done : done + batch.num_rows], part.cleaning.rows(batch), strict=True):
+            if at >= 0:
+                figures, mine = found[SPLITS[at]], part.cleaning.words_of(row)
+                words[SPLITS[at]].update(mine)
+                sure = part.cleaning.ceilings(row)
+                known = [value for value in sure if value is not None]
+                one = Figures(1, Counter([len(mine)]), Counter(part.cleaning.labels(row)))
+                one.ceilings = (sum(known), len(known), len(sure))
+                figures.add(one)
+        done += batch.num_rows
+    for split, counts in words.items():
+        hashes = np.frombuffer(b"".join(map(_hash, counts)), np.uint64)
+        order = np.argsort(hashes)
+        save(part.file(f"{split}-words"), hashes[order])
+        save(part.file(f"{split}-counts"), np.array(list(counts.values()), dtype=np.int64)[order])
+    return found
+
+
+def _hash(word: str) -> bytes:
+    return hashlib.blake2b(word.encode(), digest_size=8).digest()
+
+
+def split_reports(corpus: RowCorpus[Row], found: dict[str, Figures], scratch: Path) -> dict[str, Any]:
+    """Of each split: how many, how long, what is new to train, and how good the best possible classifier is."""
+    known, room = scratch / "train-words", current().share
+    distinct(corpus.files("train-words"), known, room)
+    report = {}
+    for split, figures in found.items():
+        words = sum(length * rows for length, rows in figures.lengths.items())
+        total, sure, all_ = figures.ceilings
+        report[split] = {
+            corpus.cleaning.unit: figures.rows,
+            "words": words,
+            "word_types": count_distinct(corpus.files(f"{split}-words"), room),
+            "words_new_to_train": share(_new(corpus, split, mapped(known)), words),
+            "best_possible_accuracy": round(total / sure, 6) if sure == all_ else None,
+            "words_in_the_median": percentiles(figures.lengths)["50"],
+            "words_at_most": max(figures.lengths),
+        }
+    return report
+
+
+def _new(corpus: RowCorpus[Row], split: str, known: np.ndarray) -> int:
+    """How many words of a split are not among the known ones, each as often as it stands there."""
+    new = 0
+    for words, counts in zip(corpus.files(f"{split}-words"), corpus.files(f"{split}-counts"), strict=True):
+        new += int(mapped(counts)[~among(mapped(words), known)].sum())
+    return new
+
+
+def several_labels(corpus: RowCorpus[Row]) -> dict[str, Any]:
+    """Texts that stand in the corpus with several labels: how many, and the first of them."""
+    cleaning = corpus.cleaning
+    assert isinstance(cleaning, LabelledRows)
+    stay, room = corpus.where >= 0, current().share
+    different = stay & ~repeats(corpus.files("key"), room, stay)  # texts with their labels, each once
+    again = repeats(corpus.files("text"), room, different)  # so these have other labels than before
+    hashes = [np.asarray(mapped(file)[_of(corpus, number, again)]) for number, file in enumerate(corpus.files("text"))]
+    texts = ascending(np.concatenate(hashes))
+    return {"texts": len(texts), "examples": _first_with(corpus, cleaning, texts)}
+
+
+def _of(corpus: RowCorpus[Row], number: int, rows: np.ndarray) -> np.ndarray:
+    found: np.ndarray = rows[corpus.bounds[number] : corpus.bounds[number + 1]]
+    return found
+
+
+def _first_with(corpus: RowCorpus[Row], cleaning: LabelledRows, hashes: np.ndarray) -> Sequence[str]:
+    """The first different texts with these hashes, split by split."""
+    found: dict[str, None] = {}
+    for split in range(len(SPLITS)):
+        for number, file in enumerate(corpus.files("text") if len(hashes) else ()):
+            at = np.flatnonzero((corpus.of(number) == split) & among(mapped(file), hashes))
+            if len(at) and len(found) < TOLD:
+                found |= dict.fromkeys(map(cleaning.text, corpus.at(number, at.tolist())))
+    return list(found)[:TOLD]

@@ -1,0 +1,291 @@
+"""Rows cleaned in parts: what a plain pass over all of them gives, whatever the parts and the processes."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from langladder.engine.base import Engine, Serial, used
+from langladder.engine.local import Local
+from langladder.errors import InputError
+from langladder.text import row_corpus, row_parts, tables
+from langladder.text.clean_instructions import CleanDialogues, CleanInstructionsConfig, clean_instructions
+from langladder.text.clean_labelled import clean_labels, clean_tags
+from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
+from langladder.text.instructions import INSTRUCTION_SPLITS, ROLES, Dialogue, Message
+from langladder.text.label_files import read_labels
+from langladder.text.label_sources import LabelledSource
+from langladder.text.labelled import LABELLED, TAGGED
+from langladder.text.labelled_rows import CleanLabelledConfig, Labelled, TaggedRows
+from langladder.text.question_files import QuestionRows, QuestionSource, read_question_files
+from langladder.text.questions import Answer, Question, facts_of
+from langladder.text.row_parts import Cleaning, CleanRowsConfig
+from langladder.text.splitting import SplitConfig
+from tests.text import plain_rows
+
+WORDS = ["a", "bb", "éc", "她", "จบ", "dd"]
+Pairs = list[tuple[str, str]]
+
+
+def drawn(seed: int, count: int) -> Pairs:
+    random = Random(seed)
+
+    def side() -> str:
+        return " ".join(random.choices(WORDS, k=random.randrange(5)))
+
+    pairs = [(side(), side()) for _ in range(count)]
+    return [*pairs, *random.choices(pairs, k=count // 4)]
+
+
+def write(folder: Path, splits: dict[str, Pairs], rows: int) -> Path:
+    """Tables whose row groups have so many rows."""
+    for name, pairs in splits.items():
+        pieces = (pairs[start : start + rows] for start in range(0, len(pairs), rows))
+        made = (pa.table([list(side) for side in zip(*piece, strict=True)], schema=tables.PAIRS) for piece in pieces)
+        tables.write_batches(folder / f"{name}.parquet", tables.PAIRS, made)
+    return folder
+
+
+def plain(splits: dict[str, Pairs]) -> tuple[dict[str, Pairs], int]:
+    """Held-out pairs first, no pair twice, no sentence of theirs in train; how many sources of train were held out."""
+    seen: set[tuple[str, str]] = set()
+    left: dict[str, Pairs] = {}
+    for name in ("test", "validation", "train"):
+        left[name] = []
+        for pair in splits[name]:
+            if all(pair) and pair not in seen:
+                left[name].append(pair)
+            seen.add(pair)
+    sources, targets = ({pair[side] for name in ("test", "validation") for pair in left[name]} for side in (0, 1))
+    known = sum(pair[0] in sources for pair in left["train"])
+    left["train"] = [pair for pair in left["train"] if pair[0] not in sources and pair[1] not in targets]
+    return left, known
+
+
+def read(folder: Path, name: str) -> Pairs:
+    table = tables.read_table(folder / f"{name}.parquet", tables.PAIRS)
+    return list(zip(*(table.column(side).to_pylist() for side in range(2)), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parity_with_a_plain_pass_over_all_pairs(seed: int, tmp_path: Path) -> None:
+    splits = {"train": drawn(seed, 900), "validation": drawn(seed + 10, 40), "test": drawn(seed + 20, 30)}
+    raw = write(tmp_path / "raw", splits, 150)
+    report = clean_parallel(raw, tmp_path / "clean", CleanPairsConfig(), seed=1)
+    wanted, known = plain(splits)
+    assert {name: read(tmp_path / "clean", name) for name in splits} == wanted
+    dropped = {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
+    assert sum(dropped.values()) == sum(map(len, splits.values())) - sum(map(len, wanted.values()))
+    assert set(dropped) == {"empty", "duplicate_pair", "source_is_held_out", "target_is_held_out"}
+    assert dropped["source_is_held_out"] == known
+
+
+SETTINGS: list[dict[str, Any]] = [{}, {"iid": True}, {"max_length_ratio": 2, "limits": {"min_words": 2}}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("engine", [Serial, lambda: Local(2)], ids=["one process", "two processes"])
+def test_parity_of_parts_of_any_size(
+    engine: Any, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs, config = drawn(7, 1500), CleanPairsConfig.model_validate(settings)
+    whole = clean_parallel(write(tmp_path / "raw", {"all": pairs}, 5000), tmp_path / "whole", config, seed=3)
+    monkeypatch.setattr(row_parts, "ROWS", 64)
+    made: Engine = engine()
+    with used(made):
+        raw = write(tmp_path / "cut", {"all": pairs}, 400)
+        assert clean_parallel(raw, tmp_path / "parts", config, seed=3) == whole
+    for split in tables.SPLITS:
+        name = f"{split}.parquet"
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+# ---- labelled texts, tagged sentences, dialogues, questions
+
+
+def words(random: Random) -> list[str]:
+    """Now and then with a word that stands nowhere else."""
+    return [*WORDS, f"w{random.randrange(10**6)}"] if random.random() < 0.1 else WORDS
+
+
+def labelled(random: Random, count: int) -> list[dict[str, Any]]:
+    def row() -> dict[str, Any]:
+        text, more = " ".join(random.choices(words(random), k=random.randrange(4))), random.random() < 0.3
+        known = {"log_prob": -0.5, "ceiling": random.random()} if random.random() < 0.9 else {}
+        label = random.choice("xyz") if random.random() < 0.98 else f"rare {random.randrange(4)}"
+        return dict.fromkeys(LABELLED.names) | {"text": text, "second": "Bb" if more else None, "label": label} | known
+
+    return repeated(random, [row() for _ in range(count)])
+
+
+def tagged(random: Random, count: int) -> list[dict[str, Any]]:
+    def row() -> dict[str, Any]:
+        found = random.choices(words(random), k=random.randrange(1, 4))
+        tags = [random.choice("XY") if random.random() < 0.98 else f"R{random.randrange(4)}" for _ in found]
+        return dict.fromkeys(TAGGED.names) | {"words": found, "tags": tags}
+
+    return repeated(random, [row() for _ in range(count)])
+
+
+def dialogues(random: Random, count: int) -> list[Dialogue]:
+    def row() -> Dialogue:
+        turns = [random.choice(WORDS) for _ in range(2 * random.randrange(1, 3))]
+        messages = tuple(Message(ROLES[1 + place % 2], text) for place, text in enumerate(turns))
+        rejected = random.choice([None, "no", "No way"])
+        return Dialogue(messages, random.choice("uv"), random.choice([None, None, "{}"]), rejected)
+
+    return repeated(random, [row() for _ in range(count)])
+
+
+def questions(random: Random, count: int) -> list[Question]:
+    def row() -> Question:
+        context = " ".join(random.choices(WORDS, k=random.randrange(1, 5)))
+        first = context.split(" ")[0]
+        answers = (Answer(first, 0),) if random.random() < 0.7 else ()
+        return Question(context, random.choice(WORDS), answers, id=random.choice(["", "7"]))
+
+    return repeated(random, [row() for _ in range(count)])
+
+
+def repeated(random: Random, rows: list[Any]) -> list[Any]:
+    return [*rows, *random.choices(rows, k=len(rows) // 4)]
+
+
+def wrote(folder: Path, raw: dict[str, list[Any]], cleaning: Cleaning[Any], rows: int) -> Path:
+    """Tables whose row groups have so many rows."""
+    for name, found in raw.items():
+        groups = (pa.Table.from_batches([cleaning.batch(found[at : at + rows])]) for at in range(0, len(found), rows))
+        tables.write_batches(folder / f"{name}.parquet", cleaning.schema, groups)
+    return folder
+
+
+def is_read(folder: Path, cleaning: Cleaning[Any], splits: Iterable[str]) -> dict[str, list[Any]]:
+    found = {}
+    for split in splits:
+        batches = tables.read_table(folder / f"{split}.parquet", cleaning.schema).to_batches()
+        found[split] = [row for batch in batches for row in cleaning.rows(batch)]
+    return found
+
+
+OWN = [("all",), ("train", "validation"), ("train", "validation", "test")]
+ROW_SETTINGS: list[dict[str, Any]] = [{}, {"iid": True}, {"steps": {"lowercase": True}, "limits": {"min_words": 2}}]
+ENGINES = pytest.mark.parametrize("engine", [Serial, lambda: Local(2)], ids=["one process", "two processes"])
+
+
+def in_tables(own: tuple[str, ...], draw: Callable[[Random, int], list[Any]], seed: int) -> dict[str, list[Any]]:
+    return {name: draw(Random(f"{seed} {name}"), 600 if name in ("all", "train") else 60) for name in own}
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_parts, "ROWS", 64)
+    monkeypatch.setattr(row_corpus, "ROWS", 100)
+
+
+@ENGINES
+@pytest.mark.parametrize("settings", ROW_SETTINGS, ids=str)
+@pytest.mark.parametrize("own", OWN, ids=" ".join)
+@pytest.mark.parametrize(
+    ("draw", "sort", "clean"), [(labelled, Labelled, clean_labels), (tagged, TaggedRows, clean_tags)]
+)
+@pytest.mark.usefixtures("small_parts")
+def test_parity_of_labelled_rows_in_parts_with_a_plain_pass(
+    draw: Any, sort: Any, clean: Any, own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
+) -> None:
+    config = CleanLabelledConfig.model_validate(settings)
+    cleaning = sort(config, 3)
+    raw = in_tables(own, draw, 5)
+    for number, row in enumerate(raw["all"][::9] if "all" in raw else ()):  # labels of one row, or of one text
+        row.update(
+            {"label": f"only {number}"} if "label" in row else {"tags": [f"only {number}" for _ in row["words"]]}
+        )
+    for held_out in set(own) & {"validation", "test"}:  # a label that train lacks is refused
+        lacking = {label for row in raw["train"] for label in cleaning.labels(row)}
+        raw[held_out] = [row for row in raw[held_out] if lacking.issuperset(cleaning.labels(row))]
+    key = {Labelled: lambda row: (cleaning.text(row), row["label"]), TaggedRows: lambda row: str(row)}[sort]
+    wanted = plain_rows.cleaned(raw, cleaning, cleaning.text, key)
+    with used(engine()):
+        report = clean(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
+    assert is_read(tmp_path / "clean", cleaning, tables.SPLITS) == {
+        split: wanted.splits[split] for split in tables.SPLITS
+    }
+    assert report == plain_rows.labelled_report(wanted, cleaning, list(own))
+    assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == [
+        "labels.json",
+        *sorted(f"{split}.parquet" for split in tables.SPLITS),
+    ]
+
+
+@ENGINES
+@pytest.mark.parametrize("settings", ROW_SETTINGS, ids=str)
+@pytest.mark.parametrize("own", [*OWN, ("train", "validation", "test", "unseen")], ids=" ".join)
+@pytest.mark.usefixtures("small_parts")
+def test_parity_of_dialogues_in_parts_with_a_plain_pass(
+    own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
+) -> None:
+    config = CleanInstructionsConfig.model_validate(settings)
+    cleaning = CleanDialogues(config, 3)
+    raw = in_tables(own, dialogues, 5)
+    wanted = plain_rows.cleaned(raw, cleaning, lambda row: row.prompt, lambda row: (row.messages, row.rejected))
+    with used(engine()):
+        report = clean_instructions(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
+    assert is_read(tmp_path / "clean", cleaning, INSTRUCTION_SPLITS) == wanted.splits
+    assert report["cleaning"] == wanted.book.report()
+    found = {split: row["prompts_in_train"] for split, row in report["leakage"].items()}
+    assert found == plain_rows.prompts_in_train(wanted)
+    assert {split: row["dialogues"] for split, row in report["splits"].items()} == {
+        split: len(rows) for split, rows in wanted.splits.items()
+    }
+    assert report["splits"]["train"]["turns"] == sum(len(one.messages) for one in wanted.splits["train"])
+
+
+@ENGINES
+@pytest.mark.parametrize("own", OWN, ids=" ".join)
+@pytest.mark.usefixtures("small_parts")
+def test_parity_of_questions_in_parts_with_a_plain_pass(
+    own: tuple[str, ...], engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "ROWS_PER_GROUP", 150)
+    source = QuestionSource(
+        path=str(tmp_path / "in"), files={name: f"{name}.jsonl" for name in own} if len(own) > 1 else "*"
+    )
+    raw = in_tables(own, questions, 5)
+    cleaning = QuestionRows(CleanRowsConfig(split=SplitConfig(validation=0.1, test=0.1)), source.seed)
+    wanted = plain_rows.cleaned(raw, cleaning, lambda row: row.context, lambda row: row)
+    (tmp_path / "in").mkdir()
+    for name, rows in raw.items():
+        lines = (row._asdict() | {"answers": [answer._asdict() for answer in row.answers]} for row in rows)
+        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with used(engine()):
+        report = read_question_files(source, tmp_path / "raw")
+    splits = {split: wanted.splits[split] for split in tables.SPLITS}
+    assert is_read(tmp_path / "raw", cleaning, tables.SPLITS) == splits
+    assert report["splits"] == facts_of(splits)
+    assert report["held_out_paragraphs_dropped"] == wanted.book.dropped["context_is_held_out"]
+
+
+def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of long texts has small row groups, so that a part of it is never large."""
+    monkeypatch.setattr(tables, "CHARACTERS", 1000)
+    monkeypatch.setattr(row_corpus, "HELD_BYTES", 3000)
+    (tmp_path / "in.tsv").write_text("".join(f"{'long ' * 40}{number}\t{'ab'[number % 2]}\n" for number in range(200)))
+    source = LabelledSource(path=str(tmp_path / "in.tsv"), layout="columns", text=0, label=1)
+    read_labels(source, tmp_path / "raw")
+    assert tables.group_rows(tmp_path / "raw" / "all.parquet", LABELLED) == [5] * 40
+    report = clean_labels(tmp_path / "raw", tmp_path / "clean", CleanLabelledConfig(), 1)
+    assert sum(split["examples"] for split in report["splits"].values()) == 200
+    assert max(tables.group_rows(tmp_path / "clean" / "train.parquet", LABELLED)) < 20
+
+
+def test_a_damaged_raw_dialogue_is_named_with_its_row(tmp_path: Path) -> None:
+    good = Dialogue((Message("user", "a"), Message("assistant", "b")))
+    bad = Dialogue((Message("user", "a"), Message("tutor", "b")))
+    cleaning = CleanDialogues(CleanInstructionsConfig(), 1)
+    raw = wrote(tmp_path / "raw", {"all": [*[good] * 5, bad]}, cleaning, 4)
+    with pytest.raises(InputError, match=r"all\.parquet, row 6: .*unknown role 'tutor'"):
+        clean_instructions(raw, tmp_path / "clean", CleanInstructionsConfig(), 1)
+    assert not (tmp_path / "clean").exists()
