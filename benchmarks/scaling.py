@@ -34,7 +34,8 @@ from langladder.experiments.findings import Plot, series
 from langladder.reporting.findings_plot import findings_file
 
 RESULTS = Path("benchmarks/results/scaling.json")
-MADE = {"corpus": "raw", "clean": "clean", "tokenize": "tokens", "vocab": "words", "cooccur": "counts"}
+ROWS = {stage: stage for stage in ("labels", "dialogues", "questions")}
+MADE = {"corpus": "raw", "clean": "clean", "tokenize": "tokens", "vocab": "words", "cooccur": "counts"} | ROWS
 READ_BY = {"raw": {"clean"}, "clean": {"tokenize", "vocab"}, "tokens": {"ngrams"}, "words": {"cooccur", "skipgram"}}
 BEGIN = 1_000_000  # running words from which on Heaps' exponent is measured
 results = click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=True)

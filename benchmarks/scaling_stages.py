@@ -21,9 +21,16 @@ from langladder.counts.ngrams import count_ngrams
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.engine.base import used
 from langladder.engine.choosing import DaskConfig, LocalConfig, made
+from langladder.text.clean_instructions import CleanInstructionsConfig, clean_instructions
+from langladder.text.clean_labelled import clean_labels
 from langladder.text.cleaning import CleanConfig, clean_text
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.encoding import encode_corpus, training_text
+from langladder.text.instruction_files import InstructionSource, read_instructions
+from langladder.text.label_files import read_labels
+from langladder.text.label_sources import LabelledSource
+from langladder.text.labelled_rows import CleanLabelledConfig
+from langladder.text.question_files import QuestionSource, read_question_files
 from langladder.text.readers import read_text
 from langladder.text.sources import TextSource
 from langladder.text.tokenizer_training import train_tokenizer
@@ -82,8 +89,44 @@ def skipgram(folder: Path) -> dict[str, Any]:
     return {"words": len(vectors.words)}
 
 
+def labels(folder: Path) -> dict[str, Any]:
+    """Lines with a label read and cleaned."""
+    source = LabelledSource(path=str(folder / "labels.tsv"), layout="columns", text=0, label=1)
+    read_labels(source, folder / "labels-raw")
+    return clean_labels(folder / "labels-raw", folder / "labels", CleanLabelledConfig(), 1)["labels"]["train"]
+
+
+def dialogues(folder: Path) -> dict[str, Any]:
+    """Lines as a prompt and its response, read and cleaned."""
+    read_instructions(InstructionSource(path=str(folder / "dialogues.jsonl")), folder / "dialogues-raw")
+    config = CleanInstructionsConfig()
+    return clean_instructions(folder / "dialogues-raw", folder / "dialogues", config, 1)["splits"]["train"]
+
+
+def questions(folder: Path) -> dict[str, Any]:
+    """Lines with a question about each, read."""
+    source = QuestionSource(path=str(folder / "questions.jsonl"))
+    return read_question_files(source, folder / "questions")["splits"]["train"]
+
+
+def prepare(stage: str, folder: Path) -> None:
+    """Write what stages about rows read, line by line of the text; not measured."""
+    rows: dict[str, Callable[[str], str]] = {
+        "labels.tsv": lambda line: f"{line}\t{'abcde'[len(line) % 5]}",
+        "dialogues.jsonl": lambda line: json.dumps({"prompt": f"say {line[:80]}", "response": f"so {line[-40:]}"}),
+        "questions.jsonl": lambda line: json.dumps(
+            {"context": line, "question": f"what is {line[:20]} ?", "answers": [{"text": line[:5].strip(), "start": 0}]}
+        ),
+    }
+    for name, row in rows.items():
+        if name.partition(".")[0] == stage:
+            with (folder / "text.txt").open() as text, (folder / name).open("w") as file:
+                file.writelines(f"{row(line)}\n" for line in map(str.strip, text) if line and "\t" not in line)
+
+
 STAGES: dict[str, Callable[[Path], dict[str, Any]]] = {
-    one.__name__: one for one in (corpus, clean, tokenize, vocab, cooccur, ngrams, skipgram)
+    one.__name__: one
+    for one in (corpus, clean, tokenize, vocab, cooccur, ngrams, skipgram, labels, dialogues, questions)
 }
 ALONE = ("skipgram",)  # the same with any engine: one process trains
 
@@ -103,6 +146,7 @@ def processor_seconds() -> float:
 def main(stage: str, folder: Path, workers: int, dask: bool, memory: str | None) -> None:
     """Run one stage and measure it."""
     config = DaskConfig(kind="dask", workers=workers) if dask else LocalConfig(kind="local", workers=workers)
+    prepare(stage, folder)
     began, spent = time.perf_counter(), processor_seconds()
     with used(made(config, memory, workers)) as engine:
         figures = STAGES[stage](folder)

@@ -22,7 +22,7 @@ from langladder.text.label_sources import LabelledSource
 from langladder.text.labelled import LABELLED, TAGGED
 from langladder.text.labelled_rows import CleanLabelledConfig, Labelled, TaggedRows
 from langladder.text.question_files import QuestionRows, QuestionSource, read_question_files
-from langladder.text.questions import Answer, Question, facts_of
+from langladder.text.questions import Answer, Question, facts_of, read_questions
 from langladder.text.row_parts import Cleaning, CleanRowsConfig
 from langladder.text.splitting import SplitConfig
 from tests.text import plain_rows
@@ -172,7 +172,11 @@ def is_read(folder: Path, cleaning: Cleaning[Any], splits: Iterable[str]) -> dic
 
 
 OWN = [("all",), ("train", "validation"), ("train", "validation", "test")]
-ROW_SETTINGS: list[dict[str, Any]] = [{}, {"iid": True}, {"steps": {"lowercase": True}, "limits": {"min_words": 2}}]
+ROW_SETTINGS: list[dict[str, Any]] = [
+    {"split": {"validation": 0.3, "test": 0.3}},
+    {"iid": True},
+    {"steps": {"lowercase": True}, "limits": {"min_words": 2}},
+]
 ENGINES = pytest.mark.parametrize("engine", [Serial, lambda: Local(2)], ids=["one process", "two processes"])
 
 
@@ -208,6 +212,11 @@ def test_parity_of_labelled_rows_in_parts_with_a_plain_pass(
         raw[held_out] = [row for row in raw[held_out] if lacking.issuperset(cleaning.labels(row))]
     key = {Labelled: lambda row: (cleaning.text(row), row["label"]), TaggedRows: lambda row: str(row)}[sort]
     wanted = plain_rows.cleaned(raw, cleaning, cleaning.text, key)
+    labels = {split: {label for row in rows for label in cleaning.labels(row)} for split, rows in wanted.splits.items()}
+    if not labels["train"].issuperset(labels["validation"] | labels["test"]):  # by what is held out
+        with pytest.raises(InputError, match="no example of the cleaned training split"):
+            clean(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
+        return
     with used(engine()):
         report = clean(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
     assert is_read(tmp_path / "clean", cleaning, tables.SPLITS) == {
@@ -255,15 +264,16 @@ def test_parity_of_questions_in_parts_with_a_plain_pass(
     )
     raw = in_tables(own, questions, 5)
     cleaning = QuestionRows(CleanRowsConfig(split=SplitConfig(validation=0.1, test=0.1)), source.seed)
-    wanted = plain_rows.cleaned(raw, cleaning, lambda row: row.context, lambda row: row)
+    rows = {name: [one.row() for one in found] for name, found in raw.items()}
+    wanted = plain_rows.cleaned(rows, cleaning, lambda row: row["context"], str)
     (tmp_path / "in").mkdir()
-    for name, rows in raw.items():
-        lines = (row._asdict() | {"answers": [answer._asdict() for answer in row.answers]} for row in rows)
+    for name, found in raw.items():
+        lines = (one._asdict() | {"answers": [answer._asdict() for answer in one.answers]} for one in found)
         (tmp_path / "in" / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with used(engine()):
         report = read_question_files(source, tmp_path / "raw")
-    splits = {split: wanted.splits[split] for split in tables.SPLITS}
-    assert is_read(tmp_path / "raw", cleaning, tables.SPLITS) == splits
+    splits = {split: [Question.of_row(row, split) for row in wanted.splits[split]] for split in tables.SPLITS}
+    assert {split: read_questions(tmp_path / "raw" / f"{split}.parquet") for split in tables.SPLITS} == splits
     assert report["splits"] == facts_of(splits)
     assert report["held_out_paragraphs_dropped"] == wanted.book.dropped["context_is_held_out"]
 

@@ -27,20 +27,35 @@ TOLD = 3  # texts that a report names
 
 @dataclass
 class Figures:
-    """Counts of some rows. ceilings: the sum of those that are known, how many these are, and of how many."""
+    """Counts of some rows. ceiling: the sum of those that are known; known, ceilings: how many these are, and all."""
 
     rows: int = 0
     lengths: Counter[int] = field(default_factory=Counter)  # words in a row → rows
     labels: Counter[str] = field(default_factory=Counter)
-    ceilings: tuple[float, int, int] = (0.0, 0, 0)
+    ceiling: float = 0.0
+    known: int = 0
+    ceilings: int = 0
+
+    def count(self, words: int, labels: Sequence[str], ceilings: Sequence[float | None]) -> None:
+        """Count a row of so many words."""
+        self.rows += 1
+        self.lengths[words] += 1
+        for label in labels:
+            self.labels[label] += 1
+        for value in ceilings:
+            self.ceilings += 1
+            if value is not None:
+                self.ceiling += value
+                self.known += 1
 
     def add(self, other: "Figures") -> None:
         """Counts of other rows."""
         self.rows += other.rows
         self.lengths.update(other.lengths)
         self.labels.update(other.labels)
-        total, known, all_ = (one + two for one, two in zip(self.ceilings, other.ceilings, strict=True))
-        self.ceilings = total, int(known), int(all_)
+        self.ceiling += other.ceiling
+        self.known += other.known
+        self.ceilings += other.ceilings
 
 
 def counted(corpus: RowCorpus[Row]) -> dict[str, Figures]:
@@ -64,13 +79,9 @@ def count_part(part: RowPart[Row]) -> dict[str, Figures]:
     for batch in cleaned_batches(part):
         for at, row in zip(where[done : done + batch.num_rows], part.cleaning.rows(batch), strict=True):
             if at >= 0:
-                figures, mine = found[SPLITS[at]], part.cleaning.words_of(row)
+                mine = part.cleaning.words_of(row)
                 words[SPLITS[at]].update(mine)
-                sure = part.cleaning.ceilings(row)
-                known = [value for value in sure if value is not None]
-                one = Figures(1, Counter([len(mine)]), Counter(part.cleaning.labels(row)))
-                one.ceilings = (sum(known), len(known), len(sure))
-                figures.add(one)
+                found[SPLITS[at]].count(len(mine), part.cleaning.labels(row), part.cleaning.ceilings(row))
         done += batch.num_rows
     for split, counts in words.items():
         hashes = np.frombuffer(b"".join(map(_hash, counts)), np.uint64)
@@ -91,13 +102,14 @@ def split_reports(corpus: RowCorpus[Row], found: dict[str, Figures], scratch: Pa
     report = {}
     for split, figures in found.items():
         words = sum(length * rows for length, rows in figures.lengths.items())
-        total, sure, all_ = figures.ceilings
         report[split] = {
             corpus.cleaning.unit: figures.rows,
             "words": words,
             "word_types": count_distinct(corpus.files(f"{split}-words"), room),
             "words_new_to_train": share(_new(corpus, split, mapped(known)), words),
-            "best_possible_accuracy": round(total / sure, 6) if sure == all_ else None,
+            "best_possible_accuracy": round(figures.ceiling / figures.known, 6)
+            if figures.known == figures.ceilings
+            else None,
             "words_in_the_median": percentiles(figures.lengths)["50"],
             "words_at_most": max(figures.lengths),
         }

@@ -35,6 +35,7 @@ from langladder.text.spilled import count_distinct
 from langladder.text.splitting import SplitConfig
 from langladder.text.tables import SPLITS, write_batches
 
+Row = dict[str, Any]
 LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
 
 
@@ -85,43 +86,51 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
     return report | skipped(located(source.path), facts.read, source.endings)
 
 
-class QuestionRows(Cleaning[Question]):
-    """Questions as they are, none twice, the paragraph of each in one split."""
+class QuestionRows(Cleaning[Row]):
+    """Rows of questions as they are, none twice, the paragraph of each in one split."""
 
     schema = QUESTIONS
     apart = ("context",)
     unit = "paragraphs"
 
-    def rows(self, batch: pa.RecordBatch) -> Iterable[Question]:
-        return (Question.of_row(row, "a question") for row in batch.to_pylist())
+    def rows(self, batch: pa.RecordBatch) -> Iterable[Row]:
+        found: list[Row] = batch.to_pylist()
+        return found
 
-    def batch(self, rows: list[Question]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist([row.row() for row in rows], schema=QUESTIONS)
+    def batch(self, rows: list[Row]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist(rows, schema=QUESTIONS)
 
-    def cleaner(self, _book: Book) -> Callable[[Question], tuple[Question, str | None]]:
+    def cleaner(self, _book: Book) -> Callable[[Row], tuple[Row, str | None]]:
         return lambda row: (row, None)
 
-    def key(self, row: Question) -> bytes:
-        return as_bytes(row)
+    def key(self, row: Row) -> bytes:
+        return as_bytes(list(row.values()))
 
-    def held(self, row: Question) -> tuple[bytes, ...]:
-        return (row.context.encode(),)
+    def held(self, row: Row) -> tuple[bytes, ...]:
+        return (row["context"].encode(),)
 
-    def lines(self, row: Question) -> Iterable[str]:
-        return [row.context]
+    def lines(self, row: Row) -> Iterable[str]:
+        return [row["context"]]
 
-    def shown(self, row: Question) -> str:
-        return row.question
+    def shown(self, row: Row) -> str:
+        question: str = row["question"]
+        return question
 
 
-def _write(corpus: RowCorpus[Question], split: str, path: Path) -> dict[str, int]:
+def _write(corpus: RowCorpus[Row], split: str, path: Path) -> dict[str, int]:
     """Write a split; how many questions it has, of how many paragraphs, and how many have no answer."""
-    mine = corpus.where == SPLITS.index(split)
-    write_batches(path, QUESTIONS, corpus.tables_of(split))
+    mine, unanswerable = corpus.where == SPLITS.index(split), 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal unanswerable
+        for table in corpus.tables_of(split):
+            unanswerable += table.column("answers").to_pylist().count([])
+            yield table
+
     return {
-        "questions": int(mine.sum()),
+        "questions": write_batches(path, QUESTIONS, counted()),
         "paragraphs": count_distinct(corpus.files("context"), current().share, mine),
-        "unanswerable": sum(not one.answers for one in corpus.rows_of(split)),
+        "unanswerable": unanswerable,
     }
 
 
