@@ -18,6 +18,7 @@ from pydantic import Field
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text import leakage
+from langladder.text.arrow_arrays import texts
 from langladder.text.cleaning import cut_report
 from langladder.text.drops import Book, outside
 from langladder.text.row_corpus import RowCorpus
@@ -86,7 +87,8 @@ class CleanPairs(Cleaning[Pair]):
         return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
     def batch(self, rows: list[Pair]) -> pa.RecordBatch:
-        return pa.record_batch([[source for source, _ in rows], [target for _, target in rows]], schema=PAIRS)
+        sides = [texts([source for source, _ in rows]), texts([target for _, target in rows])]
+        return pa.RecordBatch.from_arrays(sides, schema=PAIRS)
 
     def cleaner(self, book: Book) -> Callable[[Pair], tuple[Pair, str | None]]:
         steps = build_steps(self.config.source), build_steps(self.config.target)

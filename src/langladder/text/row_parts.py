@@ -19,6 +19,7 @@ import pyarrow as pa
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.arrow_arrays import numbers
 from langladder.text.drops import Book, LimitsConfig
 from langladder.text.spilled import HASH, as_hashes, save
 from langladder.text.splitting import SplitConfig, place
@@ -130,11 +131,11 @@ def clean_part(part: RowPart[Any]) -> Book:
     clean, schema = cleaning.cleaner(book), cleaning.schema.append(ROW)
     with atomic_file(part.file("arrow")) as file, pa.ipc.new_stream(str(file), schema) as stream:
 
-        def write(rows: list[Any], numbers: list[int]) -> None:
-            columns = [*cleaning.batch(rows).columns, pa.array(numbers, pa.int64())]
-            stream.write_batch(pa.record_batch(columns, schema=schema))
+        def write(rows: list[Any], places: list[int]) -> None:
+            columns = [*cleaning.batch(rows).columns, numbers(np.array(places, dtype=np.int64))]
+            stream.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
-        kept, numbers = list[Any](), list[int]()
+        kept, places = list[Any](), list[int]()
         for number, raw in enumerate(raw_rows(part)):
             book.read += 1
             try:
@@ -146,11 +147,11 @@ def clean_part(part: RowPart[Any]) -> Book:
                 continue
             notes.add(row)
             kept.append(row)
-            numbers.append(number)
+            places.append(number)
             if len(kept) == ROWS:
-                write(kept, numbers)
-                kept, numbers = [], []
-        write(kept, numbers)
+                write(kept, places)
+                kept, places = [], []
+        write(kept, places)
     notes.save()
     return book
 
