@@ -81,12 +81,15 @@ class CleanDialogues(Cleaning[Dialogue]):
     unit = "prompts"
 
     def rows(self, batch: pa.RecordBatch) -> Iterable[Dialogue]:
+        """See `Cleaning.rows`."""
         return map(Dialogue.of_row, batch.to_pylist())
 
     def batch(self, rows: list[Dialogue]) -> pa.RecordBatch:
+        """See `Cleaning.batch`."""
         return pa.RecordBatch.from_pylist([row.row() for row in rows], schema=INSTRUCTIONS)
 
     def cleaner(self, book: Book) -> Callable[[Dialogue], tuple[Dialogue, str | None]]:
+        """See `Cleaning.cleaner`."""
         steps = build_steps(self.config.steps)
 
         def clean(raw: Dialogue) -> tuple[Dialogue, str | None]:
@@ -111,15 +114,19 @@ class CleanDialogues(Cleaning[Dialogue]):
         return "equal_answers" if one.rejected == one.response else None
 
     def key(self, row: Dialogue) -> bytes:
+        """The messages, and the worse response."""
         return as_bytes([row.messages, row.rejected])
 
     def held(self, row: Dialogue) -> tuple[bytes, ...]:
+        """The prompt."""
         return (as_bytes(row.prompt),)
 
     def lines(self, row: Dialogue) -> Iterable[str]:
+        """The prompt, a message a line."""
         return map("\t".join, row.prompt)
 
     def shown(self, row: Dialogue) -> str:
+        """The user's last message."""
         return row.prompt[-1].text
 
 

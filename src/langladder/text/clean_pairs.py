@@ -84,13 +84,16 @@ class CleanPairs(Cleaning[Pair]):
     by_words = True
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[Pair]:
+        """See `Cleaning.rows`."""
         return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
     def batch(self, rows: list[Pair]) -> pa.RecordBatch:
+        """See `Cleaning.batch`."""
         sides = [texts([source for source, _ in rows]), texts([target for _, target in rows])]
         return pa.RecordBatch.from_arrays(sides, schema=PAIRS)
 
     def cleaner(self, book: Book) -> Callable[[Pair], tuple[Pair, str | None]]:
+        """See `Cleaning.cleaner`."""
         steps = build_steps(self.config.source), build_steps(self.config.target)
         limits = self.config.limits
 
@@ -107,16 +110,20 @@ class CleanPairs(Cleaning[Pair]):
         return "length_ratio" if longer > self.config.max_length_ratio * shorter else None
 
     def key(self, row: Pair) -> bytes:
+        """Both sides."""
         source = row[0].encode()
         return b"%d\n%b%b" % (len(source), source, row[1].encode())
 
     def held(self, row: Pair) -> tuple[bytes, ...]:
+        """The source; the target."""
         return row[0].encode(), row[1].encode()
 
     def lines(self, row: Pair) -> Iterable[str]:
+        """The source, so that all translations of a sentence fall together."""
         return row[:1]
 
     def shown(self, row: Pair) -> str:
+        """Source, tab, target."""
         return "\t".join(row)
 
 

@@ -55,13 +55,16 @@ class LabelledRows(Cleaning[Row]):
         """What runs the steps on a row."""
 
     def rows(self, batch: pa.RecordBatch) -> Iterable[Row]:
+        """See `Cleaning.rows`."""
         found: list[Row] = batch.to_pylist()
         return found
 
     def batch(self, rows: list[Row]) -> pa.RecordBatch:
+        """See `Cleaning.batch`."""
         return pa.RecordBatch.from_pylist(rows, schema=self.schema)
 
     def cleaner(self, book: Book) -> Callable[[Row], tuple[Row, str | None]]:
+        """See `Cleaning.cleaner`."""
         step = self.stepper(book, build_steps(self.config.steps))
 
         def clean(raw: Row) -> tuple[Row, str | None]:
@@ -71,15 +74,19 @@ class LabelledRows(Cleaning[Row]):
         return clean
 
     def key(self, row: Row) -> bytes:
+        """The text and its labels."""
         return as_bytes([self.text(row), *self.labels(row)])
 
     def held(self, row: Row) -> tuple[bytes, ...]:
+        """The text."""
         return (self.text(row).encode(),)
 
     def lines(self, row: Row) -> Iterable[str]:
+        """The text."""
         return [self.text(row)]
 
     def shown(self, row: Row) -> str:
+        """The text."""
         return self.text(row)
 
 
@@ -91,21 +98,26 @@ class Labelled(LabelledRows):
     labels_in = "label"
 
     def text(self, row: Row) -> str:
+        """See `LabelledRows.text`."""
         text: str = row["text"]
         return text if row["second"] is None else f"{text}\t{row['second']}"
 
     def words_of(self, row: Row) -> Sequence[str]:
+        """See `LabelledRows.words_of`."""
         if row["tree"] is not None or row["heads"] is not None:
             return list(row["text"].split(" "))
         return split_words(self.text(row), "auto")
 
     def labels(self, row: Row) -> Sequence[str]:
+        """See `LabelledRows.labels`."""
         return [row["label"]]
 
     def ceilings(self, row: Row) -> Sequence[float | None]:
+        """See `LabelledRows.ceilings`."""
         return [row["ceiling"]]
 
     def stepper(self, book: Book, steps: Steps) -> Callable[[Row], Row]:
+        """See `LabelledRows.stepper`."""
         step_word = _word_stepper(book, steps)
 
         def step(row: Row) -> Row:
@@ -131,20 +143,25 @@ class TaggedRows(LabelledRows):
     labels_in = "tags"
 
     def text(self, row: Row) -> str:
+        """See `LabelledRows.text`."""
         return " ".join(row["words"])
 
     def words_of(self, row: Row) -> Sequence[str]:
+        """See `LabelledRows.words_of`."""
         words: list[str] = row["words"]
         return words
 
     def labels(self, row: Row) -> Sequence[str]:
+        """See `LabelledRows.labels`."""
         tags: list[str] = row["tags"]
         return tags
 
     def ceilings(self, row: Row) -> Sequence[float | None]:
+        """See `LabelledRows.ceilings`."""
         return row["ceilings"] or [None]
 
     def stepper(self, book: Book, steps: Steps) -> Callable[[Row], Row]:
+        """See `LabelledRows.stepper`."""
         step_word = _word_stepper(book, steps)
 
         def step(row: Row) -> Row:

@@ -94,25 +94,32 @@ class QuestionRows(Cleaning[Row]):
     unit = "paragraphs"
 
     def rows(self, batch: pa.RecordBatch) -> Iterable[Row]:
+        """See `Cleaning.rows`."""
         found: list[Row] = batch.to_pylist()
         return found
 
     def batch(self, rows: list[Row]) -> pa.RecordBatch:
+        """See `Cleaning.batch`."""
         return pa.RecordBatch.from_pylist(rows, schema=QUESTIONS)
 
     def cleaner(self, _book: Book) -> Callable[[Row], tuple[Row, str | None]]:
+        """See `Cleaning.cleaner`."""
         return lambda row: (row, None)
 
     def key(self, row: Row) -> bytes:
+        """All of it."""
         return as_bytes(list(row.values()))
 
     def held(self, row: Row) -> tuple[bytes, ...]:
+        """The paragraph."""
         return (row["context"].encode(),)
 
     def lines(self, row: Row) -> Iterable[str]:
+        """The paragraph."""
         return [row["context"]]
 
     def shown(self, row: Row) -> str:
+        """What is asked."""
         question: str = row["question"]
         return question
 
