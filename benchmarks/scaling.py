@@ -36,7 +36,13 @@ from langladder.reporting.findings_plot import findings_file
 RESULTS = Path("benchmarks/results/scaling.json")
 ROWS = {stage: stage for stage in ("labels", "dialogues", "questions")}
 MADE = {"corpus": "raw", "clean": "clean", "tokenize": "tokens", "vocab": "words", "cooccur": "counts"} | ROWS
-READ_BY = {"raw": {"clean"}, "clean": {"tokenize", "vocab"}, "tokens": {"ngrams"}, "words": {"cooccur", "skipgram"}}
+READ_BY: dict[str, set[str]] = {
+    "raw": {"clean"},
+    "clean": {"tokenize", "vocab"},
+    "tokens": {"ngrams"},
+    "words": {"cooccur", "skipgram"},
+    **{place: set() for place in ("rows", *ROWS)},
+}
 BEGIN = 1_000_000  # running words from which on Heaps' exponent is measured
 results = click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
 

@@ -91,21 +91,21 @@ def skipgram(folder: Path) -> dict[str, Any]:
 
 def labels(folder: Path) -> dict[str, Any]:
     """Lines with a label read and cleaned."""
-    source = LabelledSource(path=str(folder / "labels.tsv"), layout="columns", text=0, label=1)
-    read_labels(source, folder / "labels-raw")
-    return clean_labels(folder / "labels-raw", folder / "labels", CleanLabelledConfig(), 1)["labels"]["train"]
+    source = LabelledSource(path=str(folder / "rows" / "labels.tsv"), layout="columns", text=0, label=1)
+    read_labels(source, folder / "rows" / "raw")
+    return clean_labels(folder / "rows" / "raw", folder / "labels", CleanLabelledConfig(), 1)["labels"]["train"]
 
 
 def dialogues(folder: Path) -> dict[str, Any]:
     """Lines as a prompt and its response, read and cleaned."""
-    read_instructions(InstructionSource(path=str(folder / "dialogues.jsonl")), folder / "dialogues-raw")
+    read_instructions(InstructionSource(path=str(folder / "rows" / "dialogues.jsonl")), folder / "rows" / "raw")
     config = CleanInstructionsConfig()
-    return clean_instructions(folder / "dialogues-raw", folder / "dialogues", config, 1)["splits"]["train"]
+    return clean_instructions(folder / "rows" / "raw", folder / "dialogues", config, 1)["splits"]["train"]
 
 
 def questions(folder: Path) -> dict[str, Any]:
     """Lines with a question about each, read."""
-    source = QuestionSource(path=str(folder / "questions.jsonl"))
+    source = QuestionSource(path=str(folder / "rows" / "questions.jsonl"))
     return read_question_files(source, folder / "questions")["splits"]["train"]
 
 
@@ -120,7 +120,8 @@ def prepare(stage: str, folder: Path) -> None:
     }
     for name, row in rows.items():
         if name.partition(".")[0] == stage:
-            with (folder / "text.txt").open() as text, (folder / name).open("w") as file:
+            (folder / "rows").mkdir()
+            with (folder / "text.txt").open() as text, (folder / "rows" / name).open("w") as file:
                 file.writelines(f"{row(line)}\n" for line in map(str.strip, text) if line and "\t" not in line)
 
 

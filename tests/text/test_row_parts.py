@@ -203,10 +203,9 @@ def test_parity_of_labelled_rows_in_parts_with_a_plain_pass(
     config = CleanLabelledConfig.model_validate(settings)
     cleaning = sort(config, 3)
     raw = in_tables(own, draw, 5)
-    for number, row in enumerate(raw["all"][::9] if "all" in raw else ()):  # labels of one row, or of one text
-        row.update(
-            {"label": f"only {number}"} if "label" in row else {"tags": [f"only {number}" for _ in row["words"]]}
-        )
+    for number, row in enumerate(raw["all"][::9] if "all" in raw else ()):  # labels of two rows
+        only = f"only {number // 2}"
+        row.update({"label": only} if "label" in row else {"tags": [only for _ in row["words"]]})
     for held_out in set(own) & {"validation", "test"}:  # a label that train lacks is refused
         lacking = {label for row in raw["train"] for label in cleaning.labels(row)}
         raw[held_out] = [row for row in raw[held_out] if lacking.issuperset(cleaning.labels(row))]

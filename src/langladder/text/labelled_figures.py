@@ -6,8 +6,9 @@ different words, two have the same one with a probability of 3 in a million.
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -131,22 +132,18 @@ def several_labels(corpus: RowCorpus[Row]) -> dict[str, Any]:
     stay, room = corpus.where >= 0, current().share
     different = stay & ~repeats(corpus.files("key"), room, stay)  # texts with their labels, each once
     again = repeats(corpus.files("text"), room, different)  # so these have other labels than before
-    hashes = [np.asarray(mapped(file)[_of(corpus, number, again)]) for number, file in enumerate(corpus.files("text"))]
+    hashes = [mapped(file)[corpus.of(number, again)] for number, file in enumerate(corpus.files("text"))]
     texts = ascending(np.concatenate(hashes))
-    return {"texts": len(texts), "examples": _first_with(corpus, cleaning, texts)}
+    return {"texts": len(texts), "examples": list(islice(_with(corpus, cleaning, texts), TOLD))}
 
 
-def _of(corpus: RowCorpus[Row], number: int, rows: np.ndarray) -> np.ndarray:
-    found: np.ndarray = rows[corpus.bounds[number] : corpus.bounds[number + 1]]
-    return found
-
-
-def _first_with(corpus: RowCorpus[Row], cleaning: LabelledRows, hashes: np.ndarray) -> Sequence[str]:
-    """The first different texts with these hashes, split by split."""
-    found: dict[str, None] = {}
+def _with(corpus: RowCorpus[Row], cleaning: LabelledRows, hashes: np.ndarray) -> Iterator[str]:
+    """The texts with these hashes, each once, split by split."""
+    told = set[str]()
     for split in range(len(SPLITS)):
         for number, file in enumerate(corpus.files("text") if len(hashes) else ()):
             at = np.flatnonzero((corpus.of(number) == split) & among(mapped(file), hashes))
-            if len(at) and len(found) < TOLD:
-                found |= dict.fromkeys(map(cleaning.text, corpus.at(number, at.tolist())))
-    return list(found)[:TOLD]
+            for row in corpus.at(number, at.tolist()) if len(at) else ():
+                if (text := cleaning.text(row)) not in told:
+                    told.add(text)
+                    yield text

@@ -70,9 +70,9 @@ class RowCorpus(Generic[Row]):
             self.book.add(book)
             self._note(cleaning.duplicate, number, self.of(number) == GONE, raw=True)
 
-    def of(self, number: int) -> np.ndarray:
-        """`where` of a part, a view."""
-        return self.where[self.bounds[number] : self.bounds[number + 1]]
+    def of(self, number: int, rows: np.ndarray | None = None) -> np.ndarray:
+        """A part's share of what is known of all rows, (N,): of `where` if nothing else is given; a view."""
+        return (self.where if rows is None else rows)[self.bounds[number] : self.bounds[number + 1]]
 
     def files(self, kind: str, parts: Iterable[int] | None = None) -> list[Path]:
         """What parts, or all, have left of a kind."""
