@@ -10,7 +10,7 @@ over a lattice of one confusion set: Baker 1979; Manning & Schütze 1999, sectio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from langladder.corpora.grammar import Grammar, Rule, Symbol, _Chart
+from langladder.corpora.grammar import Grammar, Rule, Symbol, _by_two, _Chart, _Expansion
 
 Words = dict[str, float]
 """What stands in the gap, with the probability of the span then; {"": p} of a span without the gap."""
@@ -55,11 +55,23 @@ class _GapChart:
             return cell
         self._cells[key] = None
         ends: dict[int, Words] = {}
-        for probability, rule in self.grammar.rules(symbol):  # the gap may hold any anchor: no rule is left out
-            for end, words in self._match(rule, start).items():
-                _add(ends.setdefault(end, {}), words, probability)
+        expansion = self.grammar._expansion(symbol)
+        for index in self._possible(expansion, start):
+            for end, words in self._match(expansion.rules[index], start).items():
+                _add(ends.setdefault(end, {}), words, expansion.probability(index))
         self._cells[key] = ends
         return ends
+
+    def _possible(self, expansion: _Expansion, start: int) -> list[int]:
+        """The rules that lack at most one word, which then is that of the gap, and can begin at `start`; in order."""
+        shown = {"", *self.tokens[start : self.place], *self.tokens[self.place + 1 :]}
+        by_two = _by_two(expansion)
+        possible = sorted({index for word in shown for index in by_two.get(word, ())})
+        if start == self.place:
+            return possible
+        here = self.tokens[start] if start < len(self.tokens) else None
+        firsts = ((index, expansion.rules[index].source[0]) for index in possible)
+        return [index for index, first in firsts if first == here or not isinstance(first, str)]
 
     def _match(self, rule: Rule, start: int) -> dict[int, Words]:
         ends: dict[int, Words] = {start: {NONE: 1.0}}

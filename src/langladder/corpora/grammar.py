@@ -12,6 +12,7 @@ Hence two limits: no left recursion and no empty source sides.
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -97,6 +98,7 @@ class _Expansion:
     cumulative: list[float]
     parts: list[list["_Expansion"] | None]
     by_anchor: dict[str, list[int]] | None = None
+    by_two: dict[str, list[int]] | None = None
 
     def probability(self, index: int) -> float:
         """Weight of one rule over the sum of all."""
@@ -196,6 +198,21 @@ def _by_anchor(expansion: _Expansion) -> dict[str, list[int]]:
             for anchor in rule.anchors or next(((item,) for item in rule.source if isinstance(item, str)), ("",)):
                 expansion.by_anchor.setdefault(anchor, []).append(index)
     return expansion.by_anchor
+
+
+def _by_two(expansion: _Expansion) -> dict[str, list[int]]:
+    """Word → the rules that have it as one of their two rarest; "" stands for the rules with fewer than two.
+
+    A sentence that lacks one of its words still has one of any two.
+    """
+    if expansion.by_two is None:
+        words = [dict.fromkeys(item for item in rule.source if isinstance(item, str)) for rule in expansion.rules]
+        common = Counter(word for distinct in words for word in distinct)
+        expansion.by_two = {}
+        for index, distinct in enumerate(words):
+            for word in sorted(distinct, key=common.__getitem__)[:2] if len(distinct) > 1 else [""]:
+                expansion.by_two.setdefault(word, []).append(index)
+    return expansion.by_two
 
 
 @dataclass
