@@ -48,8 +48,7 @@ setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
 	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db, loading Lightning for the first time"
-	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(filter full,$(LADDER)),ladder,parallel)
-	@$(if $(filter full,$(LADDER)),,python -m pipeline.summary)
+	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(filter full,$(LADDER)),ladder,parallel --summary)
 
 .PHONY: test
 test: setup ## set up, then run all tests

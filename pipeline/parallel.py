@@ -4,6 +4,8 @@
 
     python -m pipeline.parallel train_lm embed@svd              # these stages and jobs, and what they wait for
 
+    python -m pipeline.parallel --summary                       # all, and what `pipeline.summary` says in the end
+
 Where params.yaml has `engine: dask` (or another of Dask's), the jobs about rungs run on its workers (`elsewhere`).
 
 DVC decides what is out of date and runs each job (`dvc repro --single-item`), so outcome, cache and dvc.lock are
@@ -15,10 +17,12 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from graphlib import TopologicalSorter
+from importlib import import_module
+from threading import Thread
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +37,8 @@ from pipeline.warm import REPRO, Servers
 DVC = ["dvc", *REPRO]
 # What DVC says of each job that only the last of them need say, if at all.
 UNSAID = "Updating lock", "Generating lock", "Use `dvc push", "To track", "To enable", "\t", "> python"
+
+SUMMARY = "--summary"
 
 Needs = dict[str, set[str]]
 
@@ -85,7 +91,11 @@ def wanted(needs: Needs, targets: list[str]) -> set[str]:
 
 
 def run_all(
-    needs: Needs, jobs: int, cluster: Cluster | None = None, until: Mapping[str, float] = MappingProxyType({})
+    needs: Needs,
+    jobs: int,
+    cluster: Cluster | None = None,
+    until: Mapping[str, float] = MappingProxyType({}),
+    beside_last: Callable[[], None] | None = None,
 ) -> list[str]:
     """Run the jobs in any order that their needs allow, `jobs` at a time; returns those that failed.
 
@@ -94,6 +104,7 @@ def run_all(
 
     Args:
         until: of those that could begin the first is the one with the longest way to the end, see `Estimate`.
+        beside_last: done in a thread while the last job runs; what it raises is of no matter.
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
@@ -115,6 +126,8 @@ def run_all(
                         places -= away is None
                         ready.remove(job)
                         running[(there if away else here).submit(_run, job, warm, away)] = job
+            if beside_last and len(running) == len(needs) - task.done == 1:
+                Thread(target=_quietly, args=[beside_last], daemon=True).start()
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
@@ -127,6 +140,11 @@ def run_all(
                 outcome = "failed" if job in failed else "done"
                 _say(job, f"{outcome}, {task.done} of {task.total} jobs")
     return failed
+
+
+def _quietly(run: Callable[[], None]) -> None:
+    with suppress(Exception):
+        run()
 
 
 def _run(job: str, warm: Servers, cluster: Cluster | None) -> int:
@@ -166,25 +184,42 @@ def _say(job: str, line: str) -> None:
 
 
 def main() -> None:
+    """See the module's first lines."""
+    targets = [name for name in sys.argv[1:] if name != SUMMARY]
+    said = SUMMARY in sys.argv[1:]
+    try:
+        failed = _make(targets, _summary("prepare") if said else None)
+    except InputError as error:
+        print(f"parallel: {error}", file=sys.stderr)
+        sys.exit(2)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
+    if said:
+        _summary("main")()
+
+
+def _summary(name: str) -> Callable[[], None]:
+    """A function of `pipeline.summary`, which is loaded when it is called."""
+    return lambda: getattr(import_module("pipeline.summary"), name)()
+
+
+def _make(targets: list[str], beside_last: Callable[[], None] | None) -> list[str]:
+    """What is out of date of the named jobs, or of all; returns those that failed."""
     from pipeline.provenance.estimate import estimate
     from pipeline.settings import growth, params
     from pipeline.settings.errors import together
 
     os.chdir(ROOT)
     progress.show()
-    try:
-        if wrong := growth.problems(params.load()):  # of a circle DVC would say less
-            raise together(wrong)
-        needs, todo = plan()
-        todo &= wanted(needs, sys.argv[1:]) if sys.argv[1:] else set(needs)
-        if not todo:
-            print("everything is up to date")
-            return
-        chosen = params.load()
-        jobs = jobs_at_once(chosen.threads)
-    except InputError as error:
-        print(f"parallel: {error}", file=sys.stderr)
-        sys.exit(2)
+    if wrong := growth.problems(params.load()):  # of a circle DVC would say less
+        raise together(wrong)
+    needs, todo = plan()
+    todo &= wanted(needs, targets) if targets else set(needs)
+    if not todo:
+        print("everything is up to date", flush=True)
+        return []
+    chosen = params.load()
+    jobs = jobs_at_once(chosen.threads)
     progress.show(_terminal())  # elsewhere each job speaks for itself
     order = {job: needs[job] & todo for job in needs if job in todo}
     many = processors()
@@ -194,17 +229,11 @@ def main() -> None:
         f"{len(todo)} of {len(needs)} jobs are out of date; {jobs} at a time, at most about {about} on {where}",
         flush=True,
     )
-    try:
-        with elsewhere.cluster(ROOT, chosen) as cluster:
-            if cluster:
-                where = cluster.client.scheduler.address
-                print(f"jobs about rungs go to {where}, {cluster.slots} at a time", flush=True)
-            failed = run_all(order, jobs, cluster, about.until)
-    except InputError as error:
-        print(f"parallel: {error}", file=sys.stderr)
-        sys.exit(2)
-    if failed:
-        sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
+    with elsewhere.cluster(ROOT, chosen) as cluster:
+        if cluster:
+            where = cluster.client.scheduler.address
+            print(f"jobs about rungs go to {where}, {cluster.slots} at a time", flush=True)
+        return run_all(order, jobs, cluster, about.until, beside_last)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 """What the last run made, in the terminal: the ladder and where to look next. `make repro` ends with it."""
 
+from importlib import import_module
+
 from rich.console import Console
 
 from langladder.errors import InputError
+from langladder.families import families
+from pipeline.provenance import store
 from pipeline.provenance.report_inputs import report_inputs
 
 WIDTH = 100  # characters, where the output is no terminal
@@ -13,12 +17,21 @@ NEXT = """Look next:
   models/              the models, to take away"""
 
 
+def prepare() -> None:
+    """Load what `main` needs, three seconds of imports: for those who have something else to wait for."""
+    for family in families().values():
+        if family.shown_by:
+            import_module(family.shown_by)
+    store.client()
+
+
 def main() -> None:
+    """The summary; exit code 2 where nothing has been made."""
     from langladder.reporting.tables import ladder_rows, to_rich
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     try:
-        inputs = report_inputs()
+        inputs = report_inputs(graph=False)
     except InputError as error:
         console.print(str(error), style="red", markup=False, highlight=False)
         console.print("Run `dvc repro` first.", highlight=False)

@@ -18,11 +18,12 @@ from pipeline.settings.yaml_files import read_yaml
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
 
-def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None) -> ReportInputs:
+def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None, *, graph: bool = True) -> ReportInputs:
     """Read what the last `dvc repro` left.
 
     Args:
         told: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
+        graph: whether the DAG is wanted, a second of DVC's.
 
     Raises:
         InputError: a file of a chosen rung is missing.
@@ -32,7 +33,7 @@ def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None) -> Report
     chosen = params.load()
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     meta |= corpus_names(chosen)
-    return load_report(ROOT, list(families().values()), told, _timings(told, _runs()), _graph(), meta)
+    return load_report(ROOT, list(families().values()), told, _timings(told, _runs()), _graph() if graph else [], meta)
 
 
 def _runs() -> dict[str, list[Any]]:
