@@ -34,9 +34,9 @@ def on(monkeypatch, processor: dict, *, exact: bool | None = None) -> None:
 )
 def test_the_processor_decides(processor, expected, monkeypatch):
     on(monkeypatch, processor, exact=True)
-    with quick_products(one_shape=True):
+    with quick_products(shapes_recur=True):
         assert torch.get_float32_matmul_precision() == expected
-    with quick_products(one_shape=False):  # each shape would be compiled for
+    with quick_products(shapes_recur=False):  # each shape would be compiled for
         assert torch.get_float32_matmul_precision() == "highest"
 
 
@@ -44,12 +44,12 @@ def test_what_the_caller_has_chosen_stays(monkeypatch):
     on(monkeypatch, EPYC, exact=True)
     torch.set_float32_matmul_precision("high")
     try:
-        with quick_products(one_shape=True):
+        with quick_products(shapes_recur=True):
             assert torch.get_float32_matmul_precision() == "high"
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision("highest")
-    with pytest.raises(KeyError), quick_products(one_shape=True):
+    with pytest.raises(KeyError), quick_products(shapes_recur=True):
         raise KeyError
     assert torch.get_float32_matmul_precision() == "highest"
 
@@ -59,7 +59,7 @@ def test_products_that_round_are_not_taken(monkeypatch):
     full = torch.full
     with monkeypatch.context() as patch:
         patch.setattr(torch, "full", lambda *given: full(*given).bfloat16().float())  # as AMX would read it
-        with quick_products(one_shape=True):
+        with quick_products(shapes_recur=True):
             assert torch.get_float32_matmul_precision() == "highest"
     float32._exact.cache_clear()
 
@@ -71,7 +71,7 @@ def test_parity_with_products_in_float64(shape, monkeypatch):
     m, k, n = shape
     torch.manual_seed(0)
     x, w, grad = torch.randn(m, k), torch.randn(n, k), torch.randn(m, n)
-    with quick_products(one_shape=True):
+    with quick_products(shapes_recur=True):
         found = x @ w.mT, grad @ w, grad.mT @ x
     x, w, grad = x.double(), w.double(), grad.double()
     for product, exact in zip(found, (x @ w.mT, grad @ w, grad.mT @ x), strict=True):
@@ -80,7 +80,7 @@ def test_parity_with_products_in_float64(shape, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["lstm", "gpt"])
 def test_parity_of_training(kind, tmp_path, monkeypatch):
-    """The same curve, whichever library multiplies; and it is the quick one only where all batches are of one shape."""
+    """The same curve, whichever library multiplies; and it is the quick one only where the shapes of batches recur."""
     seen, loss = set(), LanguageModelling.loss
 
     def watched(self, batch):
@@ -108,5 +108,5 @@ def test_parity_of_training(kind, tmp_path, monkeypatch):
         assert curve("quick") == pytest.approx(plain, rel=1e-2) and seen == {"medium"}  # tiles would round
     if kind == "gpt":
         on(monkeypatch, EPYC, exact=True)
-        monkeypatch.setattr(WindowBatches, "one_shape", False)
+        monkeypatch.setattr(WindowBatches, "shapes_recur", False)
         assert curve("shapes") == plain and seen == {"highest"}

@@ -6,7 +6,7 @@ Forwards as `multi_head_attention` has it; backwards, with m the mask of dropout
     dV = (W ⊙ m)ᵀ dO,   dW = m ⊙ (dO Vᵀ),   dA = α W ⊙ (dW − (dW ⊙ W) 1),   dQ = dA K,   dK = dAᵀ Q
 
 Batched products of some ten rows each cost more in calls and copies than in arithmetic, and so does a softmax over ten
-numbers. Here the rows are read where they lie (`langladder.wide`), one behind the other without padding; only Kᵀ and Vᵀ
+numbers. Here the rows are read where they lie (`nn.matrix`), one behind the other without padding; only Kᵀ and Vᵀ
 are written out. Where no position sees a later one, what is above the diagonal is not computed. What is dropped follows
 from a seed and the place, as in `dropout_kernel`.
 
@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder import wide
 from langladder.compiled import njit
 from langladder.nn.dropout_kernel import left
 from langladder.nn.falling import Falling
+from langladder.nn.matrix import Matrix, multiply, transposed, turn
 from langladder.nn.vector_math import SUMS, exponential
 from langladder.simd import add8, larger8, largest8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
-from langladder.wide import TALL, WIDE
 
 ZERO, ONE, LOWEST, INFINITE = np.float32(0), np.float32(1), np.float32(-87), np.float32(np.inf)
 LANES = 8
@@ -40,15 +39,6 @@ class Span(NamedTuple):
     S: int
     width: int
     weight: int
-
-
-class Matrix(NamedTuple):
-    """A matrix in a flat array: entry (i, k) is x[first + i · down + k · along]."""
-
-    x: np.ndarray
-    first: int
-    down: int
-    along: int
 
 
 @njit(nogil=True, inline="always")
@@ -71,44 +61,6 @@ def _part(x: np.ndarray, steps: np.ndarray, position: int, head: int) -> Matrix:
     return Matrix(x, position * steps[0] + head * steps[1], steps[0], 1)
 
 
-@njit(nogil=True, inline="always")
-def _turned(a: Matrix) -> Matrix:
-    return Matrix(a.x, a.first, a.along, a.down)
-
-
-@njit(nogil=True)
-def _multiply(
-    a: Matrix, rows: int, b: Matrix, depth: int, c: Matrix, columns: int, lower: bool, upper: bool, narrow: bool
-) -> None:
-    """c ← a b, (rows, depth) · (depth, columns), columns rounded up to whole registers.
-
-    Args:
-        b, c: of which a row's numbers lie side by side.
-        lower: entries of a to the right of the diagonal are 0; upper: those to its left.
-        narrow: nothing to the right of c's diagonal is wanted; near to it something may be made all the same.
-    """
-    i = 0
-    while i < rows:
-        tall = TALL if rows - i >= TALL else 4 if rows - i >= 4 else 2 if rows - i >= 2 else 1
-        first, last = i if upper else 0, min(depth, i + tall) if lower else depth
-        wanted = min(columns, i + tall) if narrow else columns
-        taken, deep = (a.first + i * a.down + first * a.along, a.down, a.along), last - first
-        at, o = b.first + first * b.down, c.first + i * c.down
-        for j in range(0, wanted, 2 * WIDE):
-            registers = 2 if wanted - j > WIDE else 1
-            wide.multiply(tall, registers, a.x, taken, b.x, (at + j, b.down, deep), c.x, (o + j, c.down))
-        i += tall
-
-
-@njit(nogil=True)
-def _turn(a: Matrix, rows: int, d: int, factor: np.float32, into: Matrix) -> None:
-    """into (d, S') ← factor · aᵀ of (rows, d); columns beyond the rows are like some before them."""
-    for s in range(0, rows, WIDE):
-        first, there = a.first + s * a.down, min(WIDE, rows - s)
-        for c in range(0, d, WIDE):
-            wide.turn(a.x, first + c, a.down, there, factor, into.x, into.first + c * into.down + s, into.down)
-
-
 @njit(nogil=True)
 def _hide(S: int, causal: bool, hidden: np.ndarray) -> None:
     """hidden ← −∞ where a query may not look, else 0: (T, S')."""
@@ -120,7 +72,7 @@ def _hide(S: int, causal: bool, hidden: np.ndarray) -> None:
 
 @njit(nogil=True)
 def _clear(A: np.ndarray, T: int) -> None:
-    """A[:T] ← 0 where `_multiply` has left out what is to the right of the diagonal."""
+    """A[:T] ← 0 where `multiply` has left out what is to the right of the diagonal."""
     for t in range(T):
         for s in range((t + LANES) // LANES * LANES, A.shape[1], LANES):
             store8(A, t, s, zeros8())
@@ -219,8 +171,8 @@ def attend(
         for head in range(heads):
             at = row.weight + head * size
             Q, V = _part(query, steps[0], row.query, head), _part(value, steps[2], row.memory, head)
-            _turn(_part(key, steps[1], row.memory, head), S, d, alpha, across)
-            _multiply(Q, T, across, d, Matrix(scores, 0, width, 1), S, False, False, causal)
+            turn(_part(key, steps[1], row.memory, head), S, d, alpha, across)
+            multiply(Q, T, across, d, Matrix(scores, 0, width, 1), S, False, False, causal)
             if causal:
                 _clear(A, T)
             _softmax(A, hidden, W, head * T)
@@ -228,7 +180,7 @@ def attend(
             if falling.least > 0:
                 _drop(weights, at, size, falling, scores)
                 used = Matrix(scores, 0, width, 1)
-            _multiply(used, T, V, S, Matrix(out, (row.query * heads + head) * d, heads * d, 1), d, causal, False, False)
+            multiply(used, T, V, S, Matrix(out, (row.query * heads + head) * d, heads * d, 1), d, causal, False, False)
 
 
 @njit(nogil=True)
@@ -266,8 +218,8 @@ def attend_backwards(
             at, there, memory = row.weight + head * size, row.query * step + head * d, row.memory * step + head * d
             Q, K = _part(query, steps[0], row.query, head), _part(key, steps[1], row.memory, head)
             G = _part(given, steps[3], row.query, head)
-            _turn(_part(value, steps[2], row.memory, head), S, d, ONE, across)
-            _multiply(G, T, across, d, change, S, False, False, causal)  # dO Vᵀ
+            turn(_part(value, steps[2], row.memory, head), S, d, ONE, across)
+            multiply(G, T, across, d, change, S, False, False, causal)  # dO Vᵀ
             if causal:
                 _clear(dA, T)
             dropped = Matrix(weights, at, width, 1)
@@ -275,6 +227,6 @@ def attend_backwards(
                 _drop_both(weights, at, size, falling, thin, changes)
                 dropped = Matrix(thin, 0, width, 1)
             _through_softmax(W, head * T, dA, alpha)
-            _multiply(change, T, K, S, Matrix(dquery, there, step, 1), d, causal, False, False)
-            _multiply(_turned(change), S, Q, T, Matrix(dkey, memory, step, 1), d, False, causal, False)
-            _multiply(_turned(dropped), S, G, T, Matrix(dvalue, memory, step, 1), d, False, causal, False)
+            multiply(change, T, K, S, Matrix(dquery, there, step, 1), d, causal, False, False)
+            multiply(transposed(change), S, Q, T, Matrix(dkey, memory, step, 1), d, False, causal, False)
+            multiply(transposed(dropped), S, G, T, Matrix(dvalue, memory, step, 1), d, False, causal, False)

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from langladder.compiled import njit
+from langladder.nn.vector_math import copy
 
 RANGE = 100.0
 """The most by which scores of one step may differ: three steps of it with their transitions stay within a float64."""
@@ -50,7 +51,7 @@ def forward(
             for j in range(K):
                 E[b, t, j] = math.exp(scores[j] - high)
             if t == 0:
-                row[:] = s
+                copy(s, row)
             else:
                 row[:] = 0.0
                 for i in range(K):
@@ -171,10 +172,10 @@ def log_backward(
         if log_z[b] == -np.inf:
             unary[b, : lengths[b]] = 0.0
             continue
-        beta[:] = end
+        copy(end, beta)
         for t in range(lengths[b] - 1, -1, -1):
             if t < lengths[b] - 1:
-                ahead[:] = emissions[b, t + 1] + beta
+                copy(emissions[b, t + 1] + beta, ahead)
                 for i in range(K):
                     beta[i] = _log_sum(transitions[i] + ahead)
                 for i in range(K):
@@ -202,16 +203,16 @@ def viterbi(
     best, chosen = np.empty(K), np.empty((T, K), dtype=np.int64)
     delta = np.empty(K)
     for b in range(B):
-        delta[:] = start + emissions[b, 0]
+        copy(start + emissions[b, 0], delta)
         for t in range(1, lengths[b]):
-            best[:] = delta[0] + transitions[0]
+            copy(delta[0] + transitions[0], best)
             chosen[t] = 0
             for i in range(1, K):
                 for j in range(K):
                     score = delta[i] + transitions[i, j]
                     if score > best[j]:
                         best[j], chosen[t, j] = score, i
-            delta[:] = best + emissions[b, t]
+            copy(best + emissions[b, t], delta)
         delta += end
         tag = np.argmax(delta)
         scores[b] = delta[tag]

@@ -100,6 +100,13 @@ def written(typing: Any, array: Any, x: Any) -> Any:  # noqa: ARG001
     return array.dtype(array, types.float32), build
 
 
+@njit(nogil=True)
+def copy(x: Any, out: Any) -> None:
+    """out ← x, flat. Numba takes a second to compile `out[:] = x`, for the message of an error that cannot happen."""
+    for i in range(len(x)):
+        out[i] = x[i]
+
+
 @njit(fastmath={"contract"}, error_model="numpy")
 def exponential(x: Any) -> Any:
     """e^x for x ≤ 88; what lies below −87.3 counts as −87.3. NaN stays NaN."""

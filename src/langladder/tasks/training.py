@@ -90,7 +90,7 @@ def _train(
     validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
-    with _quiet(), _reproducible(), quick_products(one_shape=batches.one_shape):
+    with _quiet(), _reproducible(), quick_products(shapes_recur=batches.shapes_recur):
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
         if saved is None and not config.fast_dev_run:
             for old in all_snapshots(kept) if first() else ():  # of a run that was never saved
