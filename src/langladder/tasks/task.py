@@ -84,6 +84,10 @@ class Task(pl.LightningModule):
             torch.manual_seed(seed)
         set_learning_rate(self.trainer.optimizers[0], self.config, self.steps_done)
 
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+        """As it is on a CPU: Lightning would take a batch of trees apart, number by number, to find nothing to move."""
+        return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
+
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
         """See `clip_update`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
         if self.config.clip_norm is not None:
