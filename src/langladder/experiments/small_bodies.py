@@ -184,7 +184,7 @@ def train_encoder(
         words, pairs = model.losses(batches.train(step))
         return words if pairs is None else words + pairs
 
-    return train(model, loss, config, watch)
+    return train(model, loss, config, watch, shapes_recur=batches.shapes_recur)
 
 
 def fine_tuned(
