@@ -65,7 +65,7 @@ class _Steps(Function):
         found = [torch.empty_like(x) for x in (driven, start)] + [torch.zeros_like(keys), torch.empty_like(values)]
         dasked, dv = torch.empty_like(asked), keys.new_zeros(B, len(v))
         given = _inputs(driven, start, keys, values, mask, v)
-        read = [x.contiguous().numpy() for x in (query, gates, candidate, *gradients)]
+        read = [x.clone().numpy() for x in (query, gates, candidate)] + [x.contiguous().numpy() for x in gradients]
         made = [x.numpy() for x in (*found, dasked, dv)]
         in_shares(B, partial(backward, given, Kept(*(x.numpy() for x in kept)), *read, *made))
         before = torch.cat([start.unsqueeze(1), states[:, :-1]], dim=1).flatten(0, 1)  # s_0 … s_{T−1} (B · T, H)
@@ -79,4 +79,5 @@ class _Steps(Function):
 def _inputs(driven: Tensor, start: Tensor, keys: Tensor, values: Tensor, mask: Tensor, v: Tensor) -> Any:
     from langladder.nn.attentive_gru_kernel import Inputs
 
-    return Inputs(*(x.numpy() for x in (driven, start, keys, values, mask, v.unsqueeze(0))))
+    # FSDP cannot let go of weights that NumPy reads
+    return Inputs(*(x.numpy() for x in (driven, start, keys, values, mask, v.clone().unsqueeze(0))))
