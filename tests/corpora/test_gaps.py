@@ -26,6 +26,16 @@ def test_golden_hidden_words_of_a_grammar_by_hand() -> None:
     assert hidden_word(toy, ["birds", "?"], 1) == {}
 
 
+def test_golden_hidden_words_that_are_the_rarest_of_their_rule() -> None:
+    """Of "a x", "a y", "b x" and "c c" at 1 : 2 : 3 : 1; the gap may hold the word that no other rule has."""
+    sentences = (("a", "x"), 1), (("a", "y"), 2), (("b", "x"), 3), (("c", "c"), 1)
+    toy = Grammar(S, {S: [Rule(weight, words, words) for words, weight in sentences]}.__getitem__)
+    assert hidden_word(toy, ["a", "?"], 1) == pytest.approx({"y": 2 / 3, "x": 1 / 3})
+    assert hidden_word(toy, ["?", "x"], 0) == pytest.approx({"b": 0.75, "a": 0.25})
+    assert hidden_word(toy, ["?", "c"], 0) == {"c": 1.0}
+    assert hidden_word(toy, ["?", "y"], 0) == {"a": 1.0}
+
+
 def test_parity_with_the_probability_of_every_sentence() -> None:
     """microworld, tiny: with each word of the lexicon in the gap, the inside algorithm gives the same shares."""
     world, random = grammar("tiny"), Random(2)
