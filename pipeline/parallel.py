@@ -104,7 +104,7 @@ def run_all(
 
     Args:
         until: of those that could begin the first is the one with the longest way to the end, see `Estimate`.
-        beside_last: done in a thread while the last job runs; what it raises is of no matter.
+        beside_last: done in a thread while the last job runs, and waited for; what it raises is of no matter.
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
@@ -127,7 +127,9 @@ def run_all(
                         ready.remove(job)
                         running[(there if away else here).submit(_run, job, warm, away)] = job
             if beside_last and len(running) == len(needs) - task.done == 1:
-                Thread(target=_quietly, args=[beside_last], daemon=True).start()
+                thread = Thread(target=_quietly, args=[beside_last])
+                thread.start()
+                stack.callback(thread.join)  # two threads that import the same at once may see half of it
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)

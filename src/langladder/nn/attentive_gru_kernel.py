@@ -20,11 +20,11 @@ import numpy as np
 
 from langladder.compiled import njit
 from langladder.nn.matrix import Matrix, multiply, transposed
-from langladder.nn.vector_math import copy, exponential, sigmoid
+from langladder.nn.vector_math import copy, exponential, sigmoid, tanh
 from langladder.simd import add8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
 from langladder.wide import TALL
 
-ZERO, ONE, TWO, INFINITE = np.float32(0), np.float32(1), np.float32(2), np.float32(np.inf)
+ZERO, ONE, INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
 LANES = 8
 
 
@@ -64,9 +64,9 @@ def _times(a: np.ndarray, rows: int, b: np.ndarray, out: np.ndarray) -> None:
 
 @njit(nogil=True, fastmath={"contract"}, error_model="numpy")
 def _tanh(x: np.ndarray) -> None:
-    """x ← tanh x = 2 σ(2x) − 1, of a flat array."""
+    """x ← tanh x, of a flat array."""
     for i in range(len(x)):
-        x[i] = TWO * sigmoid(TWO * x[i]) - ONE
+        x[i] = tanh(x[i])
 
 
 @njit(nogil=True)
@@ -121,7 +121,7 @@ def _advance(
     """kept[2H:] ← n of one row, and s_t into s and state; u: U_n (r ⊙ s)."""
     H = len(s)
     for h in range(H):
-        n = TWO * sigmoid(TWO * (driven[2 * H + h] + mixed[2 * H + h] + u[h])) - ONE
+        n = tanh(driven[2 * H + h] + mixed[2 * H + h] + u[h])
         kept[2 * H + h] = n
         s[h] += kept[h] * (n - s[h])
         state[h] = s[h]

@@ -28,7 +28,7 @@ LOWEST, LOG2_E = np.float32(-87.3), np.float32(1.44269504088896341)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 C2, C3, C4 = np.float32(5.0000001201e-1), np.float32(1.6666665459e-1), np.float32(4.1665795894e-2)
 C5, C6, C7 = np.float32(8.3334519073e-3), np.float32(1.3981999507e-3), np.float32(1.9875691500e-4)
-ONE, HIGHEST = np.float32(1), np.float32(88)
+ONE, TWO, HIGHEST = np.float32(1), np.float32(2), np.float32(88)
 
 
 def _built_in(function: Any) -> Any:
@@ -128,3 +128,9 @@ def sigmoid(x: Any) -> Any:
     x = -x
     x = HIGHEST if x > HIGHEST else x
     return ONE / (ONE + exponential(x))
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def tanh(x: Any) -> Any:
+    """2 σ(2x) − 1."""
+    return TWO * sigmoid(TWO * x) - ONE
