@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Any
 
 from langladder import progress
+from langladder.collector import rarely
 from langladder.errors import InputError
 from pipeline import ROOT, elsewhere
 from pipeline.elsewhere import Cluster
@@ -185,6 +186,7 @@ def _say(job: str, line: str) -> None:
         print(text, flush=True)
 
 
+@rarely()
 def main() -> None:
     """See the module's first lines."""
     targets = [name for name in sys.argv[1:] if name != SUMMARY]

@@ -11,6 +11,7 @@ from hydra import initialize_config_dir
 
 from langladder.artefacts import write_text
 from langladder.atomic import STAGE, atomic_folder
+from langladder.collector import rarely
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance.parsed import keep
@@ -25,6 +26,7 @@ HYDRA = {
 }
 
 
+@rarely()
 def main() -> None:
     try:
         chosen = params.load()

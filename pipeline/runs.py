@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from langladder.collector import rarely
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import lineage, store
@@ -37,6 +38,7 @@ def uri() -> None:
 
 
 @main.command()
+@rarely()
 def prepare() -> None:
     """Make the tracking store, so that the first tracked stage need not wait for it (what trains is imported, too)."""
     import pytorch_lightning  # noqa: F401 - compiles its bytecode where that is not there yet

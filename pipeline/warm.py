@@ -10,6 +10,7 @@ is as without; LANGLADDER_COLD=1 does without everywhere.
 """
 
 import atexit
+import gc
 import json
 import os
 import re
@@ -234,6 +235,7 @@ def serve(control: socket.socket, modules: list[str]) -> None:
                 loaded = import_module(module)
                 if module == KERNELS:
                     loaded.prepare()
+    gc.freeze()  # in a fork, looking at an object copies the page it lies in
     while True:
         request, files, _, _ = socket.recv_fds(control, LIMIT, 2)
         if not request:

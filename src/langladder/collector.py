@@ -2,7 +2,7 @@
 
 Torch, Lightning and MLflow are a million objects, none of them garbage: looking for some among them takes a fifth of a
 stage's start, and as long again when the interpreter ends. What computes has the collector as Python sets it, so that
-memory which only a cycle of objects holds is given back soon.
+memory which only a cycle of objects holds is given back soon; but it is spared what was loaded before.
 """
 
 import atexit
@@ -24,10 +24,26 @@ def rarely() -> Iterator[None]:
 
 
 @contextmanager
-def as_usual() -> Iterator[None]:
-    """Collect as Python does of itself."""
-    with _set(_USUAL):
+def never() -> Iterator[None]:
+    """Collect nothing: where much is made that stays, and no cycles are."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
         yield
+    finally:
+        if before:
+            gc.enable()
+
+
+@contextmanager
+def as_usual() -> Iterator[None]:
+    """Collect as Python does of itself, among what is made from here on."""
+    gc.freeze()
+    try:
+        with _set(_USUAL):
+            yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
+from langladder.collector import never
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
 from langladder.corpora.entailment_pairs import draw_pair
 from langladder.corpora.grammar import Tree
@@ -81,6 +82,7 @@ def _text(row: Row) -> Any:
     return row["text"], row.get("second")
 
 
+@never()
 def _write(
     config: LabelledWorldConfig | TaggedWorldConfig,
     folder: Path,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
+from langladder.collector import never
 from langladder.corpora import rules, truth  # noqa: F401 - rules: registers the productions of the grammar
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
@@ -51,6 +52,7 @@ def grammar(size: Literal["tiny", "small", "base"]) -> Grammar:
     return world(size).grammar
 
 
+@never()
 def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     """Draw the corpus into a folder, a table a split, and its truth sets into `truth/`.
 
@@ -62,6 +64,7 @@ def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     return _write(tables, folder, "")
 
 
+@never()
 def write_parallel(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     """Draw English–Esperanto pairs into a folder; otherwise as `write_text`, without truth sets."""
     return _write(generate_parallel(config), folder, ".parquet")

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from langladder.collector import never
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
 from langladder.corpora.lexicon import Adjective, Country, Noun, Size, Verb
 from langladder.corpora.rules.geography import questions as country_questions
@@ -79,6 +80,7 @@ def write_paragraphs(config: ParagraphConfig, folder: Path) -> dict[str, Any]:
     return {"splits": facts_of(splits)}
 
 
+@never()
 def draw_paragraphs(config: ParagraphConfig) -> dict[str, list[Question]]:
     """Train, validation and test."""
     rng, place = Random(f"{config.seed} paragraphs"), world(config.size)

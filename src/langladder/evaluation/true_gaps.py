@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from langladder.collector import never
 from langladder.corpora.gaps import Words, hidden_word
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
@@ -47,6 +48,7 @@ class HiddenWord(NamedTuple):
     tokens: dict[str, int]
 
 
+@never()
 def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -> Grammar | None:
     """The grammar that drew the sentences: the one that gives them their probabilities; None where there is none."""
     known = [(one, p) for one, p in zip(sentences, log_probs, strict=True) if p is not None][:SURE]
@@ -59,6 +61,7 @@ def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -
     return None
 
 
+@never()
 def hidden_words(grammar_: Grammar, tokenizer: Tokenizer, sentences: Sequence[str], count: int) -> list[HiddenWord]:
     """So many hidden words, of sentences evenly spread over the text, drawn from nothing but their number."""
     chosen = np.linspace(0, len(sentences) - 1, min(count, len(sentences))).astype(np.int64)
