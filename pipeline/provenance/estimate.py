@@ -20,10 +20,10 @@ from pipeline.provenance.found_runs import finished_runs
 from pipeline.provenance.run_facts import choice
 from pipeline.settings.yaml_files import read_yaml
 
-A_JOB = 6.0  # seconds that DVC, the interpreter and the libraries take of each job
-COUNTED = 5.0  # a rung that is counted, vectors by Numba's kernels
+A_JOB = 2.0  # seconds that DVC, the interpreter and the libraries take of each job
+COUNTED = 3.0  # a rung that is counted, vectors by Numba's kernels
 EXPERIMENT = 0.15  # a step of an experiment at effort 1: the mean of all, each of which trains several networks
-FLOOR = 0.01  # a step of a network of no width
+FLOOR = 0.005  # a step of a network of no width
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Reference:
 
 
 REFERENCES = {  # by what their settings have, the first that fits
-    "heads": Reference(seconds=213, steps=3600, width=128, layers=2, tokens=768),  # GPT
-    "sequence_length": Reference(seconds=177, steps=2900, width=256, layers=1, tokens=768),  # LSTM
-    "batch_tokens": Reference(seconds=152, steps=900, width=128, layers=1, tokens=1024),  # translator with attention
+    "heads": Reference(seconds=120, steps=3600, width=128, layers=2, tokens=768),  # GPT
+    "sequence_length": Reference(seconds=80, steps=2900, width=256, layers=1, tokens=768),  # LSTM
+    "batch_tokens": Reference(seconds=75, steps=900, width=128, layers=1, tokens=1024),  # translator with attention
 }
-REFERENCES["max_steps"] = REFERENCES["batch_tokens"]
+REFERENCES["max_steps"] = Reference(seconds=25, steps=1500, width=100, layers=1, tokens=1)  # those that read texts
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,7 @@ def _earlier() -> dict[tuple[str, str, int | None], list[float]]:
     """(Stage, rung, steps) → seconds of each finished run with what is chosen now; one search for all."""
     chosen = choice()
     try:
-        with store.alone():  # it may just be made
-            runs = finished_runs() if store.is_made() else []
+        runs = finished_runs() if store.has_runs() else []
     except InputError:  # the first job says what is wrong with it
         return {}
     found: dict[tuple[str, str, int | None], list[float]] = {}

@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +84,17 @@ def _experiment(client: Any, name: str) -> str:
     return str(found.experiment_id)
 
 
-def is_made() -> bool:
-    """Whether there is a store to ask: that of this checkout is made before the first job that writes into it."""
+def has_runs() -> bool:
+    """Whether the store is worth asking: not where its database is just being made, or holds no run, or is broken."""
     scheme, _, path = uri().partition("://")
-    return scheme != "sqlite" or Path(path.removeprefix("/").partition("?")[0]).is_file()
+    if scheme != "sqlite":
+        return True
+    file = Path(path.removeprefix("/").partition("?")[0]).absolute()
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT 1 FROM runs LIMIT 1").fetchone() is not None
+    except sqlite3.Error:
+        return False
 
 
 @contextmanager

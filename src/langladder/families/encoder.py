@@ -19,7 +19,7 @@ class EncoderFamily(Family):
     default = "bert_mini"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
-    judged_in = 30.0
+    judged_in = 10.0
     loading = """from pathlib import Path
 
 from langladder.decoding.fill import fill
