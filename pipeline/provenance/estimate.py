@@ -41,8 +41,9 @@ REFERENCES = {  # by what their settings have, the first that fits
     "heads": Reference(seconds=120, steps=3600, width=128, layers=2, tokens=768),  # GPT
     "sequence_length": Reference(seconds=80, steps=2900, width=256, layers=1, tokens=768),  # LSTM
     "batch_tokens": Reference(seconds=75, steps=900, width=128, layers=1, tokens=1024),  # translator with attention
+    "embedding_dim": Reference(seconds=25, steps=1500, width=100, layers=1, tokens=1),  # those that read texts
 }
-REFERENCES["max_steps"] = Reference(seconds=25, steps=1500, width=100, layers=1, tokens=1)  # those that read texts
+REFERENCES["max_steps"] = REFERENCES["batch_tokens"]  # what grows from another rung, and learns to answer
 
 
 @dataclass(frozen=True)
