@@ -1,4 +1,6 @@
-"""The one error that users see: what is wrong, where, what is allowed, and where to change it."""
+"""The error that users see: what is wrong, where, what is allowed, and where to change it; and what a reader skipped."""
+
+from typing import Literal
 
 
 class InputError(ValueError):
@@ -7,3 +9,43 @@ class InputError(ValueError):
     The message names the file and line or the config key, the value, what is allowed, and where to change it.
     Entry points print it without a traceback and exit with a code other than 0.
     """
+
+
+Policy = Literal["strict", "skip"]
+"""What a reader of foreign files does with a damaged entry: `strict` refuses the file at that line, `skip` leaves the entry
+out, counts it and reports it."""
+
+
+class Damage:
+    """The damaged entries that one reader met in a foreign file: counted by kind, the first place of each kept."""
+
+    def __init__(self, policy: Policy = "skip") -> None:
+        self.policy = policy
+        self.counts: dict[str, int] = {}
+        self.first: dict[str, str] = {}
+
+    def found(self, place: object, kind: str, advice: str = "") -> None:
+        """One damaged entry.
+
+        Args:
+            place: the file and its line, as a message begins with: `vectors.txt:17`.
+            kind: what is wrong, in words that are the same for all entries of this kind: `a word that stands there twice`.
+            advice: what the user can do, for the message of `strict`.
+
+        Raises:
+            InputError: where the policy is `strict`.
+        """
+        if self.policy == "strict":
+            raise InputError(f"{place}: {kind}" + (f"; {advice}" if advice else ""))
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.first.setdefault(kind, str(place))
+
+    def report(self) -> dict[str, dict[str, int | str]]:
+        """Kind → {"count", "first"}, for the JSON reports; {} where nothing was skipped."""
+        return {kind: {"count": count, "first": self.first[kind]} for kind, count in self.counts.items()}
+
+    def summary(self) -> str:
+        """One line for the terminal: `2 entries skipped: a word that stands there twice (2, first at vectors.txt:17)`."""
+        total = sum(self.counts.values())
+        kinds = (f"{kind} ({count:,}, first at {self.first[kind]})" for kind, count in self.counts.items())
+        return f"{total:,} {'entry' if total == 1 else 'entries'} skipped: {'; '.join(kinds)}" if total else ""

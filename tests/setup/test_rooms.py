@@ -7,12 +7,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 from pipeline import ROOT
 
 SOURCE = ROOT / "src" / "langladder"
-STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 GROUND = "ground"  # the modules that stand in no room: errors, schema, progress, …
 FLOORS = [
     {GROUND},
@@ -56,15 +54,14 @@ def length(node: Definition) -> int:
 
 @every_file
 def test_a_file_is_short_and_says_what_it_is(file: Path) -> None:
-    most = 80 if file.parent == ROOT / "pipeline" and file.stem in STAGES else 350
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= most
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 500
     assert ast.get_docstring(tree(file)) or file.name == "__init__.py", "no module docstring"
 
 
 @every_file
 def test_functions_are_short_and_what_is_public_says_what_it_does(file: Path) -> None:
     found = dict(definitions(tree(file)))
-    assert not [name for name, node in found.items() if not isinstance(node, ast.ClassDef) and length(node) > 70]
+    assert not [name for name, node in found.items() if not isinstance(node, ast.ClassDef) and length(node) > 80]
     if SOURCE in file.parents:
         public = {name: node for name, node in found.items() if not re.search(r"(^|\.)_", name)}
         assert not [name for name, node in public.items() if not ast.get_docstring(node)], "no docstring"
