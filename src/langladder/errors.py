@@ -1,4 +1,4 @@
-"""The error that users see: what is wrong, where, what is allowed, and where to change it; and what a reader skipped."""
+"""The error that users see (what is wrong, where, what is allowed, where to change it), and what a reader skipped."""
 
 from typing import Literal
 
@@ -12,8 +12,8 @@ class InputError(ValueError):
 
 
 Policy = Literal["strict", "skip"]
-"""What a reader of foreign files does with a damaged entry: `strict` refuses the file at that line, `skip` leaves the entry
-out, counts it and reports it."""
+"""What a reader of foreign files does with a damaged entry: `strict` refuses the file at that line, `skip` leaves the
+entry out, counts it and reports it."""
 
 
 class Damage:
@@ -29,7 +29,7 @@ class Damage:
 
         Args:
             place: the file and its line, as a message begins with: `vectors.txt:17`.
-            kind: what is wrong, in words that are the same for all entries of this kind: `a word that stands there twice`.
+            kind: what is wrong, the same words for all entries of this kind: `a word that stands there twice`.
             advice: what the user can do, for the message of `strict`.
 
         Raises:
@@ -45,7 +45,7 @@ class Damage:
         return {kind: {"count": count, "first": self.first[kind]} for kind, count in self.counts.items()}
 
     def summary(self) -> str:
-        """One line for the terminal: `2 entries skipped: a word that stands there twice (2, first at vectors.txt:17)`."""
+        """One line for the terminal: `2 entries skipped: a word that stands there twice (2, first at v.txt:17)`."""
         total = sum(self.counts.values())
         kinds = (f"{kind} ({count:,}, first at {self.first[kind]})" for kind, count in self.counts.items())
         return f"{total:,} {'entry' if total == 1 else 'entries'} skipped: {'; '.join(kinds)}" if total else ""
