@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,15 @@ def test_a_text_is_never_on_both_sides_and_no_label_leaves_train(rows: list[tupl
 def test_too_few_texts_to_cut() -> None:
     with pytest.raises(InputError, match="2 different texts of 2 labels, too few to cut test"):
         cut_by_label(np.array([0.1, 0.2]), ["a", "b"], SplitConfig())
+
+
+def test_tens_of_thousands_of_labels_are_cut_within_seconds() -> None:
+    labels = [f"label {number % 30_000}" for number in range(60_000)]
+    began = monotonic()
+    splits = cut_by_label(np.linspace(0, 1, 60_000, endpoint=False), labels, SplitConfig())
+    assert monotonic() - began < 10  # a step that goes through all labels for each label takes a minute
+    assert np.bincount(splits).tolist() == [54_000, 3_000, 3_000]
+    assert len({label for label, split in zip(labels, splits, strict=True) if split == 0}) == 30_000
 
 
 def test_a_tag_that_few_sentences_have_stays_in_train(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ def cut_by_label(places: np.ndarray, labels: Sequence[str], config: SplitConfig,
     texts, first, inverse = np.unique(places, return_index=True, return_inverse=True)  # (U,), (U,), (N,)
     numbers = {name: number for number, name in enumerate(sorted(set(labels)))}
     of_text = np.fromiter((numbers[label] for label in labels), np.int32, len(labels))[first]  # (U,)
-    strata = {name: np.flatnonzero(of_text == number) for name, number in numbers.items()}  # by their places
+    order = np.argsort(of_text, kind="stable")  # label by label, each label's texts by their places
+    ends = np.cumsum(np.bincount(of_text, minlength=len(numbers)))
+    strata = dict(zip(numbers, np.split(order, ends[:-1]), strict=True))
     shares = [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]
     chosen = np.full(len(texts), TRAIN, dtype=np.int8)
     for split, share in shares:
@@ -52,8 +54,9 @@ def _quotas(sizes: dict[str, int], most: dict[str, int], share: float) -> dict[s
     """How many texts of each label a split gets: `share` of all together, none more than `most`."""
     exact = {name: share * size for name, size in sizes.items()}
     counts = {name: max(0, min(int(value), most[name])) for name, value in exact.items()}
-    wanted = max(1, round(sum(exact.values())))
+    missing = max(1, round(sum(exact.values()))) - sum(counts.values())
     for name in sorted(exact, key=lambda name: (int(exact[name]) - exact[name], name)):  # largest remainder first
-        if sum(counts.values()) < wanted and counts[name] < most[name]:
+        if missing > 0 and counts[name] < most[name]:
             counts[name] += 1
+            missing -= 1
     return counts
