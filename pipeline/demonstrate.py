@@ -16,10 +16,10 @@ from pipeline.settings.stage import stage
 @stage
 def main(job: Any, out: Path) -> None:
     raw, folder = (out / "data" / part / job.side for part in ("raw", "clean"))
-    with atomic_folder(raw, STAGE) as temporary:
-        facts = locate_function(job.corpus.maker)(job.corpus.source, temporary)
-    with atomic_folder(folder, STAGE) as temporary:
-        report = clean_instructions(raw, temporary, job.clean, job.seed)
+    with atomic_folder(raw, STAGE) as read:  # both folders or none: cleaning may fail, too
+        facts = locate_function(job.corpus.maker)(job.corpus.source, read)
+        with atomic_folder(folder, STAGE) as cleaned:
+            report = clean_instructions(read, cleaned, job.clean, job.seed)
     write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
     write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
     kept = ", ".join(f"{split} {counts['dialogues']:,}" for split, counts in report["splits"].items())

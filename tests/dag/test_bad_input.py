@@ -77,6 +77,20 @@ def test_bad_labelled_files(
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
+def test_dialogues_that_cannot_be_cleaned_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reading succeeds, cleaning fails: the stage writes both folders or none."""
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "one.jsonl").write_text('{"prompt": "a", "response": "b"}\n')
+    paths = f"paths.instructions='{tmp_path / 'input'}'"
+    out = tmp_path / "out"
+    assert run_stage("demonstrate", out, monkeypatch, "instructions=text", paths, "side=instructions") == 2
+    message = capsys.readouterr().err
+    assert "too few to cut" in message and ".partial" not in message
+    assert not [path for path in out.rglob("*") if path.suffix == ".parquet" or "partial" in path.name]
+
+
 def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from langladder.text.tables import read_table
 
