@@ -210,12 +210,14 @@ def _summary(name: str) -> Callable[[], None]:
 def _make(targets: list[str], beside_last: Callable[[], None] | None) -> list[str]:
     """What is out of date of the named jobs, or of all; returns those that failed."""
     from pipeline.provenance.estimate import estimate
-    from pipeline.settings import growth, params
+    from pipeline.settings import growth, params, urls
     from pipeline.settings.errors import together
 
     os.chdir(ROOT)
     progress.show()
-    if wrong := growth.problems(params.load()):  # of a circle DVC would say less
+    chosen = params.load()
+    # of a circle or a broken link DVC would say less
+    if wrong := [*growth.problems(chosen), *urls.broken_links(chosen.paths.model_dump())]:
         raise together(wrong)
     needs, todo = plan()
     todo &= wanted(needs, targets) if targets else set(needs)

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from langladder.errors import InputError
 from langladder.families import families
-from pipeline.settings import growth, jobs, names, params, plan, schema
+from pipeline.settings import growth, jobs, names, params, plan, schema, urls
 from pipeline.settings.aside import Values
 from pipeline.settings.errors import together
 from pipeline.settings.threads import jobs_at_once
@@ -144,7 +144,7 @@ def resolve(chosen: params.Choices) -> dict[str, Values]:
         raise together([*problems, *unreadable])
     names.warn(names.unused(chosen) if not problems else ())
     left_out = names.bad_groups(chosen)
-    problems += growth.problems(chosen)
+    problems += [*growth.problems(chosen), *urls.broken_links(chosen.paths.model_dump())]
     chosen = names.known(chosen)
     compositions = Compositions(chosen, left_out)
     resolved: dict[str, Values] = {}

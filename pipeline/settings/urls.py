@@ -1,10 +1,13 @@
-"""Files from outside that are named by URL: which DVC can watch, so that `dvc repro` notices when they change.
+"""Files from outside, named by URL or by path: which DVC can watch, so that `dvc repro` notices when they change.
 
-DVC asks the server for the ETags (of a folder: of everything below, by its listing), keeps them in dvc.lock and fetches
-nothing; the stage then reads what it needs, block by block. DVC has a package for each sort of server.
+Of a URL DVC asks the server for the ETags (of a folder: of everything below, by its listing), keeps them in dvc.lock
+and fetches nothing; the stage then reads what it needs, block by block. DVC has a package for each sort of server.
 """
 
+import os
+from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 from langladder.remote import is_url
 
@@ -30,3 +33,23 @@ def objection(key: str, path: str) -> str | None:
         package = PACKAGES[scheme]
         return f"{scheme}:// needs {package.replace('_', '-')}, which is not installed; pip install {INSTALL[package]}"
     return None
+
+
+def broken_links(paths: Mapping[str, str]) -> list[str]:
+    """What is wrong with links at or below the paths of params.yaml: their target does not exist.
+
+    DVC reads every file below a path that it watches, and ends at such a link with the bare error of the system.
+    """
+    problems = []
+    for key, path in paths.items():
+        if not is_url(path) and (broken := [link for link in _links(Path(path)) if not link.exists()]):
+            more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
+            said = f"{broken[0]} is a link to {broken[0].readlink()}, which does not exist"
+            problems.append(f"paths.{key}: {said}{more}; mend the link, or remove it")
+    return problems
+
+
+def _links(path: Path) -> list[Path]:
+    """The links at or below a path."""
+    below = (Path(folder, name) for folder, folders, files in os.walk(path) for name in sorted([*folders, *files]))
+    return [one for one in (path, *below) if one.is_symlink()]

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from hydra import initialize_config_dir
 from project_copy import ENVIRONMENT, copy_project, edit, ran, run, smallest
 from pydantic import ValidationError
 from remote_servers import AWS, BUCKET, s3_server, web_server
 
-from pipeline import ROOT
-from pipeline.settings import corpus_names, ladder_copy, params
+from langladder.errors import InputError
+from pipeline import ROOT, parallel
+from pipeline.settings import compose, corpus_names, ladder_copy, params, urls
 
 STAGES = """
 stages:
@@ -41,6 +43,27 @@ def chosen(**paths: str) -> params.Choices:
 def test_urls_that_dvc_cannot_watch_are_refused(key: str, url: str, said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         chosen(**{key: url})
+
+
+def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "b.txt").symlink_to("a.txt")
+    changed = chosen(text=str(tmp_path), tags="s3://bucket/tags")
+    assert urls.broken_links(changed.paths.model_dump()) == []
+    for name in ("gone.txt", "deep/gone.txt"):
+        (tmp_path / name).symlink_to("nowhere.txt")
+    monkeypatch.setattr(params, "load", lambda: changed)
+    monkeypatch.setattr(parallel, "plan", lambda: pytest.fail("DVC was asked"))
+    said = rf"paths\.text: {tmp_path}/gone\.txt is a link to nowhere\.txt, which does not exist \(and 1 more\); mend"
+    with pytest.raises(InputError, match=said):
+        parallel._make([], None)
+    monkeypatch.setattr("pipeline.settings.plan.jobs", lambda _: [])  # no job need be composed for this
+    monkeypatch.setattr("pipeline.settings.growth.misfits", lambda *_: [])
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"), pytest.raises(InputError, match=said):
+        compose.resolve(changed)
+    (tmp_path / "link").symlink_to("nowhere")
+    assert "paths.text" in urls.broken_links({"text": str(tmp_path / "link")})[0]
 
 
 def test_a_url_is_no_path_to_the_full_ladder_and_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

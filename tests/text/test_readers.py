@@ -128,15 +128,17 @@ def test_a_bare_glob_takes_known_endings_and_names_the_rest(folder: Path) -> Non
     (folder / "E.TXT").write_text("five\n")
     for name in ("scan.pdf", "noending", ".hidden.txt", "deep/readme.txt", ".gitignore"):
         (folder / name).write_bytes(b"%PDF\x00")
+    (folder / "link.txt").symlink_to("nowhere.txt")
     source = TextSource.model_validate(shipped("corpus") | {"path": str(folder)})
     report = read_text(source, folder.parent / "raw")
     table = tables.read_table(folder.parent / "raw" / "all", tables.TEXT)
     assert sorted(table["text"].to_pylist()) == ["five", "four", "one", "three", "two"]
-    assert report["files"] == 5 and report["skipped_files"] == 5
+    assert report["files"] == 5 and report["skipped_files"] == 6
     assert {one["file"]: one["why"] for one in report["skipped"]} == {
         ".hidden.txt": "hidden",
         "README.md": "a README",
         "deep/readme.txt": "a README",
+        "link.txt": "a link to a file that does not exist",
         "noending": "it has no ending",
         "scan.pdf": "its ending, .pdf, is not known",
     }

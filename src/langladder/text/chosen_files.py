@@ -56,11 +56,13 @@ def skipped(root: File, read: set[File], endings: tuple[str, ...]) -> dict[str, 
 
 
 def _skipped(root: File, read: set[File], endings: tuple[str, ...]) -> list[tuple[str, str]]:
-    others = [file for file in in_order(root.rglob("*")) if file not in read and file.is_file()]
+    others = [file for file in in_order(root.rglob("*")) if file not in read and (file.is_file() or _broken(file))]
     return [(str(below(root, file)), _why(root, file, endings)) for file in others if file.name not in _OURS]
 
 
 def _why(root: File, file: File, endings: tuple[str, ...]) -> str:
+    if _broken(file):
+        return "a link to a file that does not exist"
     if _hidden(root, file):
         return "hidden"
     if _README.fullmatch(file.name):
@@ -70,6 +72,10 @@ def _why(root: File, file: File, endings: tuple[str, ...]) -> str:
     if "tsv" in endings and ending(file) not in endings:
         return "no file of the same name in another language"
     return "`files` does not name it"
+
+
+def _broken(file: File) -> bool:
+    return isinstance(file, Path) and file.is_symlink() and not file.exists()
 
 
 def _hidden(root: File, file: File) -> bool:
