@@ -24,6 +24,10 @@ TURNS = [{"role": "user", "content": "Name a fruit."}, {"role": "assistant", "co
 FORMS: dict[str, dict[str, Any]] = {
     "chat": {"messages": TURNS},
     "chat with text": {"messages": [{"role": turn["role"], "text": turn["content"]} for turn in TURNS]},
+    "chat with parts": {
+        "messages": [turn | {"content": [{"type": "text", "text": turn["content"]}]} for turn in TURNS]
+    },
+    "ShareGPT": {"conversations": [{"from": "human", "value": "Name a fruit."}, {"from": "gpt", "value": "A pear."}]},
     "prompt": {"prompt": "Name a fruit.", "response": " A pear.\n"},
     "prompt of messages": {"prompt": TURNS[:1], "response": "A pear."},
     "Alpaca": {"instruction": "Name a fruit.", "input": "", "output": "A pear."},
@@ -37,6 +41,30 @@ FORMS: dict[str, dict[str, Any]] = {
 def test_every_form_is_the_same_dialogue(form: str) -> None:
     rejected = FORMS[form].get("rejected")
     assert dialogues_of(FORMS[form], "f:1") == [Dialogue((ASKED, SAID), rejected=rejected)]
+
+
+def test_a_dialogue_of_sharegpt_in_another_encoding(tmp_path: Path) -> None:
+    turns = [
+        ("system", "简短。"),
+        ("human", "说一种水果。"),
+        ("gpt", "梨。"),
+        ("human", "还有呢？"),
+        ("chatgpt", "桃。"),
+    ]
+    rows = [{"id": "a", "conversations": [{"from": name, "value": text} for name, text in turns]}]
+    parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    rows.append({"messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "three"}]})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.json").write_bytes(json.dumps(rows, ensure_ascii=False).encode("gb18030"))
+    (tmp_path / "mine" / "b.json").write_text("[]")
+    (tmp_path / "mine" / "c.jsonl").touch()
+    report = read_instructions(InstructionSource(path=str(tmp_path / "mine"), encoding="gb18030"), tmp_path / "out")
+    assert report["files"] == 1 and [one["why"] for one in report["skipped"]] == ["it is empty"] * 2
+    first, second = read_dialogues(tmp_path / "out" / "all.parquet")
+    assert [role for role, _ in first.messages] == ["system", "user", "assistant", "user", "assistant"]
+    assert first.response == "桃。" and second.prompt[0].text == "one\ntwo"
+    row = rows[0] | {"conversations": rows[0]["conversations"][:2], "chosen": "a", "rejected": "b"}  # type: ignore[index]
+    assert preference_of(row, "f:1").prompt == first.messages[:2]
 
 
 def test_an_input_stands_below_its_instruction() -> None:
@@ -78,6 +106,17 @@ REFUSED: list[tuple[Any, str]] = [
     ({"messages": []}, "no user turn"),
     ({"messages": [turn("user", "a")]}, "the user has the last word"),
     ({"messages": [turn("assistant", "a"), turn("user", "b")]}, "the assistant speaks first"),
+    (
+        {"conversations": [{"from": "tool", "value": "a"}]},
+        "conversations 1: unknown role 'tool'; allowed: human, .*gpt",
+    ),
+    ({"conversations": [{"from": "human"}]}, "conversations 1: has no field 'text'"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+        "1: part 1 of content is of type 'image_url'",
+    ),
+    ({"messages": [{"role": "user", "content": ["a"]}]}, "messages 1: part 1 of content is of type 'str'; text alone"),
+    ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages 1: part 1: has no field 'text'"),
     ({"messages": [{"role": "user"}]}, "messages 1: has no field 'text'"),
     ({"messages": [{"role": None, "content": "a"}]}, "field 'role' is a NoneType"),
     ({"messages": [["user", "a"]]}, "messages 1: has no field 'role'"),
@@ -100,11 +139,12 @@ def test_bad_records_are_refused_with_their_line(row: Any, said: str, tmp_path: 
     ("name", "content", "said"),
     [
         ("a.jsonl", b"{\n", "a.jsonl:1: not JSON"),
-        ("a.jsonl", b"", "the file is empty"),
+        ("a.jsonl", b"", r"holds no dialogue \(empty: a.jsonl\)"),
+        ("a.json", b"", r"holds no dialogue \(empty: a.json\)"),
         ("a.json", b"{}", "a list of records is wanted"),
-        ("a.json", b"[]", "with one at least"),
+        ("a.json", b"[]", r"holds no dialogue \(empty: a.json\)"),
         ("a.json", b'{"prompt": "a"}\n{"prompt": "b"}\n', "not JSON .* the ending is .jsonl"),
-        ("a.json", b'["\xff"]', "not JSON"),
+        ("a.json", b'["\xff"]', "a.json:1: invalid UTF-8"),
         ("a.json", b"[" * 100_000, "not JSON"),
         ("a.json", b'[{"prompt": "a", "response": "b"}, {"prompt": "a"}]', "a.json, item 2: has no field 'response'"),
         ("a.json.gz", b"no gzip", "not JSON"),

@@ -71,6 +71,36 @@ def test_the_shipped_settings_read_ones_own_files(folder: Path) -> None:
     assert [(one.text, one.second, one.label) for one in pairs] == [("a b", "a", "yes"), ("a b", "c", "no")]
 
 
+def test_names_in_another_case_and_other_delimiters(folder: Path) -> None:
+    wanted = [("so, so", "1"), ("bad", "0")]
+    (folder / "a.csv").write_text('Text;Label \n"so, so";1\nbad;0\n')
+    assert [(one.text, one.label) for one in read(folder, **shipped("text") | {"delimiter": ";"})] == wanted
+    (folder / "a.csv").write_text('TEXT,label,Label,Text\nx,"1",9,"so, so"\nx,0,9,bad\n')
+    assert [(one.text, one.label) for one in read(folder, text="Text")] == wanted
+    (folder / "a.jsonl").write_text('{"Text": "so, so", "LABEL": 1}\n{"text": "bad", "Text": "no", "label": "0"}\n')
+    assert [(one.text, one.label) for one in read(folder, files="*.jsonl")] == wanted
+    tables.write_table(folder / "a.parquet", pa.table({"TEXT": ["so, so", "bad"], "Label": [1, 0], "id": [7, 8]}))
+    assert [(one.text, one.label) for one in read(folder, files="*.parquet")] == wanted
+    refuses_only(
+        folder, r"a\.parquet: has no column 'body'; its columns are TEXT, Label, id", files="*.parquet", text="body"
+    )
+
+
+def test_empty_files_among_others_are_left_out_and_named(folder: Path) -> None:
+    for label in ("spam", "ham"):
+        (folder / label).mkdir()
+        (folder / label / "1.txt").write_text(f"{label} text\n")
+    (folder / "ham" / "2.txt").touch()
+    (folder / "spam" / "3.txt").write_text("\n \n")
+    source = LabelledSource(path=str(folder), files="**/*", texts="file")
+    report = read_labels(source, folder.parent / "raw")
+    assert report["splits"]["all"]["examples"] == 2 and report["files"] == 2
+    assert report["skipped"] == [
+        {"file": "ham/2.txt", "why": "it is empty"},
+        {"file": "spam/3.txt", "why": "it is empty"},
+    ]
+
+
 def test_columns_by_number_have_no_first_line_of_names(folder: Path) -> None:
     (folder / "a.tsv").write_text('1\tx\t"so good\n0\ty\tbad\n')
     assert [(one.text, one.label) for one in read(folder, text=2, label=0)] == [('"so good', "1"), ("bad", "0")]
@@ -242,7 +272,15 @@ HEAD = "text\tlabel\n"
         ("a.txt", "(2 (2 a)) b)\n", {"layout": "trees"}, r"a\.txt:1: character 11: 'b' stands outside the tree"),
         ("a.txt", "(2 a)\n(2 (2 a) ())\n", {"layout": "trees"}, r"a\.txt:2: character \d+: a bracket holds nothing"),
         ("a.txt", "((2 a) (2 b))\n", {"layout": "trees"}, r"a\.txt:1: the tree has no label at its root"),
-        ("a.txt", "", {"layout": "trees"}, r"a\.txt: the file is empty"),
+        ("a.txt", "", {"layout": "trees"}, r"split 'all' holds no example \(empty: a\.txt\)"),
+        ("a.csv", "text;label\nso, so;1\n", {}, r"a\.csv:1: .*parted by ';', not by ','; set delimiter: \";\""),
+        ("a.csv", '"text";"label"\n"so, so";"1"\n', {}, r"a\.csv:1: .*parted by ';', not by ','; set delimiter"),
+        ("a.csv", "Label\tText\n1\tgood\n", {}, r"a\.csv:1: .*parted by '\\t', not by ','; set delimiter: \"\\t\""),
+        ("a.tsv", "text,label\ngood,1\n", {}, r"a\.tsv:1: .*parted by ',', not by '\\t'; set delimiter"),
+        ("a.csv", "good|1\n", {"text": 0, "label": 1}, r"a\.csv:1: .*parted by '\|'"),
+        ("a.csv", "text,label,text\na,1,b\n", {}, r"a\.csv:1: 2 columns may be 'text': text, text; rename"),
+        ("a.csv", "Text,label,TEXT\na,1,b\n", {}, r"a\.csv:1: 2 columns may be 'text': Text, TEXT; rename"),
+        ("a.csv", "text,x\na,1\n", {"label": "Text"}, r"a\.csv:1: 'text', 'Text' are not columns of their own"),
         ("a.txt", "1 one\n\0\n", {"layout": "first_word"}, r"a\.txt:2: a NUL byte"),
         ("a.tsv", HEAD + "x\t1\ny\t1\n", {"phrases": True, "folds": 2}, r"phrases: true, but this file has no trees"),
     ],
@@ -274,7 +312,6 @@ def test_bytes_that_cannot_be_decoded(folder: Path) -> None:
         ({"text": 0, "label": "b"}, "all by name"),
         ({"text": -1, "label": 0}, "numbers count from 0"),
         ({"encoding": "utf-17"}, "'utf-17' is no encoding that is read"),
-        ({"encoding": "utf-16"}, "'utf-16' is no encoding that is read"),
         ({"encoding": "hex"}, "'hex' is no encoding that is read"),
         ({"folds": 5, "fold": 5}, "a fold is one of 0 to folds − 1"),
         ({"folds": 5, "files": {"train": "*"}}, "the folds cut the test split themselves"),

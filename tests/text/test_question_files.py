@@ -80,6 +80,20 @@ def test_own_splits_and_what_of_them_is_held_out(folder: Path) -> None:
     assert found["test"] and len(found["train"]) + len(found["test"]) == 30
 
 
+def test_empty_files_and_another_encoding(folder: Path) -> None:
+    row = {"context": "安娜 住在 巴黎 。", "question": "哪里 ?", "answers": [{"text": "巴黎", "start": 6}]}
+    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in [*MORE, row])
+    (folder / "a.jsonl").write_bytes(text.encode("gb18030"))
+    (folder / "b.json").touch()
+    found = read(folder, encoding="gb18030")
+    assert row["context"] in {one.context for split in found.values() for one in split}
+    with pytest.raises(InputError, match=r"a\.jsonl:31: invalid UTF-8 .*set encoding: gb18030"):
+        read(folder)
+    (folder / "a.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"holds no question \(empty: a\.jsonl, b\.json\)"):
+        read(folder)
+
+
 def test_forms_of_answers(folder: Path) -> None:
     lists = {"text": ["paris", "in paris"], "answer_start": [14, 11]}
     impossible = GOOD | {"question": "what ?", "is_impossible": True, "answers": [{"text": "no", "start": 0}]}

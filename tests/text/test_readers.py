@@ -91,6 +91,20 @@ def test_a_record_is_a_document_with_its_lines(folder: Path) -> None:
     assert read(folder, documents="record") == [(0, "one"), (0, "two"), (1, "three")]
 
 
+def test_a_field_in_another_case_is_found_where_it_is_the_only_one(folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"Text": "one", "id": 1}\n{"text": "two", "TEXT": "no"}\n')
+    tables.write_table(folder / "b.parquet", pa.table({"TEXT": ["three"], "id": ["x"]}))
+    tables.write_table(folder / "c.parquet", pa.table({"a.text": ["four"]}))
+    assert [line for _, line in read(folder, files="[ab]*")] == ["one", "two", "three"]
+    assert [line for _, line in read(folder, files="c*", field="a.text")] == ["four"]
+    (folder / "a.jsonl").write_text('{"Text": "one", "TEXT": "two"}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl:1: has no field 'text'; it has TEXT, Text"):
+        read(folder, files="a*")
+    tables.write_table(folder / "b.parquet", pa.table({"TEXT": ["three"], "Text": ["x"]}))
+    with pytest.raises(InputError, match=r"b\.parquet: has no column 'text'; its columns are TEXT, Text"):
+        read(folder, files="b*")
+
+
 def test_own_splits_and_report(folder: Path) -> None:
     (folder / "train.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     (folder / "dev.txt").write_text("three\n")
@@ -183,10 +197,11 @@ def test_unknown_split_names_and_half_heading_rules() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "a.txt: the file is empty"),
+        (b"", r"split 'all' holds only blank lines or empty files \(empty: a.txt\)"),
+        (gzip.compress(b"", mtime=0), r"holds only blank lines or empty files \(empty: a.txt\)"),
         (b"good\n\x89PNG\x00\x01\n", "a.txt:2: a NUL byte: this is a binary file"),
         (b"good\nfine\nbad \xff\xfe\n", "a.txt:3: invalid UTF-8 .byte 0xff at column 5"),
-        ("good".encode("utf-16"), "UTF-16, not UTF-8"),
+        ("good".encode("utf-16"), "UTF-16, not UTF-8; set encoding: utf-16"),
         (b"\n \n\t\r\n", "only blank lines"),
         (gzip.compress(b"one\n" * 5000, mtime=0)[:-30], "damaged gzip file"),
         (b"\x1f\x8bnot really", "damaged gzip file"),
@@ -220,11 +235,91 @@ def test_bad_jsonl_lines_are_named(folder: Path, row: str, message: str) -> None
     refuses(folder, message)
 
 
+def test_empty_files_among_others_are_left_out_and_named(folder: Path) -> None:
+    (folder / "a.txt").write_text("one\n")
+    (folder / "b.txt").touch()
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(b""))
+    (folder / "d.parquet").touch()
+    tables.write_table(folder / "e.parquet", pa.table({"text": pa.array([], pa.string())}))
+    (folder / "f.txt").write_text("two\n")
+    report = read_text(TextSource(path=str(folder), documents="blank_line"), folder.parent / "raw")
+    assert report["files"] == 2 and report["splits"]["all"] == {"documents": 2, "lines": 2}
+    assert {one["file"]: one["why"] for one in report["skipped"]} == dict.fromkeys(
+        ("b.txt", "c.jsonl.gz", "d.parquet", "e.parquet"), "it is empty"
+    )
+    (folder / "train.txt").write_text("three\n")
+    with pytest.raises(InputError, match=r"split 'test' holds only blank lines or empty files \(empty: b\.txt\)"):
+        read(folder, files={"train": "train*", "test": "b*"})
+
+
+def test_empty_files_of_pairs(folder: Path) -> None:
+    (folder / "a.tsv").write_text("go\tva\n")
+    for name in ("b.en", "b.fr", "c.jsonl"):
+        (folder / name).touch()
+    assert read_pairs(folder, **shipped("parallel")) == [("go", "va")]
+    (folder / "b.fr").write_text("seul\n")
+    with pytest.raises(InputError, match=r"b\.en: 0 lines, but .*b\.fr: 1"):
+        read_pairs(folder, **shipped("parallel"))
+
+
+# ---- encodings
+
+ENCODED = {
+    "gb18030": "今天天气很好，我们去公园散步。他说这是一个很有意思的故事。",
+    "big5": "今天天氣很好，我們去公園散步。他說這是一個很有意思的故事。",
+    "shift_jis": "今日は天気がいいので、公園を散歩しました。",
+    "euc-jp": "今日は天気がいいので、公園を散歩しました。",
+    "euc-kr": "오늘은 날씨가 좋아서 공원에서 산책을 했습니다.",
+    "cp1251": "Сегодня хорошая погода, и мы пошли гулять в парк.",
+    "koi8-r": "Сегодня хорошая погода, и мы пошли гулять в парк.",
+    "cp1252": "Il a mangé à la cafétéria où l’été est très agréable.",
+    "utf-16": "猫 sits\u2028here",
+    "utf-16-le": "the cat sits",
+    "utf-16-be": "the cat sits",
+    "utf-32": "the cat sits",
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_the_likely_encoding_is_named_and_read_when_it_is_set(
+    folder: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("langladder.text.file_parts.PART_BYTES", 16)  # a file is read in several parts
+    lines = ["plain", ENCODED[encoding]]
+    content = "".join(f"{line}\r\n" for line in lines).encode(encoding)
+    (folder / "a.txt").write_bytes(content)
+    refuses(folder, rf"a\.txt.* set encoding: {encoding} ")
+    (folder / "b.txt.gz").write_bytes(gzip.compress(content))
+    rows = "".join(json.dumps({"text": line}, ensure_ascii=False) + "\n" for line in lines)
+    (folder / "c.jsonl").write_bytes(rows.encode(encoding))
+    assert [line for _, line in read(folder, encoding=encoding)] == lines * 3
+    pairs = folder / "deep" / "pairs"
+    pairs.mkdir(parents=True)
+    (pairs / "d.tsv").write_bytes(f"one\t{lines[1]}".encode(encoding))
+    assert read_pairs(pairs, encoding=encoding) == [("one", lines[1].replace("\u2028", " "))]
+
+
+def test_a_damaged_line_is_not_taken_for_another_encoding(folder: Path) -> None:
+    (folder / "a.txt").write_bytes("très bien\nété\n".encode() + b"caf\xe9\n")
+    refuses(folder, r"a\.txt:3: invalid UTF-8 \(byte 0xe9 at column 4\); other lines are UTF-8, so mend this one")
+    (folder / "a.txt").write_bytes(bytes(range(128, 256)))
+    refuses(folder, r"a\.txt:1: invalid UTF-8 .*; set `encoding` to what it is in, or convert it to UTF-8")
+    (folder / "a.txt").write_bytes("très".encode())
+    refuses(folder, r"a\.txt:1: invalid ascii .*it looks like utf-8: set encoding: utf-8", encoding="ascii")
+    (folder / "a.txt").write_bytes("\ufefftrès".encode())
+    refuses(folder, "the text is UTF-8, not iso8859-1; set encoding: utf-8", encoding="latin-1")
+    (folder / "a.txt").write_bytes(b"odd")
+    refuses(folder, r"a\.txt: invalid utf-16 \(.*\); set another `encoding`", encoding="utf-16")
+
+
 def test_bad_parquet_is_named(folder: Path) -> None:
     (folder / "a.parquet").write_bytes(b"PAR1 no")
     refuses(folder, "not a Parquet file")
     tables.write_table(folder / "a.parquet", pa.table({"body": ["x"]}))
-    refuses(folder, "has no field 'text'")
+    refuses(folder, "a.parquet: has no column 'text'; its columns are body")
+    refuses(folder, "a.parquet: has no column 'other.text'; its columns are body", field="other.text")
+    tables.write_table(folder / "a.parquet", pa.table([["x"], ["y"]], names=["text", "text"]))
+    refuses(folder, "a.parquet: column 'text' stands there 2 times")
 
 
 def test_hub_without_network_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,6 +411,20 @@ def test_parallel_files_of_different_length_give_both_counts(folder: Path) -> No
     with pytest.raises(InputError, match=r"a\.en: 3 lines, but .*a\.fr: 5"):
         read_pairs(folder, files="a.en", target_files="a.fr", layout="two_files")
     assert not (folder.parent / "raw").exists()
+
+
+def test_a_layout_that_does_not_read_the_format_is_refused(folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"source": "go", "target": "va"}\n')
+    (folder / "a.tsv").write_text("go\tva\n")
+    tables.write_table(folder / "a.parquet", pa.table({"source": ["go"], "target": ["va"]}))
+    for name, layout, said in (
+        ("a.jsonl", "columns", "reads tab-separated text, but this is jsonl"),
+        ("a.parquet", "columns", "reads tab-separated text, but this is parquet"),
+        ("a.tsv", "fields", "reads jsonl or parquet, but this is text"),
+    ):
+        with pytest.raises(InputError, match=rf"{name}: layout '{layout}' {said}; set layout \(auto"):
+            read_pairs(folder, files=name, layout=layout)
+        assert read_pairs(folder, files=name, layout="auto") == [("go", "va")]
 
 
 def test_bad_pairs_are_named(folder: Path) -> None:

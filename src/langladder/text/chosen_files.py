@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.remote import File, below, in_order
+from langladder.text.lines import FileFacts
 
 TEXT_ENDINGS = ("txt", "text", "jsonl", "ndjson", "parquet")
 PAIR_ENDINGS = ("tsv", *TEXT_ENDINGS)
@@ -40,7 +41,7 @@ def matching(root: File, pattern: str, endings: tuple[str, ...]) -> list[File]:
 
 def nothing_in(root: File, endings: tuple[str, ...]) -> str:
     """What to say where a glob takes nothing: what there is instead, and what would be taken."""
-    there = [f"{name} ({why})" for name, why in _skipped(root, set(), endings)]
+    there = [f"{name} ({why})" for name, why in _skipped(root, FileFacts(), endings)]
     known = ", ".join(f".{one}" for one in endings)
     said = f"matches no file in {str(root)!r}"
     if there:
@@ -48,19 +49,22 @@ def nothing_in(root: File, endings: tuple[str, ...]) -> str:
     return f"{said}. Known endings are {known}, each also with .gz; name others by their glob (`files`)"
 
 
-def skipped(root: File, read: set[File], endings: tuple[str, ...]) -> dict[str, Any]:
+def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> dict[str, Any]:
     """For the data report: {"skipped_files": how many, "skipped": each file and why}; {} where all was read."""
-    found = _skipped(root, read, endings) if root.is_dir() else []
+    found = _skipped(root, facts, endings) if root.is_dir() else []
     named = [{"file": file, "why": why} for file, why in found[:NAMED]]
     return {"skipped_files": len(found), "skipped": named} if found else {}
 
 
-def _skipped(root: File, read: set[File], endings: tuple[str, ...]) -> list[tuple[str, str]]:
-    others = [file for file in in_order(root.rglob("*")) if file not in read and (file.is_file() or _broken(file))]
-    return [(str(below(root, file)), _why(root, file, endings)) for file in others if file.name not in _OURS]
+def _skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> list[tuple[str, str]]:
+    others = [file for file in in_order(root.rglob("*")) if file not in facts.read and file.name not in _OURS]
+    others = [file for file in others if file.is_file() or _broken(file)]
+    return [(str(below(root, file)), _why(root, file, endings, facts)) for file in others]
 
 
-def _why(root: File, file: File, endings: tuple[str, ...]) -> str:
+def _why(root: File, file: File, endings: tuple[str, ...], facts: FileFacts) -> str:
+    if file in facts.empty:
+        return "it is empty"
     if _broken(file):
         return "a link to a file that does not exist"
     if _hidden(root, file):

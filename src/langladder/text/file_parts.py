@@ -4,9 +4,9 @@
                    └─ of each part, on an engine            └─ numbered on
 
 Large plain files are cut at so many bytes, and a line belongs to the part in which it begins; small files go together;
-what is packed (gzip, Parquet) or behind a URL is read from its beginning. A document may go on from one part into the
-next: a part's first lines then have the number −1, and whether they do belong to the document before is known where
-the parts are put together, in order.
+what is packed (gzip, Parquet), UTF-16 or behind a URL is read from its beginning. A document may go on from one part
+into the next: a part's first lines then have the number −1, and whether they do belong to the document before is known
+where the parts are put together, in order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,7 @@ from langladder.engine.base import Engine
 from langladder.errors import InputError
 from langladder.remote import File
 from langladder.text.arrow_arrays import numbers, values
+from langladder.text.encodings import WIDE
 from langladder.text.lines import GZIP, WHOLE, FileFacts, Span, number_at
 from langladder.text.records import Numbering, Record, values_of
 from langladder.text.sources import TextSource, format_of
@@ -73,7 +74,7 @@ def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[P
 
 
 def _is_plain(file: Path, source: TextSource) -> bool:
-    if format_of(file, source.format) == "parquet":
+    if format_of(file, source.format) == "parquet" or source.encoding in WIDE:
         return False
     try:
         with file.open("rb") as opened:

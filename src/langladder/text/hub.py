@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.lines import FileFacts
 from langladder.text.readers import write_raw_pairs, write_raw_text
 from langladder.text.records import Record, text_field
 from langladder.text.sources import Documents, check_splits
@@ -69,7 +70,7 @@ def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> dict[str, 
             yield text_field(row, one, where), text_field(row, two, where)
 
     splits = {split: pairs(rows, split) for split, rows in _load(source).items()}
-    return {"splits": write_raw_pairs(splits, source.swap, source.name, out_folder)}
+    return {"splits": write_raw_pairs(splits, source.swap, source.name, out_folder, FileFacts())}
 
 
 def _load(source: HubData) -> dict[str, Iterator[dict[str, Any]]]:

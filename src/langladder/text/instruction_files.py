@@ -1,6 +1,8 @@
 """Readers of instructions and preferences of one's own: JSON Lines (or one JSON list), told apart by their fields.
 
-messages                          [{"role": "user", "content": …}, {"role": "assistant", "content": …}], or `text`
+messages                          [{"role": "user", "content": …}, {"role": "assistant", "content": …}], or `text`;
+                                  content may be a list of parts, {"type": "text", "text": …} (OpenAI)
+conversations                     [{"from": "human", "value": …}, {"from": "gpt", "value": …}] (ShareGPT)
 prompt, response                  prompt: text, or messages that end with a user's
 instruction, input, output        Alpaca (Taori et al. 2023): the input stands below the instruction
 instruction, instances            self-instruct (Wang et al. 2022): a dialogue for each {"input", "output"}
@@ -27,6 +29,7 @@ from langladder.text.instructions import (
     INSTRUCTION_SPLITS,
     INSTRUCTIONS,
     ROLES,
+    SYSTEM,
     USER,
     Dialogue,
     Message,
@@ -36,13 +39,19 @@ from langladder.text.instructions import (
     check_preference,
     write_dialogues,
 )
-from langladder.text.lines import MAX_LINE_BYTES, FileFacts, byte_lines, read_lines
+from langladder.text.lines import MAX_LINE_BYTES, FileFacts, read_lines
 from langladder.text.records import json_row, text_field
 from langladder.text.sources import FileSource, files_of
 
-FORMS = "messages; prompt and response; instruction, input and output; each also with chosen and rejected"
+FORMS = (
+    "messages; prompt and response; instruction, input and output; conversations; each also with chosen and rejected"
+)
+SHAREGPT = {"human": USER, "user": USER, "gpt": ASSISTANT, "chatgpt": ASSISTANT, "assistant": ASSISTANT}
+SHAREGPT |= {"system": SYSTEM}
+TEXT_PARTS = ("text", "input_text", "output_text")  # types of parts of a message's content
 ADVICE = "; write it as .jsonl, a record a line, or raise max_line_bytes"
 Records = Iterator[tuple[str, Any]]
+_LISTS = ("messages", "conversations")
 
 
 class InstructionSource(FileSource):
@@ -85,15 +94,17 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
             dialogues = (one for one in _dialogues(files[split], source, facts) if one.kind not in source.unseen)
             counts[split] = {"dialogues": write_dialogues(folder / f"{split}.parquet", dialogues)}
             if not counts[split]["dialogues"]:
-                raise InputError(f"{source.path}: split {split!r} holds no dialogue that is not unseen")
+                what = "no dialogue that is not unseen" if source.unseen else "no dialogue"
+                raise InputError(f"{source.path}: split {split!r} holds {what}{facts.no_text()}")
         again = [one for split in files for one in files[split]] if source.unseen else []
         unseen = (one for one in _dialogues(again, source, FileFacts()) if one.kind in source.unseen)
         counts["unseen"] = {"dialogues": write_dialogues(folder / "unseen.parquet", unseen)}
-    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts.read, source.endings)
+    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
 
 
 def _dialogues(files: Iterable[File], source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
-    for where, row in (one for file in files for one in records(file, facts, source.max_line_bytes)):
+    read = (one for file in files for one in records(file, facts, source.max_line_bytes, source.encoding))
+    for where, row in read:
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
         found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
         yield from (one._replace(kind=kind) for one in found)
@@ -123,26 +134,33 @@ def _equal(row: Any) -> bool:
 # -- one record --------------------------------------------------------------------------------------------------
 
 
-def records(file: File, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES) -> Records:
+def records(file: File, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES, encoding: str = "utf-8") -> Records:
     """The records of a file with the place where each stands: of .json the items of its list, else a line each.
 
     Raises:
-        InputError: the file is missing, empty, not UTF-8 or not JSON.
+        InputError: the file is missing, in another encoding, or not JSON.
     """
     if file.name.lower().removesuffix(".gz").endswith(".json"):
-        facts.begin(file)
-        whole = b"".join(line for _, line in byte_lines(file, max_bytes, advice=ADVICE))
-        try:
-            items = json.loads(whole)
-        except (ValueError, RecursionError) as error:  # ValueError: also what is not UTF-8
-            raise InputError(f"{file}: not JSON ({error}); of one record a line the ending is .jsonl") from error
-        if not isinstance(items, list) or not items:
-            raise InputError(f"{file}: a list of records is wanted, with one at least; {FORMS}")
-        yield from ((f"{file}, item {number}", item) for number, item in enumerate(items, start=1))
-    else:
-        for number, line in enumerate(read_lines(file, facts, max_bytes), start=1):
-            if line.strip():
-                yield f"{file}:{number}", json_row(file, number, line)
+        yield from _items(file, "\n".join(read_lines(file, facts, max_bytes, encoding, advice=ADVICE)), facts)
+        return
+    for number, line in enumerate(read_lines(file, facts, max_bytes, encoding), start=1):
+        if line.strip():
+            yield f"{file}:{number}", json_row(file, number, line)
+
+
+def _items(file: File, whole: str, facts: FileFacts) -> Records:
+    """The items of a JSON list."""
+    if file in facts.empty:
+        return
+    try:
+        items = json.loads(whole)
+    except (ValueError, RecursionError) as error:  # ValueError: also endless integers
+        raise InputError(f"{file}: not JSON ({error}); of one record a line the ending is .jsonl") from error
+    if not isinstance(items, list):
+        raise InputError(f"{file}: a list of records is wanted; {FORMS}")
+    if not items:
+        facts.nothing_in(file)
+    yield from ((f"{file}, item {number}", item) for number, item in enumerate(items, start=1))
 
 
 def dialogues_of(row: Any, where: str, *, keep_one: bool = False) -> list[Dialogue]:
@@ -160,8 +178,8 @@ def dialogues_of(row: Any, where: str, *, keep_one: bool = False) -> list[Dialog
         preference = preference_of(row, where)
         told = (*preference.prompt, Message(ASSISTANT, preference.chosen))
         return [Dialogue(told, rejected=preference.rejected)]
-    elif isinstance(row, dict) and "messages" in row:
-        messages = _messages(row["messages"], f"{where}: messages")
+    elif isinstance(row, dict) and (name := next((one for one in _LISTS if one in row), None)):
+        messages = _messages(row[name], f"{where}: {name}")
     elif isinstance(row, dict) and isinstance(row.get("instances"), list):
         found = []
         for number, instance in enumerate(row["instances"], start=1):
@@ -200,12 +218,12 @@ def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
 
 def _prompt(row: Any, where: str) -> Prompt:
     """The prompt that a record gives: text, messages, or an instruction with its input."""
-    if not isinstance(row, dict) or not {"prompt", "instruction", "messages"} & set(row):
+    if not isinstance(row, dict) or not {"prompt", "instruction", *_LISTS} & set(row):
         have = ", ".join(map(str, row))[:200] if isinstance(row, dict) else type(row).__name__
         raise InputError(f"{where}: neither of {FORMS}; it has {have or 'nothing'}")
     if "instruction" in row:
         return _alpaca(text_field(row, "instruction", where), row, where)
-    value = row.get("prompt", row.get("messages"))
+    value = next(row[name] for name in ("prompt", *_LISTS) if name in row)
     if isinstance(value, list):
         return _messages(value, f"{where}: prompt")
     return (Message(USER, text_field(row, "prompt", where).strip()),)
@@ -222,9 +240,25 @@ def _messages(value: Any, where: str) -> Prompt:
     messages = []
     for number, one in enumerate(value, start=1):
         here = f"{where} {number}"
-        role = text_field(one, "role", here)
-        if role not in ROLES:
-            raise InputError(f"{here}: unknown role {role[:60]!r}; allowed: {', '.join(ROLES)}")
-        text = text_field(one, "text" if "content" not in one else "content", here)
-        messages.append(Message(role, text.strip()))
+        if isinstance(one, dict) and "from" in one:
+            name, roles = text_field(one, "from", here), SHAREGPT
+        else:
+            name, roles = text_field(one, "role", here), {role: role for role in ROLES}
+        if name not in roles:
+            raise InputError(f"{here}: unknown role {name[:60]!r}; allowed: {', '.join(roles)}")
+        messages.append(Message(roles[name], _text(one, here).strip()))
     return tuple(messages)
+
+
+def _text(message: Any, where: str) -> str:
+    """The text of a message; the text parts of its content, a line each at least."""
+    field = next((name for name in ("content", "value") if name in message), "text")
+    if not isinstance(message.get(field), list):
+        return text_field(message, field, where)
+    texts = []
+    for number, part in enumerate(message[field], start=1):
+        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+        if kind not in TEXT_PARTS:
+            raise InputError(f"{where}: part {number} of {field} is of type {str(kind)[:60]!r}; text alone is read")
+        texts.append(text_field(part, "text", f"{where}: part {number}"))
+    return "\n".join(texts)

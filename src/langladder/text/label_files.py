@@ -16,7 +16,7 @@ from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.label_rows import Row, rows
-from langladder.text.label_sources import EncodedSource, LabelledSource
+from langladder.text.label_sources import FoldedSource, LabelledSource
 from langladder.text.labelled import LABELLED, LABELLED_TABLES, ordered
 from langladder.text.lines import FileFacts
 from langladder.text.sources import files_of
@@ -47,18 +47,18 @@ def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
             counts[split] = {"examples": 0, "left_out": 0}
             examples = _examples(files, split, source, facts, known, counts[split])
             if write_batches(folder / f"{split}.parquet", LABELLED, _tables(examples, counts[split])) == 0:
-                raise InputError(f"{source.path}: split {split!r} holds no example")
-    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts.read, source.endings)
+                raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
+    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
 
 
-def splits_of(source: EncodedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
+def splits_of(source: FoldedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
     """The files of each split, train first; of folds, all files are those of train and of test."""
     if source.folds is not None:
         return {"train": found["all"], "test": found["all"]}
     return {split: found[split] for split in ("train", "all", "validation", "test") if split in found}
 
 
-def in_split(source: EncodedSource, split: str, text: str, number: int) -> bool:
+def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
     """Whether a text belongs to a split: with folds, by its number among those of its label, or by its hash."""
     if source.folds is None:
         return True

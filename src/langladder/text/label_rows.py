@@ -7,6 +7,7 @@ files       pos.txt, a text a line
 """
 
 import csv
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from langladder.remote import File, located
 from langladder.text.conll import heads_of, sentences
 from langladder.text.label_sources import AUTO, LabelledSource, Place, TagColumns
 from langladder.text.lines import FileFacts, read_lines
-from langladder.text.records import json_row, parquet_rows, text_field
+from langladder.text.records import json_row, named, parquet_rows, text_field
 from langladder.text.sources import format_of
 from langladder.text.trees import Tree, parse_tree
 
@@ -24,6 +25,7 @@ CONLLU = TagColumns(id=0, form=1, tag=3, head=6)
 _LABEL = re.compile(r"#\s*label\s*=\s*(.*)")
 _SPACE_IN_WORD = re.compile(r"[^\S \t]")  # a no-break space, as in 8 1/2
 _CONFIG = "(conf/labels)"
+DELIMITERS = (",", ";", "\t", "|")  # that a table may have instead of the one that is expected
 
 
 class Row(NamedTuple):
@@ -82,7 +84,8 @@ def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tup
 def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     comma = file.name.lower().removesuffix(".gz").endswith(".csv")
     delimiter = source.delimiter or ("," if comma else "\t")
-    lines = (f"{line}\n" for line in read_lines(file, facts, source.max_line_bytes, source.encoding))
+    head: list[str] = []  # the first line that is not blank
+    lines = _ended(read_lines(file, facts, source.max_line_bytes, source.encoding), head)
     if delimiter == "\t":  # a quote is a character like any other
         table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
     else:
@@ -98,6 +101,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
             if not "".join(cells).strip():
                 continue
             if not at:
+                _check_delimiter(where, head[0], cells, wanted, delimiter)
                 at, width = _places(where, cells, wanted), len(cells)
                 if isinstance(wanted[0], str):
                     continue
@@ -107,19 +111,55 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
                 )
             yield Row(where, cells[at[0]], cells[at[1]], cells[at[2]] if len(at) > 2 else None)
     except csv.Error as error:
+        if not at:
+            _check_delimiter(f"{file}:{number}", head[0], [], wanted, delimiter)
         raise InputError(f"{file}:{number}: not a table ({error}; columns are parted by {delimiter!r})") from error
+
+
+def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
+    """Lines with their ends, as `csv` wants them; the first that is not blank is put into `head`."""
+    for line in lines:
+        if not head and line.strip():
+            head.append(line)
+        yield f"{line}\n"
+
+
+def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place], delimiter: str) -> None:
+    """Raise InputError where the first line has the wanted columns if it is cut at another character."""
+    if cells and not _lacking(cells, wanted):
+        return
+    for other in DELIMITERS:
+        if other != delimiter and not _lacking([cell.strip().strip('"') for cell in line.split(other)], wanted):
+            said = f"the columns are parted by {other!r}, not by {delimiter!r}"
+            raise InputError(f"{where}: {said}; set delimiter: {json.dumps(other)} {_CONFIG}")
 
 
 def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
     """The numbers of the wanted columns."""
     names = [cell.strip() for cell in first]
-    lacking = [place for place in wanted if (place not in names if isinstance(place, str) else place >= len(first))]
-    if lacking:
+    for place in _lacking(names, wanted):
+        alike = [name for name in names if isinstance(place, str) and name.casefold() == place.casefold()]
+        if alike:
+            said = f"{len(alike)} columns may be {place!r}: {', '.join(alike)[:200]}"
+            raise InputError(f"{where}: {said}; rename all but one, or name the one that is wanted {_CONFIG}")
         raise InputError(
-            f"{where}: no column {lacking[0]!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
+            f"{where}: no column {place!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
             f"text and label: by name, or by number from 0 where the first line has no names {_CONFIG}"
         )
-    return [names.index(place) if isinstance(place, str) else place for place in wanted]
+    found = [place if isinstance(place, int) else names.index(str(named(names, place))) for place in wanted]
+    if len(set(found)) < len(found):
+        raise InputError(f"{where}: {', '.join(map(repr, wanted))} are not columns of their own; name others {_CONFIG}")
+    return found
+
+
+def _lacking(names: list[str], wanted: list[Place]) -> list[Place]:
+    """The wanted columns that are not there, or more than once."""
+    names = [name.strip() for name in names]
+    return [
+        place
+        for place in wanted
+        if (place >= len(names) if isinstance(place, int) else names.count(place) > 1 or named(names, place) is None)
+    ]
 
 
 def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
@@ -139,7 +179,7 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
 
 def _label_field(row: Any, name: str, where: str) -> str:
     """A label, text or a whole number."""
-    value = row.get(name) if isinstance(row, dict) else None
+    value = row.get(named(row, name)) if isinstance(row, dict) else None
     return str(value) if type(value) is int else text_field(row, name, where)
 
 
@@ -147,7 +187,9 @@ def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
     if file.parent == located(source.path):
         raise InputError(f"{file}: stands in no folder of a label; put it into <label>/ (layout: folders)")
     lines = list(_lines(file, source, facts)) if source.texts == "file" else None
-    if lines is not None:
+    if lines == []:  # nothing, or blank lines alone
+        facts.nothing_in(file)
+    elif lines is not None:
         yield Row(f"{file}:1", " ".join(line.strip() for _, line in lines), file.parent.name)
     else:
         yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in _lines(file, source, facts))

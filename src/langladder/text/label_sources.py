@@ -1,9 +1,8 @@
 """Where labelled text is and how it is laid out: the settings of its readers."""
 
-import codecs
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from langladder.schema import Config
 from langladder.text.sources import FileSource
@@ -15,27 +14,15 @@ Place = int | str
 """A column: its number from 0, or its name in the first line."""
 
 
-class EncodedSource(FileSource):
-    """Files whose text may be in another encoding than UTF-8, cut into folds where that is wanted."""
+class FoldedSource(FileSource):
+    """Files that are cut into folds where that is wanted."""
 
-    encoding: str = "utf-8"  # of text files; latin-1 for old English corpora
     # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
     folds: int | None = Field(default=None, ge=2, le=1000)
     fold: int = Field(default=0, ge=0)
     fold_by: Literal["order", "hash"] = (
         "order"  # order: each fold takes every k-th example of a label; hash: of the text
     )
-
-    @field_validator("encoding")
-    @classmethod
-    def _is_known(cls, name: str) -> str:
-        try:
-            known = "a\n".encode(name) == b"a\n"  # lines are found before they are decoded
-        except (LookupError, ValueError):
-            known = False
-        if not known:
-            raise ValueError(f"{name!r} is no encoding that is read; utf-8, latin-1, cp1252, … (iconv for others)")
-        return codecs.lookup(name).name
 
     @model_validator(mode="after")
     def _one_fold_of_one_corpus(self) -> Self:
@@ -47,7 +34,7 @@ class EncodedSource(FileSource):
         return self
 
 
-class LabelledSource(EncodedSource):
+class LabelledSource(FoldedSource):
     """Texts with a label each."""
 
     endings: ClassVar[tuple[str, ...]] = (*AUTO, "txt", "text")
@@ -91,7 +78,7 @@ class TagColumns(Config):
         return [place for place in (self.form, self.tag, self.head, self.id) if place is not None]
 
 
-class TaggedSource(EncodedSource):
+class TaggedSource(FoldedSource):
     """Sentences with a tag a word: a word a line, a blank line between sentences."""
 
     endings: ClassVar[tuple[str, ...]] = ("conll", "conllu", "iob", "bio", "tsv", "txt")

@@ -2,12 +2,11 @@
 
 What a file can hide, and what becomes of it:
 
-- a byte-order mark and CRLF line ends are taken off and counted (`FileFacts`);
-- bytes that are not UTF-8, NUL bytes, a damaged gzip, an empty file, a line without end are errors that name file and
-  line. No more than one line of `max_bytes` is ever in memory.
+- a byte-order mark and CRLF line ends are taken off and counted (`FileFacts`), an empty file is noted there;
+- bytes in another encoding than was said, NUL bytes, a damaged gzip, a line without end are errors that name file and
+  line, and the likely encoding. No more than one line of `max_bytes` is ever in memory.
 """
 
-import codecs
 import gzip
 import io
 import zlib
@@ -19,27 +18,24 @@ from typing import IO, NamedTuple, cast
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
-from langladder.remote import File, located
+from langladder.remote import File, in_order, located
+from langladder.text.encodings import MARKS, WIDE, likely
 
 MAX_LINE_BYTES = 10_000_000
 PIECE = 2**20  # bytes that are looked through together
 GZIP = b"\x1f\x8b"  # how every gzip file begins
-_OTHER_ENCODINGS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
+SAMPLE = 2**16  # bytes of a file by which its encoding is guessed
 
 
 @dataclass
 class FileFacts:
-    """What was silently put right while reading."""
+    """What was silently put right while reading, and which files were empty, which are left out."""
 
     files: int = 0
     crlf_lines: int = 0
     byte_order_marks: int = 0
     read: set[File] = field(default_factory=set)
+    empty: set[File] = field(default_factory=set)
 
     def begin(self, path: File) -> None:
         """Note that a file is read."""
@@ -52,6 +48,19 @@ class FileFacts:
         self.crlf_lines += other.crlf_lines
         self.byte_order_marks += other.byte_order_marks
         self.read |= other.read
+        self.empty |= other.empty
+
+    def nothing_in(self, path: File) -> None:
+        """Note that a file turned out to be empty."""
+        self.files -= path in self.read
+        self.read.discard(path)
+        self.empty.add(path)
+
+    def no_text(self) -> str:
+        """For the message that nothing was read: which files are empty."""
+        names = [file.name for file in in_order(self.empty)]
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        return f" (empty: {', '.join(names[:5])}{more})" if names else ""
 
     def report(self) -> dict[str, int]:
         """Counts for the data report."""
@@ -111,26 +120,44 @@ def writing(path: Path | str, *, level: int = 9) -> Iterator[IO[bytes]]:
 
 
 def byte_lines(
-    path: File | str, max_bytes: int = MAX_LINE_BYTES, *, advice: str = "", span: Span = WHOLE
+    path: File | str,
+    max_bytes: int = MAX_LINE_BYTES,
+    *,
+    advice: str = "",
+    span: Span = WHOLE,
+    encoding: str = "utf-8",
 ) -> Iterator[tuple[int, bytes]]:
     """The lines of a plain or gzipped file, with their numbers from 1 and their line ends (\\n alone ends a line).
 
     Args:
         max_bytes: a line may have, its end not counted; `advice`: what to do about a longer one.
         span: of a plain file, the part that is read.
+        encoding: of the file; lines of a WIDE one come as UTF-8, all others as they are.
 
     Raises:
         InputError: as `reading`; also a longer line.
     """
     with reading(path) as file:
         place = _begin(file, span.start)
-        for number, line in enumerate(iter(lambda: file.readline(max_bytes + 2), b""), start=span.number):
+        for number, line in enumerate(_raw_lines(path, file, max_bytes + 2, encoding), start=span.number):
             if span.stop is not None and place >= span.stop:
                 return
             place += len(line)
             if len(line) > max_bytes and len(line.removesuffix(b"\n").removesuffix(b"\r")) > max_bytes:
                 raise InputError(f"{path}:{number}: a line longer than {max_bytes:,} bytes{advice}")
             yield number, line
+
+
+def _raw_lines(path: File | str, file: IO[bytes], size: int, encoding: str) -> Iterator[bytes]:
+    """Lines, or the first `size` bytes of longer ones."""
+    if encoding not in WIDE:
+        yield from iter(lambda: file.readline(size), b"")
+        return
+    text = io.TextIOWrapper(file, encoding, newline="\n")
+    try:
+        yield from (line.encode() for line in iter(lambda: text.readline(size), ""))
+    except UnicodeError as error:  # also: no byte-order mark where one is needed
+        raise InputError(f"{path}: invalid {encoding} ({error}); set another `encoding`, or convert it") from error
 
 
 def _begin(file: IO[bytes], start: int) -> int:
@@ -158,21 +185,28 @@ def read_lines(
     max_bytes: int = MAX_LINE_BYTES,
     encoding: str = "utf-8",
     span: Span = WHOLE,
+    advice: str = "; break it into lines, or raise max_line_bytes",
 ) -> Iterator[str]:
     """The lines of a text file, or of a part of a plain one, without their line ends; blank ones included.
+
+    Args:
+        facts: of a corpus of several files: an empty one is noted there instead of being refused.
+        advice: what to do about a line longer than `max_bytes`.
 
     Raises:
         InputError: the file is missing, empty, binary, a damaged gzip, in another encoding, or a line is too long.
     """
-    facts, first = facts or FileFacts(), span.start == 0
+    found, first = facts or FileFacts(), span.start == 0
+    lines = byte_lines(path, max_bytes, advice=advice, span=span, encoding=encoding)
+    for number, raw in lines:
+        if first:
+            found.begin(path)
+            raw, first = _without_mark(path, raw, found, encoding), False
+        yield _decode(path, number, raw, found, encoding)
     if first:
-        facts.begin(path)
-    advice = "; break it into lines, or raise max_line_bytes"
-    for number, raw in byte_lines(path, max_bytes, advice=advice, span=span):
-        yield _decode(path, number, _without_mark(path, raw, facts) if first else raw, facts, encoding)
-        first = False
-    if first:
-        raise InputError(f"{path}: the file is empty; give a file with text, or take it out of `files`")
+        found.nothing_in(path)
+        if facts is None:
+            raise InputError(f"{path}: the file is empty; give a file with text")
 
 
 def filled_lines(path: File | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
@@ -190,28 +224,47 @@ def filled_lines(path: File | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[
             yield number, text
 
 
-def _without_mark(path: File, raw: bytes, facts: FileFacts) -> bytes:
-    for mark, encoding in _OTHER_ENCODINGS.items():
-        if raw.startswith(mark):
-            raise InputError(f"{path}: the text is {encoding}, not UTF-8; convert it (iconv -t UTF-8)")
-    if raw.startswith(codecs.BOM_UTF8):
-        facts.byte_order_marks += 1
-        return raw.removeprefix(codecs.BOM_UTF8)
+def _without_mark(path: File, raw: bytes, facts: FileFacts, encoding: str) -> bytes:
+    for mark, name in MARKS.items():
+        if not raw.startswith(mark):
+            continue
+        if name == "utf-8" and encoding in ("utf-8", *WIDE):
+            facts.byte_order_marks += 1
+            return raw.removeprefix(mark)
+        raise InputError(f"{path}: the text is {name.upper()}, not {_shown(encoding)}; {_set(name)}")
     return raw
 
 
 def _decode(path: File, number: int, raw: bytes, facts: FileFacts, encoding: str) -> str:
     if b"\0" in raw:
-        raise InputError(f"{path}:{number}: a NUL byte: this is a binary file, not text")
+        name = None if encoding in WIDE else likely(raw)
+        advice = f"it looks like {name}: {_set(name)}" if name else "this is a binary file, not text"
+        raise InputError(f"{path}:{number}: a NUL byte: {advice}")
     line = raw.removesuffix(b"\n")
     if raw.endswith(b"\r\n"):
         facts.crlf_lines += 1
         line = line[:-1]
     try:
-        return line.decode(encoding)
+        return line.decode("utf-8" if encoding in WIDE else encoding)
     except UnicodeDecodeError as error:
-        named = "UTF-8" if encoding == "utf-8" else encoding
-        raise InputError(
-            f"{path}:{number}: invalid {named} (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
-            "convert the file to UTF-8"
-        ) from error
+        wrong = f"invalid {_shown(encoding)} (byte 0x{line[error.start]:02x} at column {error.start + 1})"
+        raise InputError(f"{path}:{number}: {wrong}; {_guess(path, line, encoding)}") from error
+
+
+def _guess(path: File, line: bytes, encoding: str) -> str:
+    """What to do about a line that is not in this encoding: name the likely one, where the file shows it."""
+    with reading(path) as file:
+        head = file.read(SAMPLE)
+    others = [one for one in (*head.split(b"\n")[:-1], line) if not one.isascii()]
+    if encoding == "utf-8" and any(likely(one) == encoding for one in others[:-1]):
+        return "other lines are UTF-8, so mend this one"
+    name = likely(b"\n".join(others))
+    return f"it looks like {name}: {_set(name)}" if name else "set `encoding` to what it is in, or convert it to UTF-8"
+
+
+def _shown(encoding: str) -> str:
+    return "UTF-8" if encoding == "utf-8" else encoding
+
+
+def _set(encoding: str) -> str:
+    return f"set encoding: {encoding} (of a corpus, in conf/), or convert the file to UTF-8 (iconv)"

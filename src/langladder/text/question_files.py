@@ -74,7 +74,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
         for split, files in files_of(source, source.files).items():
             tables.append((split, scratch / f"{split}.parquet"))
             if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
-                raise InputError(f"{source.path}: split {split!r} holds no question")
+                raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
         corpus = RowCorpus(tables, scratch, QuestionRows(config, source.seed))
         corpus.cut()
         if not corpus.drop_held_out():
@@ -83,7 +83,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
         shutil.rmtree(scratch)
     dropped = corpus.book.dropped["context_is_held_out"]
     report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
-    return report | skipped(located(source.path), facts.read, source.endings)
+    return report | skipped(located(source.path), facts, source.endings)
 
 
 class QuestionRows(Cleaning[Row]):
@@ -142,14 +142,17 @@ def _write(corpus: RowCorpus[Row], split: str, path: Path) -> dict[str, int]:
 
 
 def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
-    lines = read_lines(file, facts, source.max_line_bytes)
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
     if source.format == "jsonl" or ending(file) != "json":
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield question_of(json_row(file, number, line), f"{file}:{number}")
         return
+    whole = "\n".join(lines)
+    if file in facts.empty:
+        return
     try:
-        value = json.loads("\n".join(lines))
+        value = json.loads(whole)
     except json.JSONDecodeError as error:
         raise InputError(f"{file}:{error.lineno}: not JSON ({error.msg})") from error
     except (ValueError, RecursionError) as error:

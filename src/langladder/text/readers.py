@@ -40,9 +40,9 @@ def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
         (folder / "work").mkdir()
         parts = {split: parts_of(files[split], source, folder / "work" / split) for split in files}
         tables = {split: rows_in_order(parts[split], current(), facts) for split in files}
-        report = {"splits": _write_splits(tables, source.path, folder), **facts.report()}
+        report = {"splits": _write_splits(tables, source.path, folder, facts), **facts.report()}
         (folder / "work").rmdir()
-    return report | skipped(located(source.path), facts.read, source.endings)
+    return report | skipped(located(source.path), facts, source.endings)
 
 
 def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
     """
     facts = FileFacts()
     splits = {split: _pairs(files, split, source, facts) for split, files in files_of(source, source.files).items()}
-    report = {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder), **facts.report()}
-    return report | aligned_report(facts.read, source) | skipped(located(source.path), facts.read, source.endings)
+    report = {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder, facts), **facts.report()}
+    return report | aligned_report(facts.read, source) | skipped(located(source.path), facts, source.endings)
 
 
 def write_raw_text(
@@ -63,15 +63,18 @@ def write_raw_text(
     """Number the documents of each split's records and write its table, the folder as a whole or not at all."""
     with atomic_folder(out_folder, SHARDED) as folder:
         tables = {split: row_tables(Numbering(rule).lines(records)) for split, records in splits.items()}
-        return _write_splits(tables, origin, folder)
+        return _write_splits(tables, origin, folder, FileFacts())
 
 
-def _write_splits(splits: dict[str, Iterator[pa.Table]], origin: str, folder: Path) -> dict[str, dict[str, int]]:
+def _write_splits(
+    splits: dict[str, Iterator[pa.Table]], origin: str, folder: Path, facts: FileFacts
+) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for split, tables in splits.items():
         counts[split] = {"documents": 0, "lines": 0}
         if write_batches(folder / split, TEXT, _counted(tables, counts[split])) == 0:
-            raise InputError(f"{origin}: split {split!r} holds only blank lines; there is no text to learn from")
+            held = f"only blank lines or empty files{facts.no_text()}"
+            raise InputError(f"{origin}: split {split!r} holds {held}; there is no text to learn from")
     return counts
 
 
@@ -83,7 +86,7 @@ def _counted(tables: Iterator[pa.Table], counts: dict[str, int]) -> Iterator[pa.
 
 
 def write_raw_pairs(
-    splits: dict[str, Iterator[tuple[str, str]]], swap: bool, origin: str, out_folder: Path
+    splits: dict[str, Iterator[tuple[str, str]]], swap: bool, origin: str, out_folder: Path, facts: FileFacts
 ) -> dict[str, dict[str, int]]:
     """Write each split's pairs, the folder as a whole or not at all; pairs with a blank side are left out."""
     counts: dict[str, dict[str, int]] = {}
@@ -91,7 +94,7 @@ def write_raw_pairs(
         for split, pairs in splits.items():
             counts[split] = {"pairs": 0, "blank_pairs": 0}
             if write_batches(folder / f"{split}.parquet", PAIRS, _pair_tables(pairs, swap, counts[split])) == 0:
-                raise InputError(f"{origin}: split {split!r} has no pair with text on both sides")
+                raise InputError(f"{origin}: split {split!r} has no pair with text on both sides{facts.no_text()}")
     return counts
 
 
@@ -124,9 +127,13 @@ def _pairs(files: list[File], split: str, source: ParallelSource, facts: FileFac
 
 
 def _one_file(file: File, layout: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    fields = source.fields if layout == "fields" else []
-    if layout == "fields" and format_of(file, source.format) == "txt":
-        raise InputError(f"{file}: layout 'fields' reads jsonl or parquet, not text; set layout or format")
+    fields, kind = source.fields if layout == "fields" else [], format_of(file, source.format)
+    if (layout == "fields") == (kind == "txt"):
+        reads, is_ = ("jsonl or parquet", "text") if layout == "fields" else ("tab-separated text", kind)
+        raise InputError(
+            f"{file}: layout {layout!r} reads {reads}, but this is {is_}; set layout (auto goes by the name) or format "
+            "(conf/parallel)"
+        )
     for number, values in enumerate(values_of(file, source, fields, facts), start=1):
         if layout == "fields":
             yield values[0], values[1]

@@ -3,7 +3,7 @@
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -66,7 +66,7 @@ def values_of(
     if kind == "parquet":
         yield from _parquet_values(file, fields, facts)
         return
-    lines = read_lines(file, facts, source.max_line_bytes, span=span)
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding, span)
     if kind == "txt":
         yield from ([line] for line in lines)
         return
@@ -95,11 +95,12 @@ def text_field(row: Any, field: str, where: str) -> str:
         InputError: the row has no such field, or it is not text.
     """
     value: Any = row
-    for name in [field] if isinstance(row, dict) and field in row else field.split("."):
-        if not isinstance(value, dict) or name not in value:
+    for name in [field] if isinstance(row, dict) and named(row, field) is not None else field.split("."):
+        found = named(value, name) if isinstance(value, dict) else None
+        if found is None:
             have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is a {type(row).__name__}"
             raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
-        value = value[name]
+        value = value[found]
     if not isinstance(value, str):
         raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is wanted")
     if not value.isascii():
@@ -116,23 +117,50 @@ def _parquet_values(file: File, fields: list[str], facts: FileFacts) -> Iterator
 
 
 def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
-    """The rows of a Parquet file with their numbers from 1, each with the columns of `fields` that there are.
+    """The rows of a Parquet file with their numbers from 1, each with the columns of `fields`; an empty file is noted.
 
     Raises:
-        InputError: it is no Parquet file, or has no rows.
+        InputError: it is no Parquet file, or lacks a column.
     """
-    facts.begin(file)
+    row = 0
     with reading(file) as handle:
         try:
-            table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
-            columns = list(dict.fromkeys(field.split(".")[0] for field in fields))
-            row = 0
-            known = [column for column in columns if column in table.schema_arrow.names]
-            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=known):
-                for value in batch.to_pylist():
-                    row += 1
-                    yield row, value
+            if handle.peek(1):  # type: ignore[attr-defined]
+                table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
+                columns = _parquet_columns(file, table.schema_arrow.names, fields)
+                for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
+                    for value in batch.to_pylist():
+                        row += 1
+                        if row == 1:
+                            facts.begin(file)
+                        yield row, value
         except (pa.ArrowException, EOFError, OSError, OverflowError, UnicodeDecodeError, zlib.error) as error:
             raise InputError(f"{file}: not a Parquet file ({str(error)[:200]})") from error
-        if row == 0:
-            raise InputError(f"{file}: the file is empty; give a file with text, or take it out of `files`")
+    if row == 0:
+        facts.nothing_in(file)
+
+
+def _parquet_columns(file: File, names: list[str], fields: list[str]) -> list[str]:
+    """The columns in which some fields stand: that of its name, or the one that a dotted name begins with."""
+    columns = []
+    for field in fields:
+        column = named(names, field) or named(names, field.partition(".")[0])
+        if column is None:
+            have = ", ".join(names)
+            raise InputError(f"{file}: has no column {field!r}; its columns are {have[:200] or 'none'}")
+        if names.count(column) > 1:
+            raise InputError(f"{file}: column {column!r} stands there {names.count(column)} times; rename all but one")
+        columns.append(column)
+    return list(dict.fromkeys(columns))
+
+
+def named(names: Collection[str], wanted: str) -> str | None:
+    """The name that is wanted, or the only one that differs from it in case and outer space alone; None: there is none.
+
+    >>> named(["Text", "id"], "text"), named(["Text", "TEXT"], "text")
+    ('Text', None)
+    """
+    if wanted in names:
+        return wanted
+    alike = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
+    return alike[0] if len(alike) == 1 else None

@@ -3,12 +3,13 @@
 import re
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.schema import Config
 from langladder.text.chosen_files import PAIR_ENDINGS, TEXT_ENDINGS, matching, nothing_in
+from langladder.text.encodings import known
 from langladder.text.lines import MAX_LINE_BYTES
 from langladder.text.tables import SPLITS
 
@@ -26,7 +27,13 @@ class FileSource(Config):
     # One that ends in a bare * takes files whose ending is known; hidden files and READMEs are never taken.
     files: str | dict[str, str] = "*"
     format: FileFormat = "auto"  # by the name's ending: .jsonl, .parquet, else text; each also .gz
+    encoding: str = "utf-8"  # of text files, jsonl among them: gb18030, cp1251, latin-1, utf-16, …
     max_line_bytes: int = Field(default=MAX_LINE_BYTES, ge=1)
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        return known(name)
 
     @model_validator(mode="after")
     def _known_splits(self) -> Self:

@@ -47,9 +47,9 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
             counts[split] = {"sentences": 0, "words": 0}
             tables = _tables(_sentences(files, split, source, scheme, facts, known), counts[split])
             if write_batches(folder / f"{split}.parquet", TAGGED, tables) == 0:
-                raise InputError(f"{source.path}: split {split!r} holds no sentence")
+                raise InputError(f"{source.path}: split {split!r} holds no sentence{facts.no_text()}")
     report = {"splits": counts, "scheme": scheme, **facts.report()}
-    return report | skipped(located(source.path), facts.read, source.endings)
+    return report | skipped(located(source.path), facts, source.endings)
 
 
 def _read(files: list[File], source: TaggedSource, facts: FileFacts) -> Iterator[Sentence]:
