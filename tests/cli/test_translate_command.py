@@ -17,12 +17,14 @@ from click.testing import CliRunner, Result
 
 from langladder.cli.attention_map import attention_lines
 from langladder.cli.main import app
+from langladder.cli.reading import lines_given
 from langladder.data.translation import pad
+from langladder.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State
 from langladder.text.specials import BOS, EOS
 from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 
 PAIRS = {
     "the cat sleeps": "la kato dormas",
@@ -192,6 +194,28 @@ def test_bad_input_is_told(run: Run, folder: Path, arguments: list[str], message
     result = run(*(folder if argument == "M" else argument for argument in arguments))
     assert result.exit_code == 2 and message in result.stderr, result.output
     assert result.stdout == "" and "Traceback" not in result.output
+
+
+def test_a_line_that_is_no_sentence_is_refused_before_it_is_tokenized(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tokenizer would take 150 bytes of memory for each byte of the line."""
+    text = "a dog\n" + "a dog " * 100_000
+    (tmp_path / "in.txt").write_text(text)
+    monkeypatch.setattr(Tokenizer, "encode_lines", lambda *_: pytest.fail("the line was tokenized"))
+    said = "a line longer than 400,000 bytes; a line is one text: cut it"
+    for result, where in (
+        (run(folder, "-f", tmp_path / "in.txt", "-o", tmp_path / "out.txt"), f"{tmp_path}/in.txt:2: {said}"),
+        (run(folder, text=text), f"standard input:2: {said}"),
+        (
+            run(folder, "a dog " * 20_000),
+            "'a dog a dog a dog a dog a dog a dog a do' … has 120,000 characters; a sentence may",
+        ),
+    ):
+        assert result.exit_code == 2 and where in result.stderr and len(result.stderr) < 300, result.output
+    assert not (tmp_path / "out.txt").exists()
+    with pytest.raises(InputError, match=r"in\.txt:2: a line longer than 400,000 bytes"):
+        list(lines_given([str(tmp_path / "in.txt")]))
 
 
 def test_a_pipe_that_is_not_utf8_is_told(folder: Path) -> None:

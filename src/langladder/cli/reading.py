@@ -12,6 +12,8 @@ import click
 from langladder.errors import InputError
 
 LARGEST_SEED = 2**32 - 1
+LONGEST_LINE = 400_000  # bytes: no model reads more at once, and a tokenizer takes 150 times as much memory
+TOO_LONG = "; a line is one text: cut it"
 _NAME = re.compile(r"\S*/\S*|\S+\.(txt|tsv|csv|jsonl?|gz|text)")  # more likely the name of a file than a text
 
 
@@ -39,11 +41,13 @@ def standard_input() -> list[str]:
     """The lines that come through a pipe.
 
     Raises:
-        InputError: they are not UTF-8 (names the line).
+        InputError: they are not UTF-8, or one is longer than `LONGEST_LINE` (names the line).
     """
     data = sys.stdin.buffer.read()
     lines = []
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], start=1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(f"standard input:{number}: a line longer than {LONGEST_LINE:,} bytes{TOO_LONG}")
         try:
             lines.append(line.removesuffix(b"\r").decode())
         except UnicodeDecodeError as error:
@@ -78,7 +82,7 @@ def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
         given: words of the command line; `-` is the standard input, and so is none at all.
 
     Raises:
-        InputError: what looks like the name of a file is none.
+        InputError: what looks like the name of a file is none; a file is no text, or a line is too long.
     """
     from langladder.text.lines import read_lines
 
@@ -86,7 +90,8 @@ def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
         if word == "-":
             yield from ((f"standard input:{number}", line) for number, line in enumerate(standard_input(), start=1))
         elif _is_file(word):
-            yield from ((f"{word}:{number}", line) for number, line in enumerate(read_lines(Path(word)), start=1))
+            lines = read_lines(Path(word), max_bytes=LONGEST_LINE, advice=TOO_LONG)
+            yield from ((f"{word}:{number}", line) for number, line in enumerate(lines, start=1))
         else:
             yield "", word
 

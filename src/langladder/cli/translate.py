@@ -9,7 +9,7 @@ import click
 
 from langladder.cli.out import STDOUT, claim, overwrite_option
 from langladder.cli.output import Cell, as_text, json_option, print_json, print_table
-from langladder.cli.reading import LARGEST_SEED, Number, asked, standard_input
+from langladder.cli.reading import LARGEST_SEED, LONGEST_LINE, TOO_LONG, Number, asked, standard_input
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _read(file: Path | None) -> list[str]:
         return standard_input()
     from langladder.text.lines import read_lines
 
-    return list(read_lines(file))
+    return list(read_lines(file, max_bytes=LONGEST_LINE, advice=TOO_LONG))
 
 
 def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["Answer"]:

@@ -16,6 +16,7 @@ from langladder.models.translator import Translator
 from langladder.text.specials import EOS
 from langladder.text.tokenizers import Tokenizer
 
+MOST_CHARACTERS = 100_000  # of a sentence: more is refused before it is tokenized, which takes much memory
 MOST_TOKENS = 10_000  # of a sentence: what a model reads at once takes memory by their square
 
 
@@ -63,12 +64,12 @@ class LoadedTranslator:
 
     def answer(self, lines: Sequence[str], config: BeamConfig | SampleConfig, attention: bool) -> list[Found]:
         """What this model makes of each line."""
+        for line in lines:
+            _check_length(line, len(line), MOST_CHARACTERS, "characters")
         filled = [place for place, line in enumerate(lines) if line.strip()]
         sources = [np.append(ids, EOS) for ids in self.source.encode_lines([lines[place] for place in filled])]
         for place, ids in zip(filled, sources, strict=True):
-            if len(ids) > MOST_TOKENS:
-                shown = f"{lines[place][:40]!r} …"
-                raise InputError(f"{shown} has {len(ids):,} tokens; a sentence may have {MOST_TOKENS:,}: cut it")
+            _check_length(lines[place], len(ids), MOST_TOKENS, "tokens")
         found: list[list[Candidate]] = [[] for _ in lines]
         for place, ids, hypotheses in zip(filled, sources, translate(self.model, sources, config), strict=True):
             if attention and any(hypothesis.attention is None for hypothesis in hypotheses):
@@ -86,3 +87,8 @@ class LoadedTranslator:
             output_tokens=[*pieces(self.target, hypothesis.tokens), "<eos>"],
             attention=None if weights is None else weights.astype(np.float64).round(4).tolist(),
         )
+
+
+def _check_length(line: str, length: int, most: int, unit: str) -> None:
+    if length > most:
+        raise InputError(f"{line[:40]!r} … has {length:,} {unit}; a sentence may have {most:,}: cut it")
