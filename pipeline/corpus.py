@@ -9,6 +9,7 @@ from typing import Any
 from langladder.artefacts import write_json, write_text
 from langladder.atomic import STAGE, atomic_folder
 from langladder.schema import locate_function
+from langladder.text.chosen_files import not_read
 from pipeline.settings.stage import stage
 
 UNITS = ("lines", "pairs", "examples", "sentences", "questions", "scenes", "utterances")
@@ -29,10 +30,8 @@ def main(job: Any, out: Path) -> None:
     print(f"corpus {job.side}: {sum(split[unit] for split in counts):,} {unit} → {folder}")
     for pair in facts.get("aligned", []):
         print(f"corpus {job.side}: read as source → target: {pair}")
-    if others := facts.get("skipped"):
-        said = ", ".join(f"{one['file']} ({one['why']})" for one in others)
-        more = facts["skipped_files"] - len(others)
-        print(f"corpus {job.side}: not read: {said}{f' and {more:,} more' if more else ''}")
+    if said := not_read(facts):
+        print(f"corpus {job.side}: {said}")
 
 
 if __name__ == "__main__":

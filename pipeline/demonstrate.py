@@ -9,6 +9,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.atomic import STAGE, atomic_folder
 from langladder.schema import locate_function
+from langladder.text.chosen_files import not_read
 from langladder.text.clean_instructions import clean_instructions
 from pipeline.settings.stage import stage
 
@@ -24,6 +25,10 @@ def main(job: Any, out: Path) -> None:
     write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
     kept = ", ".join(f"{split} {counts['dialogues']:,}" for split, counts in report["splits"].items())
     print(f"demonstrate {job.side}: {kept} dialogues → {folder}")
+    if said := not_read(facts):
+        print(f"demonstrate {job.side}: {said}")
+    for kind, found in facts.get("left_out", {}).items():
+        print(f"demonstrate {job.side}: left out: {kind} ({found['count']:,}, the first at {found['first']})")
     for warning in report.get("warnings", []):
         print(f"demonstrate {job.side}: warning: {warning}")
 

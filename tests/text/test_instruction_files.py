@@ -131,8 +131,29 @@ def test_bad_records_are_refused_with_their_line(row: Any, said: str, tmp_path: 
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps(FORMS["prompt"]) + "\n\n" + json.dumps(row) + "\n")
     with pytest.raises(InputError, match=rf"mine\.jsonl:3.*{said}"):
-        read_instructions(InstructionSource(path=str(file)), tmp_path / "out")
+        read_instructions(InstructionSource(path=str(file), damaged="strict"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_dialogues_that_cannot_be_learnt_from_are_left_out_and_counted(tmp_path: Path) -> None:
+    gpt, human = {"from": "gpt", "value": "A pear."}, {"from": "human", "value": "Name a fruit."}
+    turns = [[human, gpt], [gpt], [gpt, human], [human, human, gpt], [human, gpt | {"value": " "}], [human], []]
+    rows = [*({"conversations": one} for one in turns), {"conversations": [human, human, gpt]}]
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.json").write_text(json.dumps(rows))
+    report = read_instructions(InstructionSource(path=str(folder)), tmp_path / "out")
+    assert report["splits"]["all"] == {"dialogues": 1}
+    assert report["left_out"] == {
+        "no user turn": {"count": 2, "first": "a.json, item 2"},
+        "the assistant speaks first": {"count": 1, "first": "a.json, item 3"},
+        "two user turns in a row": {"count": 2, "first": "a.json, item 4"},
+        "an empty response": {"count": 1, "first": "a.json, item 5"},
+        "the user has the last word": {"count": 1, "first": "a.json, item 6"},
+    }
+    (folder / "a.json").write_text(json.dumps(rows[1:2]))
+    with pytest.raises(InputError, match=r"holds no dialogue; 1 entry skipped: no user turn \(1, first at a\.json"):
+        read_instructions(InstructionSource(path=str(folder)), tmp_path / "out")
 
 
 @pytest.mark.parametrize(

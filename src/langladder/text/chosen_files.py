@@ -56,6 +56,13 @@ def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> dict[str,
     return {"skipped_files": len(found), "skipped": named} if found else {}
 
 
+def not_read(report: dict[str, Any]) -> str:
+    """What a stage says of a data report with `skipped` files; "" where there are none."""
+    named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
+    more = report.get("skipped_files", 0) - len(report.get("skipped", []))
+    return f"not read: {named}{f' and {more:,} more' if more else ''}" if named else ""
+
+
 def _skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> list[tuple[str, str]]:
     others = [file for file in in_order(root.rglob("*")) if file not in facts.read and file.name not in _OURS]
     others = [file for file in others if file.is_file() or _broken(file)]

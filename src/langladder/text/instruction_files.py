@@ -12,6 +12,7 @@ Beside them a field may name the kind of each instruction, and some kinds may be
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from langladder.atomic import Owner, atomic_folder
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError, Policy
 from langladder.remote import File, located
 from langladder.text.chosen_files import skipped
 from langladder.text.instructions import (
@@ -47,7 +48,7 @@ FORMS = (
     "messages; prompt and response; instruction, input and output; conversations; each also with chosen and rejected"
 )
 SHAREGPT = {"human": USER, "user": USER, "gpt": ASSISTANT, "chatgpt": ASSISTANT, "assistant": ASSISTANT}
-SHAREGPT |= {"system": SYSTEM}
+SHAREGPT |= {"bing": ASSISTANT, "bard": ASSISTANT, "system": SYSTEM}
 TEXT_PARTS = ("text", "input_text", "output_text")  # types of parts of a message's content
 ADVICE = "; write it as .jsonl, a record a line, or raise max_line_bytes"
 Records = Iterator[tuple[str, Any]]
@@ -62,6 +63,11 @@ class InstructionSource(FileSource):
     kind_field: str | None = None  # the field that names the kind of each instruction; null: all are of one
     unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are judged apart
     equal_answers: Literal["refuse", "keep_one"] = "refuse"  # chosen and rejected the same: keep_one, which is no pair
+    damaged: Policy = "skip"  # dialogues that cannot be learnt from: an empty turn, two of one role in a row, …
+
+
+class UnfitDialogueError(InputError):
+    """A dialogue of a known form that cannot be learnt from."""
 
 
 def _are_instructions(folder: Path) -> bool:
@@ -82,31 +88,48 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
     """Read dialogues into `out_folder`: train, validation, test.parquet, or all.parquet; and unseen.parquet.
 
     Returns:
-        Counts by split, files read, and what was put right in reading them.
+        Counts by split, files read, what was put right in reading them, and which dialogues were left out.
 
     Raises:
         InputError: missing path, empty glob, a file or line that is not what it should be, a split without dialogues.
     """
-    facts, files = FileFacts(), files_of(source, source.files)
+    facts, files, damage = FileFacts(), files_of(source, source.files), Damage(source.damaged)
     counts: dict[str, dict[str, int]] = {}
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
         for split in files:
-            dialogues = (one for one in _dialogues(files[split], source, facts) if one.kind not in source.unseen)
+            read = _dialogues(files[split], source, facts, damage)
+            dialogues = (one for one in read if one.kind not in source.unseen)
             counts[split] = {"dialogues": write_dialogues(folder / f"{split}.parquet", dialogues)}
             if not counts[split]["dialogues"]:
                 what = "no dialogue that is not unseen" if source.unseen else "no dialogue"
-                raise InputError(f"{source.path}: split {split!r} holds {what}{facts.no_text()}")
+                raise InputError(f"{source.path}: split {split!r} holds {what}{facts.no_text()}{_left_out(damage)}")
         again = [one for split in files for one in files[split]] if source.unseen else []
-        unseen = (one for one in _dialogues(again, source, FileFacts()) if one.kind in source.unseen)
+        unseen = (one for one in _dialogues(again, source, FileFacts(), Damage()) if one.kind in source.unseen)
         counts["unseen"] = {"dialogues": write_dialogues(folder / "unseen.parquet", unseen)}
-    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
+    left_out = {"left_out": damage.report()} if damage.counts else {}
+    return {"splits": counts, **facts.report()} | left_out | skipped(located(source.path), facts, source.endings)
 
 
-def _dialogues(files: Iterable[File], source: InstructionSource, facts: FileFacts) -> Iterator[Dialogue]:
+def _left_out(damage: Damage) -> str:
+    return f"; {damage.summary()}" if damage.counts else ""
+
+
+def _dialogues(
+    files: Iterable[File], source: InstructionSource, facts: FileFacts, damage: Damage
+) -> Iterator[Dialogue]:
+    root = located(source.path)
+    above = root.parent if root.is_file() else root
     read = (one for file in files for one in records(file, facts, source.max_line_bytes, source.encoding))
     for where, row in read:
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
-        found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
+        try:
+            found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
+        except UnfitDialogueError as error:
+            if damage.policy == "strict":
+                raise
+            kind = re.sub(r"(instance|message) \d+: ", "", str(error).removeprefix(where)).strip(" :,")
+            damage.found(where.removeprefix(f"{above}/"), kind.partition(";")[0])
+            continue
         yield from (one._replace(kind=kind) for one in found)
 
 
@@ -210,9 +233,12 @@ def preference_of(row: Any, where: str) -> Preference:
 
 def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
     dialogue = Dialogue(tuple(Message(role, text.strip()) for role, text in messages))
-    check_messages(dialogue.messages, where)
+    try:
+        check_messages(dialogue.messages, where)
+    except InputError as error:
+        raise UnfitDialogueError(str(error)) from error
     if dialogue.response is None:
-        raise InputError(f"{where}: the user has the last word; a response to it is wanted")
+        raise UnfitDialogueError(f"{where}: the user has the last word; a response to it is wanted")
     return dialogue
 
 
