@@ -304,6 +304,8 @@ def test_a_damaged_line_is_not_taken_for_another_encoding(folder: Path) -> None:
     refuses(folder, r"a\.txt:3: invalid UTF-8 \(byte 0xe9 at column 4\); other lines are UTF-8, so mend this one")
     (folder / "a.txt").write_bytes(bytes(range(128, 256)))
     refuses(folder, r"a\.txt:1: invalid UTF-8 .*; set `encoding` to what it is in, or convert it to UTF-8")
+    (folder / "a.txt").write_bytes(b"plain " * 20_000 + "très bien été".encode("cp1252"))
+    refuses(folder, r"a\.txt:1: invalid UTF-8 \(byte 0xe8 at column 120003\); it looks like cp1252")
     (folder / "a.txt").write_bytes("très".encode())
     refuses(folder, r"a\.txt:1: invalid ascii .*it looks like utf-8: set encoding: utf-8", encoding="ascii")
     (folder / "a.txt").write_bytes("\ufefftrès".encode())

@@ -237,7 +237,7 @@ def _without_mark(path: File, raw: bytes, facts: FileFacts, encoding: str) -> by
 
 def _decode(path: File, number: int, raw: bytes, facts: FileFacts, encoding: str) -> str:
     if b"\0" in raw:
-        name = None if encoding in WIDE else likely(raw)
+        name = None if encoding in WIDE else likely(raw[:SAMPLE])
         advice = f"it looks like {name}: {_set(name)}" if name else "this is a binary file, not text"
         raise InputError(f"{path}:{number}: a NUL byte: {advice}")
     line = raw.removesuffix(b"\n")
@@ -248,7 +248,8 @@ def _decode(path: File, number: int, raw: bytes, facts: FileFacts, encoding: str
         return line.decode("utf-8" if encoding in WIDE else encoding)
     except UnicodeDecodeError as error:
         wrong = f"invalid {_shown(encoding)} (byte 0x{line[error.start]:02x} at column {error.start + 1})"
-        raise InputError(f"{path}:{number}: {wrong}; {_guess(path, line, encoding)}") from error
+        seen = line[error.start if error.start >= SAMPLE else 0 :][:SAMPLE]
+        raise InputError(f"{path}:{number}: {wrong}; {_guess(path, seen, encoding)}") from error
 
 
 def _guess(path: File, line: bytes, encoding: str) -> str:
@@ -259,7 +260,9 @@ def _guess(path: File, line: bytes, encoding: str) -> str:
     if encoding == "utf-8" and any(likely(one) == encoding for one in others[:-1]):
         return "other lines are UTF-8, so mend this one"
     name = likely(b"\n".join(others))
-    return f"it looks like {name}: {_set(name)}" if name else "set `encoding` to what it is in, or convert it to UTF-8"
+    if name is None or name == encoding:
+        return "set `encoding` to what it is in, or convert it to UTF-8"
+    return f"it looks like {name}: {_set(name)}"
 
 
 def _shown(encoding: str) -> str:
