@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 
@@ -15,7 +16,9 @@ from langladder.cli.score import score_sentences
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.decoding.stream import distributions, stream
 from langladder.errors import InputError
+from langladder.serving import guard
 from langladder.serving.api import create
+from langladder.serving.guard import MOST_BYTES
 from langladder.serving.shelf import Shelf, UnknownModelError
 from langladder.text.specials import BOS, EOS
 
@@ -155,6 +158,37 @@ def test_other_hosts_and_large_bodies_are_refused(ask, server) -> None:
     connection.putheader("content-length", str(5 * 2**20))  # refused before any of it is sent
     connection.endheaders()
     assert connection.getresponse().status == 413
+
+
+def test_what_arrives_is_counted_whatever_the_headers_say(server) -> None:
+    host, _, port = server.removeprefix("http://").partition(":")
+    chunk = b"%x\r\n%b\r\n" % (2**16, b"x" * 2**16)
+    for more in (b"content-length: 4\r\n", b""):
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            head = b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
+            client.sendall(head + more + b"\r\n")
+            for _ in range(MOST_BYTES // 2**16 + 1):
+                client.sendall(chunk)
+            assert client.recv(100).startswith(b"HTTP/1.1 413")  # the last chunk has not been sent
+
+
+def test_a_small_body_in_chunks_is_read(server) -> None:
+    connection = HTTPConnection(server.removeprefix("http://"), timeout=10)
+    pieces = [b'{"model": "gpt", ', b'"max_tokens": 1}']
+    connection.request("POST", "/v1/completions", iter(pieces), {"content-type": "application/json"})
+    answer = connection.getresponse()
+    assert (answer.status, "choices" in json.load(answer)) == (200, True)
+
+
+def test_a_body_that_is_too_slow_is_told_and_the_connection_ends(server, monkeypatch) -> None:
+    monkeypatch.setattr(guard, "SLOWEST", 0.2)
+    host, _, port = server.removeprefix("http://").partition(":")
+    for head in (b"content-length: 100\r\n\r\n{", b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"):
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            client.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\n" + head)
+            with client.makefile("rb") as file:
+                answer = file.read()  # until the server ends it
+        assert answer.startswith(b"HTTP/1.1 408") and b"did not arrive" in answer
 
 
 def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:

@@ -1,4 +1,4 @@
-"""What the explorer refuses: other hosts and origins, large bodies, too much at once, what takes too long.
+"""What the explorer refuses: other hosts and origins, large and slow bodies, too much at once, what takes too long.
 
 A page elsewhere may send requests to this machine from the browser of whoever reads it. Its requests bear an Origin of
 its own (https://fetch.spec.whatwg.org/#origin-header), or its name as the Host: both are refused. What is sent says
