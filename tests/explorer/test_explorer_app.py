@@ -14,9 +14,9 @@ from langladder.explorer import safety
 from langladder.explorer.app import create
 from langladder.explorer.page import Page
 from langladder.explorer.pages import PAGES
-from langladder.explorer.streaming import streamed
 from langladder.serving import guard
 from langladder.serving.shelf import Shelf
+from langladder.serving.streaming import streamed
 
 LINKS = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
 
