@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from langladder.cli.output import echo
 from langladder.errors import InputError
 
 LARGEST_SEED = 2**32 - 1
@@ -58,7 +59,7 @@ def asked(hint: str) -> Iterator[str]:
     Args:
         hint: is shown first.
     """
-    click.echo(hint, err=True)
+    echo(hint, err=True)
     while True:
         try:
             line = input("> ")
@@ -66,7 +67,7 @@ def asked(hint: str) -> Iterator[str]:
             click.echo()
             return
         except UnicodeDecodeError as error:
-            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
+            echo(f"Error: not UTF-8 ({error.reason})", err=True)
             continue
         yield line
 

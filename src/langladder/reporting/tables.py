@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from langladder.errors import printable
 from langladder.reporting import numbers, shown
 from langladder.reporting.columns import Column
 from langladder.reporting.entries import Entry
@@ -169,7 +170,7 @@ def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, 
         lines = wrap(heading, max(widest, HEADING_WIDTH))
         drawn.add_column("\n".join(lines), justify="right", min_width=max([widest, *map(len, lines)]))
     for name, cells in rows:
-        drawn.add_row(Text(name), *cells)
+        drawn.add_row(Text(printable(name)), *cells)
     return drawn
 
 
