@@ -128,7 +128,9 @@ def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
         found = []
 
         async def receive() -> dict:
-            return sent.pop(0) if sent else await asyncio.sleep(60)
+            if not sent:
+                await asyncio.sleep(60)
+            return sent.pop(0)
 
         async def send(message: dict) -> None:
             found.append(message)

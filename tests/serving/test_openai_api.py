@@ -147,9 +147,9 @@ def test_bodies_that_are_no_json_are_refused_in_openai_s_form(shelf, body) -> No
 
 
 def test_null_is_the_default(ask) -> None:
-    options = ("prompt", "max_tokens", "temperature", "top_p", "top_k", "n", "stream", "stream_options", "logprobs")
-    options += ("echo", "stop", "seed", "best_of", "suffix", "user", "logit_bias", "presence_penalty")
-    status, answer = ask("/v1/completions", {"model": "gpt"} | dict.fromkeys((*options, "frequency_penalty")))
+    options = ["prompt", "max_tokens", "temperature", "top_p", "top_k", "n", "stream", "stream_options", "logprobs"]
+    options += ["echo", "stop", "seed", "best_of", "suffix", "user", "logit_bias", "presence_penalty"]
+    status, answer = ask("/v1/completions", {"model": "gpt"} | dict.fromkeys([*options, "frequency_penalty"]))
     assert status == 200
     assert answer["choices"] == ask("/v1/completions", {"model": "gpt"})[1]["choices"]
     nothing = {"encoding_format": None, "dimensions": None, "user": None}

@@ -71,7 +71,7 @@ def _answer(
 ) -> dict[str, Any] | StreamingResponse:
     """All choices, whole or in pieces. What is wrong with the request is known before anything is sent."""
     chunks = request.stream and kind == "chat.completion"
-    about = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
+    about: dict[str, Any] = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
     about |= {"created": int(time.time()), "model": request.model}
     if request.stream:
         return streamed(_events(lock, found, about, request.stream_options))
