@@ -8,7 +8,6 @@ of `decoding.sampling`.
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
-from pydantic_core import CoreSchema
 
 from langladder.decoding.sampling import SamplingConfig
 from langladder.errors import InputError
@@ -35,7 +34,7 @@ class OpenAIRequest(BaseModel):
         return {key: value for key, value in values.items() if value is not None or key not in cls.model_fields}
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """The schema, in which each option that has a default may be null."""
         schema = handler(core_schema)
         described = handler.resolve_ref_schema(schema)
