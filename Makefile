@@ -141,5 +141,5 @@ lock: ## resolve pyproject.toml for every Python and platform, write the lock fi
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)
 	@for place in . ladders/full; do test ! -d $$place || (cd $$place || exit; \
 	  rm -rf resolved metrics curves checkpoints outputs multirun; \
-	  rm -rf $$(grep -oE '(data|models|reports)/[a-z]+' $(CURDIR)/dvc.yaml | sort -u) reports/{index.html,ladder.*}; \
+	  rm -rf $$(grep -oE '(data|models|reports)/[a-z]+' $(CURDIR)/dvc.yaml | sort -u) reports/{index.html,ladder.*,timings.json}; \
 	  find data models reports -type d -empty -delete 2>/dev/null || true); done # what else stands there is the user's

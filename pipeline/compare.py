@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 
 from langladder.artefacts import read_json
-from langladder.errors import InputError
+from langladder.errors import InputError, printable
 from langladder.families import families
 from langladder.reporting.comparison import compare, differing, drawn, read_summary
 from langladder.reporting.inputs import ReportInputs
@@ -77,9 +77,10 @@ def main(arguments: list[str] | None = None) -> None:
     for letter, place, run in (("A", chosen.a, a), ("B", chosen.b, b)):
         name = "the working tree" if place == "." else place
         choice = ", ".join(f"{key}={value}" for key, value in run.meta if value is not None)
-        console.print(f"{letter}: {name} ({choice})", highlight=False)
+        console.print(printable(f"{letter}: {name} ({choice})"), highlight=False, markup=False)
     for key, (before, after) in differing(a.meta, b.meta).items():
-        console.print(f"They differ in {key}: {before} → {after}", style="yellow", highlight=False)
+        text = printable(f"They differ in {key}: {before} → {after}")
+        console.print(text, style="yellow", highlight=False, markup=False)
     for table in tables:
         console.print("", drawn(table, console.width), sep="\n")
 

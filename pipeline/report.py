@@ -1,6 +1,7 @@
 """Stage `report`: one table (reports/ladder.json) and one self-contained page (reports/index.html).
 
 The page shows seconds and tokens per second: it alone, of all that DVC keeps, differs between two fresh checkouts.
+reports/ladder.md and reports/timings.json, which have them too, are written beside it and not kept by DVC.
 """
 
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 from langladder.artefacts import write_json, write_text
 from langladder.reporting.page import build_page
-from langladder.reporting.tables import ladder_rows, ladder_summary, to_markdown
+from langladder.reporting.tables import ladder_rows, ladder_summary, ladder_timings, to_markdown
 from pipeline.provenance.report_inputs import report_inputs
 from pipeline.settings.stage import stage
 
@@ -19,6 +20,7 @@ def main(job: Any, out: Path) -> None:
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
     write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
+    write_json(folder / "timings.json", ladder_timings(inputs))
     write_json(folder / "ladder.json", ladder_summary(inputs))
     print(f"report: → {folder}/index.html")
 

@@ -1,11 +1,16 @@
-"""What the last run made, in the terminal: the ladder and where to look next. `make repro` ends with it."""
+"""What the last run made, in the terminal: the ladder and where to look next. `make repro` ends with it.
+
+It writes reports/timings.json anew: a report that comes from DVC's cache comes without it.
+"""
 
 from importlib import import_module
 
 from rich.console import Console
 
+from langladder.artefacts import write_json
 from langladder.errors import InputError
 from langladder.families import families
+from pipeline import ROOT
 from pipeline.provenance import store
 from pipeline.provenance.report_inputs import report_inputs
 
@@ -27,7 +32,7 @@ def prepare() -> None:
 
 def main() -> None:
     """The summary; exit code 2 where nothing has been made."""
-    from langladder.reporting.tables import ladder_rows, to_rich
+    from langladder.reporting.tables import ladder_rows, ladder_timings, to_rich
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     try:
@@ -36,6 +41,7 @@ def main() -> None:
         console.print(str(error), style="red", markup=False, highlight=False)
         console.print("Run `dvc repro` first.", highlight=False)
         raise SystemExit(2) from error
+    write_json(ROOT / "reports" / "timings.json", ladder_timings(inputs))
     for table in to_rich(ladder_rows(inputs), console.width):
         console.print(table, "", sep="\n")
     console.print(NEXT, highlight=False)

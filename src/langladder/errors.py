@@ -1,14 +1,28 @@
 """The error that users see (what is wrong, where, what is allowed, where to change it), and what a reader skipped."""
 
+import re
 from typing import Literal
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    r"""A text as a terminal may show it: control characters but tab and line feed as `\x1b`.
+
+    A stranger's label, word or file name may hold escape sequences, which move the cursor or set the clipboard.
+    """
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class InputError(ValueError):
     """Bad input (a file, a config value), said so that the reader can mend it.
 
     The message names the file and line or the config key, the value, what is allowed, and where to change it.
-    Entry points print it without a traceback and exit with a code other than 0.
+    Entry points print it without a traceback and exit with a code other than 0. Control characters are escaped.
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 Policy = Literal["strict", "skip"]
@@ -48,4 +62,5 @@ class Damage:
         """One line for the terminal: `2 entries skipped: a word that stands there twice (2, first at v.txt:17)`."""
         total = sum(self.counts.values())
         kinds = (f"{kind} ({count:,}, first at {self.first[kind]})" for kind, count in self.counts.items())
-        return f"{total:,} {'entry' if total == 1 else 'entries'} skipped: {'; '.join(kinds)}" if total else ""
+        noun = "entry" if total == 1 else "entries"
+        return printable(f"{total:,} {noun} skipped: {'; '.join(kinds)}") if total else ""

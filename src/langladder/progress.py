@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from langladder.errors import printable
+
 FIRST, EVERY = 2.0, 5.0  # seconds until a piece of work says something, and between its lines
 MARK = "… "  # every line that tells how far something is begins so
 
@@ -96,6 +98,7 @@ class Board:
 
     def line(self, text: str) -> None:
         """Write a line that stays, above the bars where there are some."""
+        text = printable(text)
         with self.lock:
             if self.bars is not None:
                 self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -113,7 +116,7 @@ class Board:
                 if self.tasks:
                     seconds = time.monotonic() - self.tasks[0].began
                     text = " · ".join([*(task.state for task in self.tasks), f"{seconds:.0f} s"])
-                    print(f"{MARK}{text}", file=self._stream(), flush=True)
+                    print(f"{MARK}{printable(text)}", file=self._stream(), flush=True)
 
     def _bars(self, idle: threading.Event) -> None:
         if idle.wait(FIRST / 4):

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from project_copy import copy_project, edit, ran, run, smallest, with_git
 
+from langladder.reporting.tables import ladder_id
+
 pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
 
 
@@ -60,7 +62,12 @@ def test_repro_makes_everything(project: Path) -> None:
     scores = json.loads((project / "metrics" / "lm" / "lstm.json").read_text())
     assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
     assert "lm/lstm.json" in run(project, "dvc", "metrics", "show")
+    timings = project / "reports" / "timings.json"
+    told = timings.read_bytes()
+    assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0
+    timings.unlink()
     assert "perplexity" in run(project, sys.executable, "-m", "pipeline.summary").lower()
+    assert timings.read_bytes() == told
     made = [path for top in ("data", "models", "metrics", "curves", "reports") for path in (project / top).rglob("*")]
     (project / "umask").touch()
     usual = (project / "umask").stat().st_mode

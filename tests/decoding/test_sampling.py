@@ -17,6 +17,7 @@ from langladder.decoding.sampling import (
     keep_nucleus,
     penalise,
 )
+from langladder.decoding.stream import stream
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT
@@ -87,6 +88,36 @@ def test_greedy_takes_the_likeliest_word_and_penalty_moves_on():
     scores[4] *= 1.5
     wanted = expected(scores, [1, 3, 4, 5, 6, 7])
     torch.testing.assert_close(frequencies(seen=[BOS, 4], repetition_penalty=1.5), wanted, atol=0.012, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "change"),
+    [
+        ({"presence_penalty": 1.5}, {4: -1.5, 6: -1.5}),
+        ({"frequency_penalty": 0.5}, {4: -1.0, 6: -0.5}),
+        (
+            {"presence_penalty": -1.0, "frequency_penalty": 0.25, "logit_bias": {3: 2.0, 4: -100.0}},
+            {3: 2.0, 4: -99.5, 6: 0.75},
+        ),
+        ({"logit_bias": {BOS: 100.0, PAD: 100.0, 7: -100.0}}, {7: -100.0}),
+    ],
+)
+def test_bias_and_penalties_of_what_was_generated(settings, change):
+    row = torch.tensor([[BOS, 5, 5, 4, 6, 4]])  # the first three were given
+    scores = candidates(LOG_PROBS[:1], row, SamplingConfig(**settings), [3])[0]
+    wanted = LOG_PROBS[0].clone()
+    for token, value in change.items():
+        wanted[token] += value
+    wanted[[BOS, PAD]] = -math.inf
+    torch.testing.assert_close(scores, wanted)
+
+
+def test_a_batch_and_a_stream_heed_bias_and_penalties_alike():
+    config = SamplingConfig(strategy="greedy", max_tokens=5, frequency_penalty=2.0, logit_bias={5: -100.0})
+    assert generate_batch(Fixed(), [[BOS], [BOS, 4, 4]], config) == [[4, 6, 4], [4, 6, 4]]
+    assert [one.token for one in stream(Fixed(), [BOS, 4, 4], config)] == [4, 6, 4, EOS]
+    with pytest.raises(InputError, match=r"logit_bias: id 8 .* 0 to 7"):
+        generate(Fixed(), [BOS], SamplingConfig(logit_bias={8: 1.0}))
 
 
 def test_same_seed_same_text_and_never_bos_or_pad():

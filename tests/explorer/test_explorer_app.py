@@ -1,5 +1,6 @@
 """The pages as a whole: what they show, what they refuse, and that they load nothing from elsewhere."""
 
+import asyncio
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,9 @@ from langladder.explorer import safety
 from langladder.explorer.app import create
 from langladder.explorer.page import Page
 from langladder.explorer.pages import PAGES
-from langladder.explorer.streaming import streamed
+from langladder.serving import guard
 from langladder.serving.shelf import Shelf
+from langladder.serving.streaming import streamed
 
 LINKS = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
 
@@ -103,6 +105,45 @@ def test_who_waits_too_long_hears_it(models, monkeypatch) -> None:
         go.set()
         assert first.result(10).json() == {"done": True}
         assert client.post("/api/slow/wait", json={}).status_code == 200
+
+
+def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
+    def router(_: Shelf) -> APIRouter:
+        routes = APIRouter()
+
+        @routes.post("/now")
+        def now(asked: dict[str, int]) -> dict[str, int]:
+            return asked
+
+        return routes
+
+    monkeypatch.setattr(guard, "SLOWEST", 0.5)
+    page = Page("quick", "Quick", "It answers.", "api.html.j2", "none.js", router, at_once=1)
+    app = create(models, pages=[page])
+    headers = [(b"host", b"testserver"), (b"content-length", b"2"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/api/quick/now", "query_string": b"", "headers": headers}
+
+    async def asked(*parts: bytes) -> int:
+        sent = [{"type": "http.request", "body": part, "more_body": part != b"}"} for part in parts]
+        found = []
+
+        async def receive() -> dict:
+            if not sent:
+                await asyncio.sleep(60)
+            return sent.pop(0)
+
+        async def send(message: dict) -> None:
+            found.append(message)
+
+        await app(dict(scope), receive, send)
+        return found[0]["status"]
+
+    async def all_of_them() -> list[int]:
+        slow = [asyncio.create_task(asked(b"{")) for _ in range(4)]
+        await asyncio.sleep(0.05)
+        return [await asyncio.wait_for(asked(b"{", b"}"), 0.3), *await asyncio.gather(*slow)]
+
+    assert asyncio.run(all_of_them()) == [200, 408, 408, 408, 408]
 
 
 def test_what_fails_shows_no_traceback(models) -> None:

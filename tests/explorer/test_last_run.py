@@ -1,6 +1,7 @@
 """What the explorer reads of a finished run: scores, years, costs, runs, lineage, curves; damaged and foreign files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,28 +12,18 @@ from starlette.testclient import TestClient
 from langladder.cli.explore import explore
 from langladder.errors import InputError
 from langladder.explorer.app import create
-from langladder.explorer.last_run import grown, last_run, page_facts
-from langladder.reporting.tables import ladder_rows
+from langladder.explorer.last_run import grown, last_run
+from langladder.reporting.entries import Timing, Told
+from langladder.reporting.tables import ladder_id, ladder_rows, ladder_summary, ladder_timings
 from langladder.serving.shelf import Shelf
 
-ROW = (
-    '<tr data-place="1"><th scope="row">{title} <span class="faint small">{year}</span></th>'
-    '<td class="number" data-value="9.3">9.30</td><td class="number" data-value="{speed}">26 k</td>'
-    '<td class="number" data-value="{time}">{time} s</td><td class="number" data-value="{memory}">817 MB</td></tr>'
-)
-PAGE = (
-    '<div class="wide" aria-label="Language models"><table class="sortable"><caption>Bold</caption>'
-    "<thead><tr><th>rung</th><th>perplexity per word</th><th>tokens/s</th><th>time</th><th>memory</th></tr></thead>"
-    '<tbody><tr class="approach"><th colspan="5">recurrent</th></tr>{rows}</tbody></table></div>'
-    '<div class="wide" aria-label="The runs behind this page"><table><thead><tr><th>family</th><th>rung</th>'
-    "<th>MLflow run</th></tr></thead><tbody><tr><td>Language models</td><td>LSTM &amp; co</td>"
-    "<td><code>4e1e</code></td></tr></tbody></table></div>"
-)
+FACTS = {"year": 1997, "tokens_per_second": 25693.2, "seconds": 86.7, "peak_memory_bytes": 816656384, "run": "4e1e"}
 
 
-def page_of(title: str = "LSTM &amp; co", **values: object) -> str:
-    told = {"year": 1997, "speed": 25693.2, "time": 86.7, "memory": 816656384} | values
-    return PAGE.format(rows=ROW.format(title=title, **told))
+def write_timings(place: Path, **rungs: object) -> None:
+    ladder = ladder_id(json.loads((place / "reports/ladder.json").read_text()))
+    told = {f"lm/{name}": facts for name, facts in rungs.items()}
+    (place / "reports/timings.json").write_text(json.dumps({"ladder": ladder, "rungs": told}))
 
 
 def rung(name: str, title: str, per_word: float) -> dict[str, object]:
@@ -46,7 +37,7 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / "reports").mkdir()
     ladder = {"chosen": {"size": "tiny", "seed": 1}, "lm": [rung("lstm", "LSTM & co", 9.3), rung("gru", "GRU", 9.9)]}
     (tmp_path / "reports/ladder.json").write_text(json.dumps(ladder))
-    (tmp_path / "reports/index.html").write_text(page_of())
+    write_timings(tmp_path, lstm=FACTS)
     (tmp_path / "curves/lm").mkdir(parents=True)
     (tmp_path / "curves/lm/lstm.csv").write_text("step,train_loss,validation_loss\n10,3.5,\n20,3.1,3.2\n")
     (tmp_path / "models/lm/lstm").mkdir(parents=True)
@@ -55,7 +46,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_finished_run_is_told_with_what_its_report_shows(place: Path) -> None:
+def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
     found = last_run(place)
     lstm, gru = found.of("lm")
     assert (lstm.told.year, lstm.told.base, lstm.told.reads) == (1997, "lm/gru", "models/reward/r")
@@ -68,8 +59,29 @@ def test_a_finished_run_is_told_with_what_its_report_shows(place: Path) -> None:
     assert found.meta.size == "tiny"
 
 
-def test_without_a_page_the_scores_are_there_and_without_a_ladder_nothing(place: Path, tmp_path: Path) -> None:
-    (place / "reports/index.html").unlink()
+def test_rungs_of_one_title_have_times_of_their_own(place: Path) -> None:
+    inputs = last_run(place)
+    lstm, gru = inputs.of("lm")
+    twins = [replace(lstm, timing=Timing(seconds=10.0)), replace(gru, told=Told(title=lstm.title, year=2014))]
+    twins[1] = replace(twins[1], timing=Timing(seconds=99.0))
+    inputs = replace(inputs, rungs={**inputs.rungs, "lm": twins})
+    for name, value in (("ladder", ladder_summary(inputs)), ("timings", ladder_timings(inputs))):
+        (place / f"reports/{name}.json").write_text(json.dumps(value))
+    found = last_run(place).of("lm")
+    assert [rung.title for rung in found] == ["LSTM & co", "LSTM & co"]
+    assert [rung.timing.seconds for rung in found] == [10.0, 99.0]
+    assert [rung.told.year for rung in found] == [1997, 2014]
+
+
+def test_times_of_another_ladder_are_not_shown(place: Path) -> None:
+    ladder = json.loads((place / "reports/ladder.json").read_text())
+    ladder["lm"][0]["scores"]["perplexity_per_word"] = 9.2
+    (place / "reports/ladder.json").write_text(json.dumps(ladder))
+    assert {rung.timing for rung in last_run(place).of("lm")} == {Timing()}
+
+
+def test_without_timings_the_scores_are_there_and_without_a_ladder_nothing(place: Path, tmp_path: Path) -> None:
+    (place / "reports/timings.json").unlink()
     (table,) = ladder_rows(last_run(place))
     assert "time" not in [column.title for column in table.columns]
     assert last_run(tmp_path / "nowhere") is None
@@ -82,18 +94,27 @@ def test_a_damaged_ladder_is_named(place: Path) -> None:
             last_run(place)
 
 
-@pytest.mark.parametrize("year", ["9" * 5000, "soon", "²"])
-def test_numbers_of_a_foreign_page_that_are_none_are_left_out(year: str, tmp_path: Path) -> None:
-    (tmp_path / "p.html").write_text(page_of(year=year, speed="fast", time="", memory="nan"))
-    (shown,) = page_facts(tmp_path / "p.html", {"Language models": "lm"}).values()
-    assert shown.year is None and not shown.costs and shown.run == "4e1e"
-
-
-def test_another_page_tells_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "p.html"
-    for text in ("", "<table>", "</td></tr></table>", "<td>x", "<tr><td>1<td>2", page_of().replace("<table", "<div")):
-        path.write_text(text)
-        assert not page_facts(path, {"Language models": "lm"})
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"year": "soon"}, r"lm/lstm\.year"),
+        ({"seconds": "fast"}, r"lm/lstm\.seconds"),
+        ({"seconds": float("1e999")}, r"timings\.json"),
+        ({"peak_memory_bytes": [1]}, r"lm/lstm\.peak_memory_bytes"),
+        ({"run": {}}, r"lm/lstm\.run"),
+        (3, "lm/lstm"),
+    ],
+)
+def test_damaged_timings_are_named(place: Path, facts: object, told: str) -> None:
+    write_timings(place, lstm=facts)
+    text = (place / "reports/timings.json").read_text().replace("Infinity", "1e999")
+    (place / "reports/timings.json").write_text(text)
+    with pytest.raises(InputError, match=told):
+        last_run(place)
+    for text in ("{", "[]", '{"rungs": 3}'):
+        (place / "reports/timings.json").write_text(text)
+        with pytest.raises(InputError, match=r"timings\.json"):
+            last_run(place)
 
 
 def test_a_strangers_provenance_is_no_lineage(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 
@@ -15,7 +16,9 @@ from langladder.cli.score import score_sentences
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.decoding.stream import distributions, stream
 from langladder.errors import InputError
+from langladder.serving import guard
 from langladder.serving.api import create
+from langladder.serving.guard import MOST_BYTES
 from langladder.serving.shelf import Shelf, UnknownModelError
 from langladder.text.specials import BOS, EOS
 
@@ -111,7 +114,20 @@ def test_a_stop_ends_the_text_before_it(ask) -> None:
         ({"model": "gpt", "best_of": 5}, 400, "best_of"),
         ({"model": "gpt", "stop": ["a"] * 5}, 400, "stop"),
         ({"model": "gpt", "stop": ["a"] * 5, "stream": True}, 400, "stop"),
-        ({"prompt": "x"}, 400, "model"),
+        ({"prompt": "x"}, 400, "model: Field required"),
+        ({"model": None}, 400, "model: Field required"),
+        ({"model": "gpt", "min_p": 0.1}, 400, "min_p: there is no such option"),
+        ({"model": "gpt", "min_p": None}, 400, "min_p: there is no such option"),
+        ({"model": "gpt", "tools": []}, 400, "tools: there is no such option"),
+        ({"model": "gpt", "max_tokens": "5"}, 400, "max_tokens"),
+        ({"model": "gpt", "logit_bias": {"5": 101}}, 400, "logit_bias.5"),
+        ({"model": "gpt", "logit_bias": {"the": 1}}, 400, "logit_bias.the"),
+        ({"model": "gpt", "logit_bias": {"99999": 1}}, 400, "logit_bias: id 99999"),
+        ({"model": "gpt", "logit_bias": {"99999": 1}, "stream": True}, 400, "logit_bias: id 99999"),
+        ({"model": "gpt", "presence_penalty": 2.5}, 400, "presence_penalty"),
+        ({"model": "gpt", "stream_options": {"include_usage": True}}, 400, "stream_options"),
+        ({"model": "gpt", "prompt": "half \ud800"}, 400, "lone surrogate ('\\ud800')"),
+        ({"model": "gpt", "\udfff": 1}, 400, "lone surrogate"),
         ("nonsense", 400, ""),
     ],
 )
@@ -120,6 +136,85 @@ def test_bad_requests_get_openai_s_form_of_error(ask, body, status, told) -> Non
     assert found == status
     assert told in answer["error"]["message"]
     assert answer["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("body", [b"{", b"", b"\xff\xfe", '{"model": "gpt"}'.encode("utf-16-le"), b"[" * 10**5])
+def test_bodies_that_are_no_json_are_refused_in_openai_s_form(shelf, body) -> None:
+    with TestClient(create(shelf), raise_server_exceptions=False) as client:
+        answer = client.post("/v1/completions", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_null_is_the_default(ask) -> None:
+    options = ["prompt", "max_tokens", "temperature", "top_p", "top_k", "n", "stream", "stream_options", "logprobs"]
+    options += ["echo", "stop", "seed", "best_of", "suffix", "user", "logit_bias", "presence_penalty"]
+    status, answer = ask("/v1/completions", {"model": "gpt"} | dict.fromkeys([*options, "frequency_penalty"]))
+    assert status == 200
+    assert answer["choices"] == ask("/v1/completions", {"model": "gpt"})[1]["choices"]
+    nothing = {"encoding_format": None, "dimensions": None, "user": None}
+    assert ask("/v1/embeddings", {"model": "svd", "input": "king"} | nothing)[0] == 200
+    assert ask("/tokenize", {"model": "gpt", "prompt": "the", "add_special_tokens": False})[0] == 200
+
+
+def test_bias_and_penalties_change_what_is_drawn(ask, shelf) -> None:
+    greedy = {"model": "kneser_ney", "prompt": "the", "temperature": 0, "max_tokens": 6, "logprobs": 0}
+    (plain,) = ask("/v1/completions", greedy)[1]["choices"]
+    first = shelf.language_model("kneser_ney").tokenizer.encode(plain["logprobs"]["tokens"][0])
+    assert len(first) == 1
+    (other,) = ask("/v1/completions", greedy | {"logit_bias": {str(first[0]): -100}})[1]["choices"]
+    assert other["logprobs"]["tokens"][0] != plain["logprobs"]["tokens"][0]
+    gpt = {"model": "gpt", "prompt": "", "temperature": 0, "max_tokens": 12}
+    for name in ("frequency_penalty", "presence_penalty"):
+        texts = [ask("/v1/completions", gpt | {name: value})[1]["choices"][0]["text"].split() for value in (-2, 2)]
+        assert len(set(texts[0])) < len(set(texts[1])), name
+
+
+def test_tokens_of_one_character_have_its_place(ask, shelf) -> None:
+    text = "a😀字b"
+    asked = {"model": "kneser_ney", "prompt": text, "max_tokens": 0, "echo": True, "logprobs": 0}
+    marks = ask("/v1/completions", asked)[1]["choices"][0]["logprobs"]
+    assert marks["text_offset"] == [0, 1, 1, 1, 1, 2, 2, 2, 3]
+    for text, offsets in (("\ufffdb", [0, 0, 0, 1]), ("é é", [0, 0, 1, 2, 2])):
+        found = ask("/v1/completions", asked | {"prompt": text})[1]["choices"][0]["logprobs"]["text_offset"]
+        assert found == offsets
+    rung = shelf.language_model("kneser_ney")
+    names = {rung.tokenizer.piece(token): token for token in range(rung.tokenizer.vocab_size)}
+    ids = [names["\\xff"], names["b"], names["\\xf0"], names["b"]]
+    found = ask("/v1/completions", asked | {"prompt": ids})[1]["choices"][0]["logprobs"]["text_offset"]
+    assert found == [0, 1, 2, 3]
+
+
+def test_a_stream_ends_with_what_it_used_where_that_is_asked_for(ask) -> None:
+    asked = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "n": 2, "seed": 2}
+    more = {"stream": True, "stream_options": {"include_usage": True}}
+    *events, last = said(ask("/v1/completions", asked | more)[1])
+    assert (last["choices"], last["usage"]) == ([], ask("/v1/completions", asked)[1]["usage"])
+    assert {event["usage"] for event in events} == {None}
+    assert all("usage" not in event for event in said(ask("/v1/completions", asked | {"stream": True})[1]))
+
+
+def test_ids_are_embedded_as_their_text(ask, shelf) -> None:
+    ids = shelf.language_model("gpt").tokenizer.encode("the king sat").tolist()
+    body = {"model": "gpt", "input": "the king sat"}
+    (wanted,) = ask("/v1/embeddings", body)[1]["data"]
+    answer = ask("/v1/embeddings", body | {"input": ids})[1]
+    assert answer["data"] == [wanted] and answer["usage"]["prompt_tokens"] == len(ids)
+    rows = ask("/v1/embeddings", body | {"input": [ids, ids[:1]]})[1]["data"]
+    assert rows[0] == wanted and rows[1]["embedding"] != wanted["embedding"]
+    for wrong, message in ((body | {"input": [10**6]}, "id 1000000"), ({"model": "svd", "input": [1]}, "send text")):
+        status, answer = ask("/v1/embeddings", wrong)
+        assert (status, message in answer["error"]["message"]) == (400, True)
+
+
+def test_the_description_says_what_is_answered_and_nothing_is_loaded_from_elsewhere(ask) -> None:
+    described = ask("/openapi.json")[1]
+    for path in described["paths"].values():
+        for operation in path.values():
+            assert "4XX" in operation["responses"] and "422" not in operation["responses"]
+    options = described["components"]["schemas"]["CompletionRequest"]["properties"]
+    assert {"type": "null"} in options["max_tokens"]["anyOf"] and "anyOf" not in options["model"]
+    assert ask("/docs")[0] == ask("/redoc")[0] == 404
 
 
 def test_models_are_listed_by_name_and_asked_for_by_path(ask, shelf) -> None:
@@ -155,6 +250,37 @@ def test_other_hosts_and_large_bodies_are_refused(ask, server) -> None:
     connection.putheader("content-length", str(5 * 2**20))  # refused before any of it is sent
     connection.endheaders()
     assert connection.getresponse().status == 413
+
+
+def test_what_arrives_is_counted_whatever_the_headers_say(server) -> None:
+    host, _, port = server.removeprefix("http://").partition(":")
+    chunk = b"%x\r\n%b\r\n" % (2**16, b"x" * 2**16)
+    for more in (b"content-length: 4\r\n", b""):
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            head = b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
+            client.sendall(head + more + b"\r\n")
+            for _ in range(MOST_BYTES // 2**16 + 1):
+                client.sendall(chunk)
+            assert client.recv(100).startswith(b"HTTP/1.1 413")  # the last chunk has not been sent
+
+
+def test_a_small_body_in_chunks_is_read(server) -> None:
+    connection = HTTPConnection(server.removeprefix("http://"), timeout=10)
+    pieces = [b'{"model": "gpt", ', b'"max_tokens": 1}']
+    connection.request("POST", "/v1/completions", iter(pieces), {"content-type": "application/json"})
+    answer = connection.getresponse()
+    assert (answer.status, "choices" in json.load(answer)) == (200, True)
+
+
+def test_a_body_that_is_too_slow_is_told_and_the_connection_ends(server, monkeypatch) -> None:
+    monkeypatch.setattr(guard, "SLOWEST", 0.2)
+    host, _, port = server.removeprefix("http://").partition(":")
+    for head in (b"content-length: 100\r\n\r\n{", b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"):
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            client.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\n" + head)
+            with client.makefile("rb") as file:
+                answer = file.read()  # until the server ends it
+        assert answer.startswith(b"HTTP/1.1 408") and b"did not arrive" in answer
 
 
 def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:

@@ -11,17 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.models.spoken import saved_instructed
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
 CURLS = re.findall(r"^curl -s localhost:8000.*?(?<!\\)$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def address(shelf):
+def address(shelf, tmp_path_factory):
     models = [str(shelf.folders[name]) for name in ("kneser_ney", "gpt")]
+    models.append(str(saved_instructed(tmp_path_factory.mktemp("instruct") / "sft", context=24)))
     command = [sys.executable, "-m", "langladder", "serve", *models, "--port", "0"]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     line = started.stdout.readline()
-    found = re.search(r"serving kneser_ney, gpt at (http://127.0.0.1:\d+)", line)
+    found = re.search(r"serving kneser_ney, gpt, sft at (http://127.0.0.1:\d+)", line)
     assert found, line + started.stderr.read()
     yield found[1]
     started.send_signal(signal.SIGINT)
@@ -36,8 +39,8 @@ def test_the_page_s_requests_are_answered(address, curl) -> None:
     request = urllib.request.Request(url, body, {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         (choice,) = json.loads(answer.read())["choices"]
-    assert choice["text"]
-    assert len(CURLS) == 2
+    assert choice["message"]["content"] if "chat" in url else choice["text"]
+    assert len(CURLS) == 3
 
 
 def test_an_address_in_use_is_said(address, shelf) -> None:

@@ -20,7 +20,8 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "ladders" / "full"):
         folders = [path.rstrip("/") for path in outs if not path.startswith(("reports/ladder", "reports/index"))]
         made += [place / folder / "made" for folder in folders]
-        made += [place / "reports" / "ladder.json", place / "reports" / "index.html", place / "resolved" / "made"]
+        made += [place / "reports" / name for name in ("ladder.json", "ladder.md", "timings.json", "index.html")]
+        made += [place / "resolved" / "made"]
         mine += [place / folder / "mine" / "notes.txt" for folder in ("data", "models", "reports")]
         mine += [place / "mine.txt", place / "params.yaml", place / "dvc.lock"]
     for file in (*made, *mine):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import echo, json_option, print_json, print_table
 from langladder.cli.reading import asked, is_folder, lines_given
-from langladder.errors import InputError
+from langladder.errors import InputError, printable
 
 if TYPE_CHECKING:
     from langladder.models.reader import Found, Reader
@@ -91,9 +91,9 @@ def _told(
     for line, some in zip(lines, found, strict=True):
         if not sys.stdout.isatty():
             for one in some:
-                click.echo(f"{one.text}\t{one.start if one.start >= 0 else ''}\t{one.score:.4f}\t{line}")
+                echo(f"{one.text}\t{one.start if one.start >= 0 else ''}\t{one.score:.4f}\t{line}")
             continue
-        click.echo(line)
+        echo(line)
         click.echo(_marked(context, some[0]))
         rows = [(one.text or "no answer", one.score, one.probability) for one in some]
         print_table(["answer", "score", "p"], rows)
@@ -101,9 +101,10 @@ def _told(
 
 def _marked(context: str, found: "Found") -> str:
     if found.start < 0:
-        return context
+        return printable(context)
     end = found.start + len(found.text)
-    return context[: found.start] + click.style(found.text, fg="green", bold=True) + context[end:]
+    answer = click.style(printable(found.text), fg="green", bold=True)
+    return printable(context[: found.start]) + answer + printable(context[end:])
 
 
 def _as_dict(found: "Found") -> dict[str, Any]:

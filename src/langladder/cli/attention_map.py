@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from langladder.errors import printable
+
 SHADES = ("  ", "░░", "▒▒", "▓▓", "██")  # below 5 %, 25 %, 50 %, 75 %, and above
 BOUNDS = (0.05, 0.25, 0.5, 0.75)
 WIDEST = 40  # source tokens beside each other where the answer goes into a pipe
@@ -15,11 +17,11 @@ def print_attention(
     from rich.console import Console
     from rich.text import Text
 
-    source, output = ([token.strip() for token in tokens] for tokens in (source, output))
+    source, output = ([printable(token.strip()) for token in tokens] for tokens in (source, output))
     terminal = sys.stdout.isatty()
     console = Console(force_terminal=terminal, highlight=False, color_system="auto" if terminal else None)
     fits = max(1, (console.width - _label_width(output) - 2) // 2) if terminal else WIDEST
-    console.print(Text(f"attention of {title}"), soft_wrap=True)
+    console.print(Text(printable(f"attention of {title}")), soft_wrap=True)
     for first in range(0, len(source), fits):
         part = slice(first, first + fits)
         for line in attention_lines(source[part], output, [row[part] for row in weights]):

@@ -8,7 +8,7 @@ import click
 
 from langladder.cli.convert import FORMATS, folder_of
 from langladder.cli.out import claim, overwrite_option
-from langladder.cli.output import json_option, print_json, print_table, vectors_argument
+from langladder.cli.output import echo, json_option, print_json, print_table, vectors_argument
 
 if TYPE_CHECKING:
     from langladder.export.vector_files import Format
@@ -116,7 +116,7 @@ def debias(
         print_json(found | {"out": str(out), "format": chosen})
         return
     _show(found)
-    click.echo(f"{len(debiased):,} words × {debiased.matrix.shape[1]} → {out} ({chosen})")
+    echo(f"{len(debiased):,} words × {debiased.matrix.shape[1]} → {out} ({chosen})")
 
 
 def _debias(vectors: str, lists: Path, weat: Path | None, components: int) -> tuple[Any, dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import echo, json_option, print_json, print_table
 from langladder.cli.reading import LARGEST_SEED, Number, asked, standard_input
 from langladder.errors import InputError
 from langladder.serving.choosers import MOST, chooser_of
@@ -63,7 +63,7 @@ def chat(
             if turn.strip():
                 _show(None, _answers(conversations, turn))
         except InputError as error:
-            click.echo(f"Error: {error}", err=True)
+            echo(f"Error: {error}", err=True)
 
 
 def _conversations(
@@ -111,8 +111,8 @@ def _answers(conversations: dict[str, "Conversation"], turn: str) -> dict[str, s
 def _show(turn: str | None, answers: dict[str, str]) -> None:
     """One answer as it is, several side by side; the turn before it where nobody typed it."""
     if turn is not None:
-        click.echo(f"> {turn}")
+        echo(f"> {turn}")
     if len(answers) == 1:
-        click.echo(next(iter(answers.values())))
+        echo(next(iter(answers.values())))
     else:
         print_table([*answers], [[*answers.values()]])

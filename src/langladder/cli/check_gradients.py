@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import echo, json_option, print_json, print_table
 from langladder.cli.reading import is_folder
 from langladder.errors import InputError
 
@@ -49,7 +49,7 @@ def check_gradients(
             [one.network, one.parameters, one.entries, _error(one), one.where, _mark(one)] for one in found
         ]
         print_table(["network", "parameters", "compared", "largest error", "at", ""], rows)
-        click.echo(f"{len(found) - len(wrong)} of {len(found)} right: relative errors of at most {LARGEST_ERROR:g}")
+        echo(f"{len(found) - len(wrong)} of {len(found)} right: relative errors of at most {LARGEST_ERROR:g}")
     if wrong:
         context.exit(1)
 

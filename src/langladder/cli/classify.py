@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import echo, json_option, print_json, print_table
 from langladder.cli.reading import asked, is_folder, lines_given
 from langladder.errors import InputError
 
@@ -74,7 +74,7 @@ def _show(answers: "list[Answer]", *, legend: bool = False) -> None:
             click.echo(explanation(one))
     elif not sys.stdout.isatty():
         for one in answers:
-            click.echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
+            echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
     else:
         most = len(answers[0].top) if answers else 0
         columns = ["label", "p", *(name for place in range(2, most + 1) for name in (f"{place}.", "p")), "text"]
@@ -92,7 +92,7 @@ def _converse(model: "Classifier", explain: bool, top: int, as_json: bool) -> No
         try:
             found = answer(model, [parsed(model, line)], top, explain)
         except InputError as error:
-            click.echo(f"Error: {error}", err=True)
+            echo(f"Error: {error}", err=True)
             continue
         print_json(found[0].as_dict()) if as_json else _show(found, legend=legend)
         legend = False

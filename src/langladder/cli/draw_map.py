@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.out import claim, overwrite_option
-from langladder.cli.output import json_option, print_json, vectors_argument
+from langladder.cli.output import echo, json_option, print_json, vectors_argument
 from langladder.cli.reading import LARGEST_SEED, Number
 from langladder.errors import InputError
 from langladder.evaluation.map_methods import METHODS
@@ -78,7 +78,7 @@ def draw_map(
         places = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]
         print_json({"out": str(out), "method": method, "explained": found.explained, "words": places})
     else:
-        click.echo(f"{caption} → {out}")
+        echo(f"{caption} → {out}")
 
 
 def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, method: "MapMethod") -> str:

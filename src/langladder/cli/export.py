@@ -10,7 +10,7 @@ from langladder.atomic import Owner
 from langladder.cli.encoders import is_encoder, read_encoder
 from langladder.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
 from langladder.cli.out import Place, claim, overwrite_option, to
-from langladder.cli.output import json_option, print_json
+from langladder.cli.output import echo, json_option, print_json
 from langladder.errors import InputError
 from langladder.models.loaded import read_model
 
@@ -114,7 +114,7 @@ def export(
     if as_json:
         print_json({"out": str(out), "format": chosen, "files": files})
     else:
-        click.echo(f"{model.name} → {out} ({chosen}: {', '.join(files)})")
+        echo(f"{model.name} → {out} ({chosen}: {', '.join(files)})")
 
 
 def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> None:

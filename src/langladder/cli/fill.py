@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from langladder.cli.encoders import read_encoder
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import echo, json_option, print_json, print_table
 from langladder.cli.reading import lines_given
 
 
@@ -36,7 +36,7 @@ def fill(model: Path, given: tuple[str, ...], best: int, as_json: bool) -> None:
         if as_json:
             answers.append({"sentence": line, "gaps": [[one._asdict() for one in gap] for gap in gaps]})
             continue
-        click.echo(line)
+        echo(line)
         rows = [(place, one.text, f"{one.probability:.3f}") for place, gap in enumerate(gaps, start=1) for one in gap]
         print_table(["gap", "word", "p"], rows)
     if as_json:

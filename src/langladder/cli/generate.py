@@ -48,7 +48,8 @@ def generate(
             for name, answers in found.items()
             for prompt, text in zip(begun, answers, strict=True)
         ]
-        print_json({"settings": config.model_dump(mode="json"), "texts": texts})
+        others = {"logit_bias", "presence_penalty", "frequency_penalty"}  # no options of this command
+        print_json({"settings": config.model_dump(mode="json", exclude=others), "texts": texts})
         return
     for number, prompt in enumerate(prompts):
         part = slice(number * samples, (number + 1) * samples)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.out import Place, claim, overwrite_option
-from langladder.cli.output import json_option, print_json
+from langladder.cli.output import echo, json_option, print_json
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
     if as_json:
         print_json({"out": str(out), "model": kind, "tokens": model.vocab_size, "parameters": size})
     else:
-        click.echo(f"{source} → {out} ({kind}, {model.vocab_size:,} tokens, {size:,} parameters)")
+        echo(f"{source} → {out} ({kind}, {model.vocab_size:,} tokens, {size:,} parameters)")
 
 
 def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tokenizer]":

@@ -29,13 +29,17 @@ from langladder.cli.similarity import similarity
 from langladder.cli.tag import tag
 from langladder.cli.translate import translate
 from langladder.collector import rarely
-from langladder.errors import InputError
+from langladder.errors import InputError, printable
 
 
 class Refused(click.ClickException):
     """Bad input: told without a traceback."""
 
     exit_code = 2
+
+    def format_message(self) -> str:
+        """What is printed."""
+        return printable(self.message)
 
 
 class App(click.Group):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from langladder.atomic import Owner, check_file, check_folder
+from langladder.cli.output import echo
 from langladder.errors import InputError
 from langladder.remote import File, Remote, located
 
@@ -109,4 +110,4 @@ def to(place: File) -> Iterator[Path]:
 
 def tell(place: File, line: str) -> None:
     """Say what was written; on stderr where the standard output carries it."""
-    click.echo(line, err=place == STDOUT)
+    echo(line, err=place == STDOUT)

@@ -1,16 +1,18 @@
 """How commands answer: tables for people, JSON for machines.
 
-Into a pipe or file go plain text lines as long as they need to be; on a terminal long words are folded, never cut.
+Into a pipe or file go plain text lines as long as they need to be; on a terminal long words are folded, never cut, and
+control characters of what a model says are shown, not obeyed (`langladder.errors.printable`).
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from langladder.errors import InputError
+from langladder.errors import InputError, printable
 from langladder.remote import located
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,9 +39,17 @@ def json_option(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(function)
 
 
+def echo(text: str, err: bool = False) -> None:
+    """Print a text; on a terminal, and on stderr, without its control characters."""
+    click.echo(printable(text) if err or sys.stdout.isatty() else text, err=err)
+
+
 def print_json(value: Any) -> None:
-    """Print one JSON document."""
-    click.echo(as_text(value))
+    """Print one JSON document; on a terminal, control characters that JSON may hold as they are, escaped."""
+    text = as_text(value)
+    if sys.stdout.isatty():
+        text = re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    click.echo(text)
 
 
 def as_text(value: Any) -> str:
@@ -69,12 +79,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: s
     terminal = sys.stdout.isatty()
     width, colours = (None, "auto") if terminal else (_WIDE, None)
     console = Console(width=width, color_system=colours, force_terminal=terminal, highlight=False)  # type: ignore[arg-type]
-    table = Table(box=box.SIMPLE_HEAD, title=None if title is None else Text(title), title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, title=None if title is None else Text(printable(title)), title_justify="left")
     for place, column in enumerate(columns):
         numeric = any(isinstance(row[place], int | float) for row in rows)
-        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(printable(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_shown(cell)) for cell in row))  # `Text`: a word such as [bold] is no markup
+        table.add_row(*(Text(printable(_shown(cell))) for cell in row))  # `Text`: a word such as [bold] is no markup
     console.print(table)
 
 

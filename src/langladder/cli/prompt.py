@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.output import interval, json_option, print_json, print_table
+from langladder.cli.output import echo, interval, json_option, print_json, print_table
 from langladder.cli.reading import asked
 from langladder.models.loaded import LoadedModel, read_model
 
@@ -159,7 +159,7 @@ def _do_task(
     title = f"{loaded.name}: {len(chosen)} items, chance {chance(chosen):.3f}"
     print_table(columns, [[*row[:-1], interval(row[-1])] for row in rows], title=title)
     for one in shown:
-        click.echo(one["prompt"])
+        echo(one["prompt"])
         print_table(
             ["option", "", settings.scorings[0]], [[o["option"], o["right"], o["score"]] for o in one["options"]]
         )

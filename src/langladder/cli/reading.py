@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from langladder.cli.output import echo
 from langladder.errors import InputError
 
 LARGEST_SEED = 2**32 - 1
@@ -62,7 +63,7 @@ def asked(hint: str) -> Iterator[str]:
     Args:
         hint: is shown first.
     """
-    click.echo(hint, err=True)
+    echo(hint, err=True)
     while True:
         try:
             line = input("> ")
@@ -70,7 +71,7 @@ def asked(hint: str) -> Iterator[str]:
             click.echo()
             return
         except UnicodeDecodeError as error:
-            click.echo(f"Error: not UTF-8 ({error.reason})", err=True)
+            echo(f"Error: not UTF-8 ({error.reason})", err=True)
             continue
         yield line
 

@@ -9,7 +9,7 @@ import click
 
 from langladder.cli.output import json_option, print_json, print_table
 from langladder.cli.reading import asked, is_folder, lines_given
-from langladder.errors import InputError
+from langladder.errors import InputError, printable
 
 if TYPE_CHECKING:
     from langladder.models.tagger import Tagger
@@ -76,7 +76,9 @@ def _show(model: "Tagger", answers: Sequence[dict[str, Any]], explain: bool) -> 
     for answer in answers:
         tagged = zip(answer["words"], answer["tags"], strict=True)
         # into a pipe or file click leaves the colours out
-        click.echo(" ".join(f"{word}/{click.style(name, fg=_colour(model, name))}" for word, name in tagged))
+        shown = printable if sys.stdout.isatty() else str
+        pairs = (f"{shown(word)}/{click.style(shown(name), fg=_colour(model, name))}" for word, name in tagged)
+        click.echo(" ".join(pairs))
         if explain:
             keys = ("words", "tags", "probabilities", "second", "second_probabilities")
             rows = list(zip(*(answer[key] for key in keys), strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from langladder.cli.out import STDOUT, claim, overwrite_option
-from langladder.cli.output import Cell, as_text, json_option, print_json, print_table
+from langladder.cli.output import Cell, as_text, echo, json_option, print_json, print_table
 from langladder.cli.reading import LARGEST_SEED, LONGEST_LINE, TOO_LONG, Number, asked, standard_input
 from langladder.errors import InputError
 
@@ -140,7 +140,7 @@ def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: 
 
 def _show(answer: "Answer", request: "Request") -> None:
     if request.plain:
-        click.echo(answer.best)
+        echo(answer.best)
         return
     rows: list[list[Cell]] = [
         [found.model if place == 0 else "", candidate.text, candidate.score, candidate.log_prob]
@@ -162,6 +162,6 @@ def _converse(request: "Request", as_json: bool) -> None:
         try:
             (answer,) = request.answer([line])
         except InputError as error:
-            click.echo(f"Error: {error}", err=True)
+            echo(f"Error: {error}", err=True)
             continue
         print_json(answer.as_dict()) if as_json else _show(answer, request)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from langladder.errors import printable
 from langladder.evaluation.classifier_page import Node
 from langladder.serving.labelling import Answer
 
@@ -30,7 +31,7 @@ def explanation(answer: Answer) -> str:
     """The labels of a text; below them its words with their weights, their attention, the nodes of its tree."""
     assert answer.explained is not None
     why = answer.explained
-    lines = [", ".join(f"{label} {p:.4f}" for label, p in answer.top)]
+    lines = [printable(", ".join(f"{label} {p:.4f}" for label, p in answer.top))]
     lines.append("  " + _words(why.pieces, why.weights))
     if why.attention:
         lines.append("  attention: " + _attended(why.pieces, why.attention))
@@ -56,7 +57,7 @@ def _attended(pieces: Sequence[str], weights: Sequence[float]) -> str:
 
 
 def _plain(piece: str) -> str:
-    return piece.strip("▁ ") or "␣"
+    return printable(piece.strip("▁ ")) or "␣"
 
 
 def _marked(text: str, weight: float, most: float, colours: Sequence[int]) -> str:
@@ -78,5 +79,6 @@ def _nodes(nodes: Sequence[Node], words: Sequence[str]) -> Iterator[str]:
     while waiting:
         place, depth = waiting.pop()
         node = nodes[place]
-        yield f"{'  ' * (depth + 1)}{node.said} {node.probability:.2f}  {' '.join(words[w] for w in covered[place])}"
+        text = f"{node.said} {node.probability:.2f}  {' '.join(words[w] for w in covered[place])}"
+        yield "  " * (depth + 1) + printable(text)
         waiting += [(child, depth + 1) for child in sorted(node.children, key=lambda one: -covered[one][0])]

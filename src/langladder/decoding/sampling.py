@@ -4,6 +4,10 @@ Greedy takes the likeliest token. Sampling draws from P(v)^(1/τ) / Σ (temperat
 (top-k, Fan et al. 2018) or to the smallest set that holds probability p (nucleus, Holtzman et al. 2020). The
 repetition penalty θ (Keskar et al. 2019, section 4.1) is here applied to log-probabilities: those of tokens already in
 the text are multiplied by θ, which makes each of them less likely. BOS and PAD are never generated; EOS ends a row.
+A bias b_v, a presence penalty α and a frequency penalty β are those of OpenAI's API: where token v was generated c_v
+times so far (what was given is not counted), its score is
+
+    log P(v) + b_v − α [c_v > 0] − β c_v
 
 Prompts of different lengths are read side by side: from the end of the shortest on, each row takes its prompt's next
 token while there is one, and a chosen one afterwards.
@@ -12,8 +16,8 @@ Shape legend: B rows, V vocabulary, t tokens so far.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -34,6 +38,11 @@ class SamplingConfig(Config):
     top_k: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
     repetition_penalty: float = Field(default=1.0, ge=1, le=100)
+    logit_bias: dict[Annotated[int, Field(ge=0)], Annotated[float, Field(ge=-100, le=100)]] = Field(
+        default_factory=dict
+    )
+    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
+    frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
     max_tokens: int = Field(default=50, ge=0, le=100_000)
     seed: int = Field(default=0, ge=0, lt=2**63)
 
@@ -78,7 +87,7 @@ def generate_batch(
     running, unread, state = [True] * len(prefixes), tokens, None
     while any(running):
         log_probs, state = model.advance(unread.to(device), state)  # (B, V)
-        scores, t = candidates(log_probs.cpu(), tokens, config), tokens.shape[1]
+        scores, t = candidates(log_probs.cpu(), tokens, config, lengths), tokens.shape[1]
         following = []
         for row, prefix in enumerate(prefixes):
             if t < lengths[row]:
@@ -92,13 +101,26 @@ def generate_batch(
     return [_until_eos(ids[length : length + config.max_tokens]) for ids, length in rows]
 
 
-def candidates(log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig) -> torch.Tensor:
-    """Scores (B, V) whose softmax is what is drawn from: penalty, temperature, top-k, top-p, in this order.
+def candidates(
+    log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig, given: Sequence[int] | None = None
+) -> torch.Tensor:
+    """Scores (B, V) whose softmax is what is drawn from: penalties, bias, temperature, top-k, top-p, in this order.
 
     Args:
         log_probs: (B, V); seen: (B, t), the tokens so far.
+        given: of each row, how many of these were not generated; None: none.
+
+    Raises:
+        InputError: a bias of a token that the model does not have.
     """
     scores = penalise(log_probs, seen, config.repetition_penalty)
+    if config.presence_penalty or config.frequency_penalty:
+        for row, begin in enumerate(given or [0] * len(seen)):
+            counts = torch.bincount(seen[row, begin:], minlength=scores.shape[1])  # (V,)
+            scores[row] -= config.presence_penalty * (counts > 0) + config.frequency_penalty * counts
+    if config.logit_bias:
+        check_bias(config.logit_bias, scores.shape[1])
+        scores[:, [*config.logit_bias]] += torch.tensor([*config.logit_bias.values()])
     scores[:, [BOS, PAD]] = -math.inf
     if config.strategy == "greedy":
         return scores
@@ -106,6 +128,12 @@ def candidates(log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConf
     if config.top_k is not None:
         scores = keep_likeliest(scores, config.top_k)
     return scores if config.top_p is None else keep_nucleus(scores, config.top_p)
+
+
+def check_bias(bias: Mapping[int, float], vocab_size: int) -> None:
+    """Raise InputError for a token that the model does not have."""
+    if (most := max(bias, default=0)) >= vocab_size:
+        raise InputError(f"logit_bias: id {most} is none of the model's, which are 0 to {vocab_size - 1}")
 
 
 def choose(

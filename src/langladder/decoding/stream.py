@@ -39,7 +39,7 @@ def stream(model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, 
     unread, state = tokens, None
     for _ in range(config.max_tokens):
         log_probs, state = model.advance(unread.to(device), state)  # (1, V)
-        token = draw(candidates(log_probs.cpu(), tokens, config)[0], config, random)
+        token = draw(candidates(log_probs.cpu(), tokens, config, [len(prefix)])[0], config, random)
         yield Drawn(token, log_probs[0].cpu())
         if token == EOS:
             return

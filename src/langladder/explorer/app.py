@@ -19,7 +19,7 @@ from langladder.errors import InputError
 from langladder.explorer.page import Page
 from langladder.explorer.pages import PAGES
 from langladder.explorer.safety import protect
-from langladder.serving.guard import LOOPBACK
+from langladder.serving.guard import LOOPBACK, REFUSALS
 from langladder.serving.kinds import title_of
 from langladder.serving.shelf import Shelf
 
@@ -34,7 +34,7 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK, pages: Sequence[Page] 
         shelf: the models; `shelf.place` has data/ and reports/ where there are any.
         hosts: names by which it may be asked; ["*"] for any.
     """
-    app = FastAPI(title="langladder explorer", docs_url=None, redoc_url=None, lifespan=_begin)
+    app = FastAPI(title="langladder explorer", docs_url=None, redoc_url=None, lifespan=_begin, responses=REFUSALS)
     protect(app, hosts, {f"/api/{page.name}": page.at_once for page in pages})
     environment = _environment()
     static = _static()

@@ -1,9 +1,7 @@
 """One instruction, answered by two models side by side as they write, and judged by microworld's gold judge."""
 
-import threading
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
@@ -12,9 +10,8 @@ from pydantic import BaseModel, Field
 from langladder.errors import InputError
 from langladder.explorer import truth
 from langladder.explorer.page import Page
-from langladder.explorer.streaming import streamed
-from langladder.serving.kinds import kind_of
 from langladder.serving.shelf import Shelf
+from langladder.serving.streaming import streamed
 
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 200
@@ -30,13 +27,6 @@ class Instructing(BaseModel):
     temperature: float = Field(default=0.0, ge=0, le=100, allow_inf_nan=False)
     seed: int = Field(default=0, ge=0, lt=2**32)
     max_tokens: int = Field(default=40, ge=1, le=MOST_TOKENS)
-
-
-class _Answering(NamedTuple):
-    model: Any
-    tokenizer: Any
-    chooser: Any
-    lock: Any
 
 
 def router(shelf: Shelf) -> APIRouter:
@@ -79,12 +69,12 @@ def _answers(shelf: Shelf, asked: Instructing) -> Iterator[dict[str, Any]]:
 def _one(shelf: Shelf, name: str, asked: Instructing) -> Iterator[dict[str, Any]]:
     from langladder.decoding.sampling import SamplingConfig
     from langladder.explorer.instructing import judged, streamed
+    from langladder.serving.chat import Answering, read_answering
 
-    folder = shelf.find(name)
-    found: _Answering = shelf.have("answering", folder, _read)
+    found: Answering = shelf.have("answering", shelf.find(name), read_answering)
     config = SamplingConfig(
         strategy="sample" if asked.temperature else "greedy",
-        temperature=max(0.01, asked.temperature),
+        temperature=max(0.01, asked.temperature or 1.0),  # a best-of-n draws even so
         seed=asked.seed,
         max_tokens=asked.max_tokens,
     )
@@ -97,15 +87,6 @@ def _one(shelf: Shelf, name: str, asked: Instructing) -> Iterator[dict[str, Any]
             return
         text = piece
         yield {"text": text}
-
-
-def _read(folder: Path) -> _Answering:
-    from langladder.models.loaded import read_model
-    from langladder.serving.choosers import chooser_of
-
-    _, model, tokenizer = read_model(folder)
-    chooser = chooser_of(folder, tokenizer, None, None) if kind_of(folder) == "instruct" else None
-    return _Answering(model.eval() if hasattr(model, "eval") else model, tokenizer, chooser, threading.Lock())
 
 
 PAGE = Page(

@@ -1,16 +1,14 @@
 """What the last run of a folder left: its ladder, what each rung cost, which run made it, what it grew from.
 
-Scores come from `reports/ladder.json`. Times, years and MLflow's runs are not in it, since some of them differ between
-two runs of one commit; they are read off the tables of `reports/index.html`, as text. What a rung grew from stands in
-its own provenance, its curve in `curves/`. All but the first may be missing.
+Scores come from `reports/ladder.json`; years, times and runs of MLflow from `reports/timings.json`, if it belongs to
+that ladder; what a rung grew from, from its own provenance; its curve from `curves/`. All but the first may be missing.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from html.parser import HTMLParser
-from math import isfinite
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
@@ -18,22 +16,9 @@ from langladder.families import families
 from langladder.reporting.comparison import read_summary
 from langladder.reporting.entries import Entry, Timing, Told
 from langladder.reporting.inputs import ReportInputs, read_curve
+from langladder.reporting.tables import ladder_id
 
-LADDER, PAGE = "reports/ladder.json", "reports/index.html"
-MOST_BYTES = 64 * 2**20  # of a report's page
-RUNS = ["family", "rung", "MLflow run"]
-"""Headings of the table of runs."""
-COSTS = {"time": "seconds", "memory": "peak_memory_bytes"}
-"""Column → field of `Timing`; what ends with /s is the speed."""
-
-
-@dataclass
-class Shown:
-    """What a report's page says of a rung beside its scores."""
-
-    year: int | None = None
-    run: str | None = None
-    costs: dict[str, float] = field(default_factory=dict)
+LADDER, TIMINGS = "reports/ladder.json", "reports/timings.json"
 
 
 def last_run(place: Path) -> ReportInputs | None:
@@ -44,28 +29,51 @@ def last_run(place: Path) -> ReportInputs | None:
     """
     if not (place / LADDER).is_file():
         return None
-    inputs = read_summary(read_json(place / LADDER), str(place / LADDER), list(families().values()))
-    told = page_facts(place / PAGE, {family.title: family.name for family in inputs.families})
+    summary = read_json(place / LADDER)
+    inputs = read_summary(summary, str(place / LADDER), list(families().values()))
+    facts = timings(place / TIMINGS, ladder_id(summary))
     rungs = {
-        family: [_with_facts(place, family, rung, told.get((family, rung.title), Shown())) for rung in found]
+        family: [_with_facts(place, family, rung, facts.get(f"{family}/{rung.name}")) for rung in found]
         for family, found in inputs.rungs.items()
     }
     return replace(inputs, rungs=rungs)
 
 
-def _with_facts(place: Path, family: str, rung: Entry[Any], shown: Shown) -> Entry[Any]:
+def timings(path: Path, ladder: str) -> dict[str, tuple[int | None, Timing]]:
+    """Rung (`family/name`) → its year, and what it cost; {} where there is no file, or one of another ladder.
+
+    Args:
+        ladder: see `ladder_id`.
+
+    Raises:
+        InputError: the file is damaged (names the rung).
+    """
+    if not path.is_file():
+        return {}
+    value = read_json(path)
+    if not isinstance(value, dict) or not isinstance(value.get("rungs"), dict):
+        raise InputError(f"{path}: nothing under `rungs`; `dvc repro -f -s report` writes it anew")
+    if value.get("ladder") != ladder:
+        return {}
+    found = {}
+    for name, facts in value["rungs"].items():
+        try:
+            found[name] = Told.model_validate(facts).year, Timing.model_validate(facts)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(map(str, ("rungs", name[:80], *problem["loc"])))
+            raise InputError(f"{path}: {where}: {problem['msg']}; `dvc repro -f -s report` writes it anew") from error
+    return found
+
+
+def _with_facts(place: Path, family: str, rung: Entry[Any], facts: tuple[int | None, Timing] | None) -> Entry[Any]:
+    year, timing = facts or (None, Timing())
     base, reads = grown(place / "models" / family / rung.name)
     curve = place / "curves" / family / f"{rung.name}.csv"
-    memory = shown.costs.get("peak_memory_bytes")
     return replace(
         rung,
-        told=Told(title=rung.told.title, year=shown.year, base=base, reads=reads),
-        timing=Timing(
-            seconds=shown.costs.get("seconds"),
-            tokens_per_second=shown.costs.get("tokens_per_second"),
-            peak_memory_bytes=None if memory is None else int(memory),
-            run=shown.run,
-        ),
+        told=Told(title=rung.told.title, year=year, base=base, reads=reads),
+        timing=timing,
         curve=tuple(read_curve(curve)) if curve.is_file() else (),
     )
 
@@ -84,95 +92,3 @@ def grown(folder: Path) -> tuple[str | None, str | None]:
     own = settings.get(folder.parent.name) if isinstance(settings, dict) else None
     reads = own.get("reads") if base and isinstance(own, dict) else None
     return (base if isinstance(base, str) else None), (reads if isinstance(reads, str) else None)
-
-
-def page_facts(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], Shown]:
-    """(family, title of the rung) → what the page shows of it; nothing where there is no page, or another one.
-
-    Args:
-        names: title of a family → its name.
-    """
-    if not path.is_file() or path.stat().st_size > MOST_BYTES:
-        return {}
-    tables = _Tables()
-    tables.feed(path.read_text(encoding="utf-8", errors="replace"))
-    found: dict[tuple[str, str], Shown] = {}
-    for region, heads, rows in tables.found:
-        if heads == RUNS:
-            for family, title, run in (row for row in rows if len(row) == len(RUNS)):
-                found.setdefault((names.get(family.text, ""), title.text), Shown()).run = run.text
-        elif region in names:
-            for row in (row for row in rows if len(row) == len(heads)):
-                _costs(found.setdefault((names[region], row[0].text), Shown()), heads, row)
-    return found
-
-
-def _costs(shown: Shown, heads: list[str], row: "list[_Cell]") -> None:
-    aside = row[0].aside
-    shown.year = int(aside) if aside.isdecimal() and len(aside) <= 4 else None
-    for head, cell in zip(heads[1:], row[1:], strict=True):
-        name = COSTS.get(head) or ("tokens_per_second" if head.endswith("/s") else None)
-        if name and cell.value:
-            try:
-                number = float(cell.value)
-            except ValueError:
-                continue
-            if isfinite(number):
-                shown.costs[name] = number
-
-
-@dataclass
-class _Cell:
-    """A cell's text, what stands in a <span> of it (a year), the number it is sorted by."""
-
-    text: str = ""
-    aside: str = ""
-    value: str = ""
-
-
-class _Tables(HTMLParser):
-    """The tables of a page: (label of the region around it, headings, rows); only text is kept."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, list[str], list[list[_Cell]]]] = []
-        self._region, self._span = "", False
-        self._cell: _Cell | None = None
-        self._head = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """See `HTMLParser`."""
-        given = dict(attrs)
-        if tag == "div":
-            self._region = given.get("aria-label") or ""
-        elif tag == "table":
-            self.found.append((self._region, [], []))
-        elif self.found and tag == "thead":
-            self._head = True
-        elif self.found and tag == "tr" and not self._head:
-            self.found[-1][2].append([])
-        elif self.found and tag in ("td", "th"):
-            self._cell = _Cell(value=given.get("data-value") or "")
-        self._span = tag == "span"
-
-    def handle_data(self, data: str) -> None:
-        """See `HTMLParser`."""
-        if self._cell is None:
-            return
-        if self._span:
-            self._cell.aside += data.strip()
-        else:
-            self._cell.text += data
-
-    def handle_endtag(self, tag: str) -> None:
-        """See `HTMLParser`."""
-        if tag == "thead":
-            self._head = False
-        elif tag in ("td", "th") and self._cell is not None:
-            self._cell.text = self._cell.text.strip()
-            if self._head:
-                self.found[-1][1].append(self._cell.text)
-            elif self.found[-1][2]:
-                self.found[-1][2][-1].append(self._cell)
-            self._cell = None
-        self._span = False

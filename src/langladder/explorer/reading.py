@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from langladder.errors import InputError
 from langladder.explorer.page import Page
-from langladder.explorer.streaming import streamed
 from langladder.serving.shelf import Shelf
+from langladder.serving.streaming import streamed
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40

@@ -1,4 +1,4 @@
-"""What the explorer refuses: other hosts and origins, large bodies, too much at once, what takes too long.
+"""What the explorer refuses: other hosts and origins, large and slow bodies, too much at once, what takes too long.
 
 A page elsewhere may send requests to this machine from the browser of whoever reads it. Its requests bear an Origin of
 its own (https://fetch.spec.whatwg.org/#origin-header), or its name as the Host: both are refused. What is sent says
@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -37,10 +37,6 @@ def protect(app: FastAPI, hosts: Sequence[str], at_once: Mapping[str, int]) -> N
     app.add_middleware(Turns, at_once=at_once)
     guard(app, hosts)
     app.add_middleware(SameOrigin)
-
-    @app.exception_handler(Exception)
-    def failed(_: Request, __: Exception) -> Response:  # the server logs it
-        return _told(500, "the server failed at this; its terminal says why")
 
 
 class SameOrigin:

@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 from langladder.errors import InputError
 from langladder.explorer import truth
 from langladder.explorer.page import Page
-from langladder.explorer.streaming import streamed
 from langladder.explorer.together import Together
 from langladder.serving.shelf import Rung, Shelf
+from langladder.serving.streaming import streamed
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40

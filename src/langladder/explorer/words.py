@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from langladder.errors import InputError
 from langladder.evaluation.map_methods import METHODS, MapMethod, missing
 from langladder.explorer.page import Page
-from langladder.explorer.streaming import streamed
 from langladder.serving.shelf import Shelf
+from langladder.serving.streaming import streamed
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors

@@ -35,6 +35,8 @@ class Told(Part):
 class Timing(Part):
     """What a rung cost on this machine; nothing of it is deterministic, so it never goes to tracked files."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     seconds: float | None = None
     tokens_per_second: float | None = None
     peak_memory_bytes: int | None = None

@@ -5,7 +5,9 @@ numbers are both best. A column in which nothing was measured is left out. Page 
 column; the terminal and the README, which are narrower, the telling ones.
 """
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
@@ -16,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from langladder.errors import printable
 from langladder.reporting import numbers, shown
 from langladder.reporting.columns import Column
 from langladder.reporting.entries import Entry
@@ -167,7 +170,7 @@ def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, 
         lines = wrap(heading, max(widest, HEADING_WIDTH))
         drawn.add_column("\n".join(lines), justify="right", min_width=max([widest, *map(len, lines)]))
     for name, cells in rows:
-        drawn.add_row(Text(name), *cells)
+        drawn.add_row(Text(printable(name)), *cells)
     return drawn
 
 
@@ -188,3 +191,23 @@ def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
         for family in inputs.families
         if family.trained
     }
+
+
+def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
+    """What `reports/timings.json` holds: the year of each trained rung (`family/name`), what it cost, its MLflow run.
+
+    Some of it differs between two runs of one commit, so DVC does not track it; `ladder` says which ladder.json it
+    belongs to.
+    """
+    rungs = {}
+    for family in (one for one in inputs.families if one.trained):
+        for rung in inputs.of(family.name):
+            facts = {"year": rung.told.year} | rung.timing.model_dump(exclude={"timed"})
+            if known := {name: value for name, value in facts.items() if value is not None}:
+                rungs[f"{family.name}/{rung.name}"] = known
+    return {"ladder": ladder_id(ladder_summary(inputs)), "rungs": rungs}
+
+
+def ladder_id(summary: Mapping[str, Any]) -> str:
+    """Tells one `ladder_summary` from another."""
+    return hashlib.sha256(json.dumps(summary, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,10 +1,10 @@
-"""The HTTP side: OpenAI's completions, models and embeddings, and the tokens, of the models of a shelf.
+"""The HTTP side: OpenAI's completions, chats, models and embeddings, and the tokens, of the models of a shelf.
 
-What is refused, `guard` says.
+What is refused, `guard` says; how options are read, `requests`.
 """
 
-import json
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,20 +12,28 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
-from langladder.serving import completions, embeddings, tokens
-from langladder.serving.completions import CompletionRequest
+from langladder.serving import chat, completions, embeddings, tokens
+from langladder.serving.chat import ChatRequest
+from langladder.serving.completions import Choice, CompletionRequest
 from langladder.serving.embeddings import EmbeddingRequest
-from langladder.serving.guard import LOOPBACK, guard
+from langladder.serving.guard import LOOPBACK, REFUSALS, guard
+from langladder.serving.requests import DrawingRequest, StreamOptions
 from langladder.serving.shelf import Shelf
+from langladder.serving.streaming import streamed
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "the answer; with `stream`, in pieces", "content": {"text/event-stream": {}}}
+}
 
 
 def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
-    """The application.
+    """The application; /openapi.json describes it.
 
     Args:
         hosts: names by which it may be asked; ["*"] for any.
     """
-    app = FastAPI(title="langladder", description="Language models and word vectors of one ladder, as OpenAI's API")
+    about = "Language models and word vectors of one ladder, as OpenAI's API"
+    app = FastAPI(title="langladder", description=about, docs_url=None, redoc_url=None, responses=REFUSALS)
     guard(app, hosts)
     began = int(time.time())
 
@@ -38,40 +46,56 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
         shelf.find(name)
         return _model(name, began)
 
-    @app.post("/v1/completions", response_model=None)
+    @app.post("/v1/completions", response_model=None, responses=STREAMED)
     def complete(request: CompletionRequest) -> dict[str, Any] | StreamingResponse:
         rung = shelf.language_model(request.model)
-        about: dict[str, Any] = {
-            "id": f"cmpl-{secrets.token_hex(12)}",
-            "object": "text_completion",
-            "model": request.model,
-        }
-        about |= {"created": int(time.time())}
-        if request.stream:
-            completions.choices(rung, request)  # what is wrong is said before anything is sent
-            return StreamingResponse(_events(rung, request, about), media_type="text/event-stream")
-        with rung.lock:
-            found, used = completions.complete(rung, request)
-        return about | {"choices": found, "usage": used}
+        return _answer(rung.lock, completions.choices(rung, request), request, "cmpl", "text_completion")
+
+    @app.post("/v1/chat/completions", response_model=None, responses=STREAMED)
+    def answer(request: ChatRequest) -> dict[str, Any] | StreamingResponse:
+        lock, found = chat.answers(shelf, request)
+        return _answer(lock, found, request, "chatcmpl", "chat.completion")
 
     @app.post("/v1/embeddings")
     def embed(request: EmbeddingRequest) -> dict[str, Any]:
-        data = embeddings.embed(shelf.vectors(request.model), request)
-        texts = [request.input] if isinstance(request.input, str) else request.input
-        words = sum(len(text.split()) for text in texts)
-        used = {"prompt_tokens": words, "total_tokens": words}
+        data, read = embeddings.embed(shelf, request)
+        used = {"prompt_tokens": read, "total_tokens": read}
         return {"object": "list", "data": data, "model": request.model, "usage": used}
 
     app.include_router(tokens.router(shelf))
     return app
 
 
-def _events(rung: Any, request: CompletionRequest, about: dict[str, Any]) -> Iterator[str]:
-    """Server-sent events; a model answers one request at a time."""
-    with rung.lock:
-        for choice in completions.chunks(rung, request):
-            yield f"data: {json.dumps(about | {'choices': [choice]}, ensure_ascii=False)}\n\n"
-    yield "data: [DONE]\n\n"
+def _answer(
+    lock: threading.Lock, found: list[Choice], request: DrawingRequest, prefix: str, kind: str
+) -> dict[str, Any] | StreamingResponse:
+    """All choices, whole or in pieces. What is wrong with the request is known before anything is sent."""
+    chunks = request.stream and kind == "chat.completion"
+    about: dict[str, Any] = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
+    about |= {"created": int(time.time()), "model": request.model}
+    if request.stream:
+        return streamed(_events(lock, found, about, request.stream_options))
+    with lock:
+        choices = [choice.whole() for choice in found]
+    return about | {"choices": choices, "usage": completions.usage(found)}
+
+
+def _events(
+    lock: threading.Lock, found: list[Choice], about: dict[str, Any], options: StreamOptions | None
+) -> Iterator[dict[str, Any]]:
+    """The model is locked for a piece at a time, so that a client who reads slowly holds up no other."""
+    counted = options is not None and options.include_usage
+    nothing = {"usage": None} if counted else {}
+    for choice in found:
+        pieces = choice.pieces()
+        while True:
+            with lock:
+                piece = next(pieces, None)
+            if piece is None:
+                break
+            yield about | {"choices": [piece]} | nothing
+    if counted:
+        yield about | {"choices": [], "usage": completions.usage(found)}
 
 
 def _model(name: str, created: int) -> dict[str, Any]:

@@ -13,73 +13,42 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from langladder.decoding.sampling import SamplingConfig, device_of
+from langladder.decoding.sampling import SamplingConfig, check_bias, device_of
 from langladder.decoding.stream import distributions, stream
 from langladder.errors import InputError
+from langladder.serving.requests import MOST_LIKELIEST, MOST_TOKENS, DrawingRequest, Ids
 from langladder.serving.shelf import Rung
 from langladder.text.specials import BOS, EOS
 
 MOST_CHARACTERS = 100_000  # of a prompt
 MOST_PROMPTS = 128
-MOST_TOKENS = 4096  # new ones of a choice
-MOST_STOPS = 4
-MOST_LIKELIEST = 20
 NEVER = -9999.0  # the log-probability of what a model rules out
 
-Ids = list[Annotated[int, Field(ge=0)]]
 
+class CompletionRequest(DrawingRequest):
+    """What a client asks to be continued; see `DrawingRequest`."""
 
-class CompletionRequest(BaseModel):
-    """What a client asks for; keys that langladder does not know are passed over, as OpenAI's server does."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    model: str
     prompt: str | list[str] | Ids | list[Ids] = ""
     max_tokens: int = Field(default=16, ge=0, le=MOST_TOKENS)
-    temperature: float = Field(default=1.0, ge=0, le=100)
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    top_k: int | None = Field(default=None, ge=1)  # which OpenAI's lacks
-    n: int = Field(default=1, ge=1, le=128)
-    stream: bool = False
-    logprobs: int | None = Field(default=None, ge=0, le=MOST_LIKELIEST)
+    logprobs: Annotated[int, Field(ge=0, le=MOST_LIKELIEST)] | None = None
     echo: bool = False
-    stop: str | list[str] | None = None
-    seed: int = Field(default=0, ge=0, lt=2**63)
     best_of: int | None = None
     suffix: str | None = None
 
     @property
-    def stops(self) -> list[str]:
-        """Texts at which a continuation ends."""
-        return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
+    def likeliest(self) -> int | None:
+        """See `DrawingRequest`."""
+        return self.logprobs
 
-    def sampling(self) -> SamplingConfig:
-        """How tokens are drawn: temperature 0 is greedy."""
-        return SamplingConfig(
-            strategy="sample" if self.temperature else "greedy",
-            temperature=max(0.01, self.temperature),
-            top_p=None if self.top_p == 1 else self.top_p,
-            top_k=self.top_k,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-        )
-
-
-def check(request: CompletionRequest) -> None:
-    """Refuse what is not offered.
-
-    Raises:
-        InputError: names the key, what it is and what is allowed.
-    """
-    if request.suffix is not None:
-        raise InputError("suffix: not offered; these models read from left to right")
-    if request.best_of not in (None, request.n):
-        raise InputError(f"best_of: {request.best_of} is not offered; leave it out, or say n={request.n}")
-    if len(request.stops) > MOST_STOPS or not all(request.stops):
-        raise InputError(f"stop: up to {MOST_STOPS} texts, none of them empty")
+    def check(self) -> None:
+        """See `DrawingRequest`."""
+        super().check()
+        if self.suffix:
+            raise InputError("suffix: not offered; these models read from left to right")
+        if self.best_of not in (None, self.n):
+            raise InputError(f"best_of: {self.best_of} is not offered; leave it out, or say n={self.n}")
 
 
 def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], bool]]:
@@ -113,6 +82,7 @@ class Choice:
 
     Attributes:
         opened: whether the prompt's BOS is the client's, who then wants a mark for it, too.
+        config: how tokens are drawn.
         ids: of the text that is given back: the prompt's, where it is echoed, and the new ones.
         new: how many tokens were drawn.
         sent: characters, and `marked` tokens, that were given in pieces already.
@@ -120,7 +90,8 @@ class Choice:
     """
 
     rung: Rung
-    request: CompletionRequest
+    request: DrawingRequest
+    config: SamplingConfig
     index: int
     prompt: list[int]
     opened: bool = False
@@ -137,26 +108,25 @@ class Choice:
     def read_prompt(self) -> None:
         """Give the prompt back, with what the model finds of it."""
         model, row = self.rung.model, self.prompt
-        if self.opened and self.request.logprobs is not None:
+        if self.opened and self.request.likeliest is not None:
             self.mark(BOS, None, None, 0)
-        if self.request.logprobs is not None and len(row) > 1:
+        if self.request.likeliest is not None and len(row) > 1:
             with torch.no_grad():
                 found = model.log_probs(torch.tensor([row], device=device_of(model)))[0, 1:].tolist()
-            likeliest = distributions(model, row) if self.request.logprobs else iter([None] * len(found))
+            likeliest = distributions(model, row) if self.request.likeliest else iter([None] * len(found))
             for token, value, others in zip(row[1:], found, likeliest, strict=True):
                 self.add(token, value, others)
         else:
             self.ids += row[1:]
             self.text = self._decoded()
 
-    def add(self, token: int, log_prob: float | None, others: torch.Tensor | None) -> str:
-        """One token more; returns what the text grew by."""
-        before = len(self.text)
+    def add(self, token: int, log_prob: float | None, others: torch.Tensor | None) -> None:
+        """One token more."""
+        before = self.text
         self.ids.append(token)
         self.text = self._decoded()
-        if self.request.logprobs is not None:
-            self.mark(token, log_prob, others, before)
-        return self.text[before:]
+        if self.request.likeliest is not None:
+            self.mark(token, log_prob, others, _begun(before, self.text))
 
     def mark(self, token: int, log_prob: float | None, others: torch.Tensor | None, place: int) -> None:
         """Note a token's log-probability and the likeliest in its place; None of what was given, not predicted."""
@@ -171,12 +141,12 @@ class Choice:
         self.marks["text_offset"].append(place)
 
     def grow(self) -> Iterator[str]:
-        """Draw tokens until EOS, a stop, or `max_tokens`; gives what the text grows by."""
+        """Draw tokens until EOS, a stop, or `max_tokens`; gives the text so far."""
         written = len(self.text)
-        for token, log_probs in stream(self.rung.model, self.prompt, self.request.sampling(), row=self.index):
+        for token, log_probs in stream(self.rung.model, self.prompt, self.config, row=self.index):
             self.new += 1
             if token == EOS:
-                if self.request.logprobs is not None:
+                if self.request.likeliest is not None:
                     self.mark(EOS, float(log_probs[token]), log_probs, len(self.text))
                 self.finish = "stop"
                 return
@@ -194,24 +164,42 @@ class Choice:
 
     def _likeliest(self, log_probs: torch.Tensor | None) -> dict[str, float] | None:
         """The likeliest tokens by their text, of which several ids may have the same: the likelier one counts."""
-        if not self.request.logprobs or log_probs is None:
-            return {} if self.request.logprobs == 0 else None
-        values, ids = log_probs.topk(min(self.request.logprobs, len(log_probs)))
+        most = self.request.likeliest
+        if not most or log_probs is None:
+            return {} if most == 0 else None
+        values, ids = log_probs.topk(min(most, len(log_probs)))
         found: dict[str, float] = {}
         for value, token in zip(values.tolist(), ids.tolist(), strict=True):
             if math.isfinite(value):
                 found.setdefault(self.rung.tokenizer.piece(token), value)
         return found
 
-    def told(self) -> dict[str, Any]:
-        """As the API has it."""
+    def whole(self) -> dict[str, Any]:
+        """All of it, as the API has it."""
+        for _ in self.pieces():
+            pass
         self.sent = self.marked = 0
         return self.more(len(self.text)) | {"finish_reason": self.finish}
+
+    def pieces(self) -> Iterator[dict[str, Any]]:
+        """What is streamed: the text that is certain by now, then how it ended.
+
+        The last characters are held back while they may be the beginning of a stop, or of a character that is not
+        whole.
+        """
+        held = max((len(stop) - 1 for stop in self.request.stops), default=0)
+        if isinstance(self.request, CompletionRequest) and self.request.echo:
+            self.read_prompt()
+            yield self.more(len(self.text))
+        for text in self.grow():
+            if (safe := len(text.rstrip("\ufffd")) - held) > self.sent:
+                yield self.more(safe)
+        yield self.more(len(self.text)) | {"finish_reason": self.finish}
 
     def more(self, until: int) -> dict[str, Any]:
         """As the API has it, what was not given yet: the text up to a place, and the marks of all tokens so far."""
         text, marks = self.text[self.sent : until], None
-        if self.request.logprobs is not None:
+        if self.request.likeliest is not None:
             marks = {name: values[self.marked :] for name, values in self.marks.items()}
             self.marked = len(self.marks["tokens"])
         self.sent = until
@@ -222,26 +210,13 @@ def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
     """The choices that a request asks for, n of each prompt, not yet grown.
 
     Raises:
-        InputError: as `check` and `prompts`.
+        InputError: as `CompletionRequest.check` and `prompts`.
     """
-    check(request)
+    request.check()
+    config = request.sampling(request.max_tokens)
+    check_bias(config.logit_bias, rung.model.vocab_size)
     rows = [row for row in prompts(rung, request) for _ in range(request.n)]
-    return [Choice(rung, request, index, *row) for index, row in enumerate(rows)]
-
-
-def complete(rung: Rung, request: CompletionRequest) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """All choices in full, and how many tokens were read and made.
-
-    Raises:
-        InputError: as `choices`.
-    """
-    found = choices(rung, request)
-    for choice in found:
-        if request.echo:
-            choice.read_prompt()
-        for _ in choice.grow():
-            pass
-    return [choice.told() for choice in found], usage(found)
+    return [Choice(rung, request, config, index, *row) for index, row in enumerate(rows)]
 
 
 def usage(found: list[Choice]) -> dict[str, int]:
@@ -250,20 +225,9 @@ def usage(found: list[Choice]) -> dict[str, int]:
     return {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
 
 
-def chunks(rung: Rung, request: CompletionRequest) -> Iterator[dict[str, Any]]:
-    """What is streamed: of each choice the text that is certain by now, then how it ended.
-
-    The last characters are held back while they may be the beginning of a stop, or of a character that is not whole.
-
-    Raises:
-        InputError: as `choices`, before anything is given.
-    """
-    held = max((len(stop) - 1 for stop in request.stops), default=0)
-    for choice in choices(rung, request):
-        if request.echo:
-            choice.read_prompt()
-            yield choice.more(len(choice.text))
-        for text in choice.grow():
-            if (safe := len(text.rstrip("\ufffd")) - held) > choice.sent:
-                yield choice.more(safe)
-        yield choice.more(len(choice.text)) | {"finish_reason": choice.finish}
+def _begun(before: str, after: str) -> int:
+    """Where the text of a token begins, of a text before and after it: a character that is not whole yet is its own."""
+    place = len(before) - (before == after and before.endswith("\ufffd"))
+    while not after.startswith(before[:place]):
+        place -= 1
+    return place

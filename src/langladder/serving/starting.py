@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from langladder.collector import as_usual
-from langladder.errors import InputError
+from langladder.errors import InputError, printable
 
 
 def run(app: Any, host: str, port: int, what: str) -> None:
@@ -31,7 +31,7 @@ def run(app: Any, host: str, port: int, what: str) -> None:
         listener.close()
         raise InputError(f"{host}:{port}: cannot be served there ({error.strerror}); choose another --port") from error
     shown = f"[{host}]" if family == socket.AF_INET6 else host
-    click.echo(f"{what} at http://{shown}:{listener.getsockname()[1]} (Ctrl-C ends it)")
+    click.echo(f"{printable(what)} at http://{shown}:{listener.getsockname()[1]} (Ctrl-C ends it)")
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     with as_usual():
         server.run(sockets=[listener])

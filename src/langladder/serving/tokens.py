@@ -1,23 +1,25 @@
 """A model's tokens over HTTP, in vLLM's form, so that clients know them without the model's files.
 
 lm-evaluation-harness counts the tokens of a context with it (`tokenizer_backend=remote`, which it finds by itself).
-These requests of vLLM's name no model; a server of several language models needs `model` in them.
+These requests of vLLM's name no model; a server of several language models needs `model` in them. Other options of
+vLLM's are ignored.
 """
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from langladder.errors import InputError
-from langladder.serving.completions import MOST_CHARACTERS, Ids
+from langladder.serving.completions import MOST_CHARACTERS
+from langladder.serving.requests import Ids, OpenAIRequest
 from langladder.serving.shelf import Rung, Shelf
 from langladder.text.specials import BOS, EOS, NAMES
 
 SPECIALS = {NAMES[special]: special for special in (BOS, EOS)}
 
 
-class Texts(BaseModel):
+class Texts(OpenAIRequest):
     """What is to be cut; a special by itself, such as `<eos>`, is that special."""
 
     model_config = ConfigDict(extra="ignore")
@@ -26,7 +28,7 @@ class Texts(BaseModel):
     prompt: Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
-class Tokens(BaseModel):
+class Tokens(OpenAIRequest):
     """Ids whose text is asked for."""
 
     model_config = ConfigDict(extra="ignore")
