@@ -40,7 +40,7 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
         "splits": {split: counts(splits[split]) for split in SPLITS},
         "cut_by_hash": [split for split in SPLITS if split not in raw],
         **cut_report(cuts),
-        "cleaning": book.report(),
+        "cleaning": book.report() | ({} if config.iid else config.duplicates.report()),
         "leakage": {split: leakage(splits["train"], splits[split], config.leakage_words) for split in SPLITS[1:]},
     }
     rows = {s: [(n, line, p) for n, one in enumerate(found_) for line, p in one] for s, found_ in splits.items()}

@@ -1,9 +1,12 @@
 """Cleaning whole corpora: splits, duplicates, leakage, reports, and what is refused."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
@@ -12,7 +15,8 @@ from langladder.errors import InputError
 from langladder.text import tables
 from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.cleaning import CleanConfig, clean_text
-from langladder.text.duplicates import DuplicatesConfig, Seen, shingles
+from langladder.text.corpus_duplicates import Notes, decided
+from langladder.text.duplicates import DuplicatesConfig, Seen, recall, shingles
 from langladder.text.statistics import TextStatistics
 
 SHARD = "data-00000-of-00001.arrow"
@@ -167,6 +171,64 @@ def test_near_duplicates_by_words_and_by_characters() -> None:
     assert seen.is_duplicate(chinese, "lines") is None
     assert seen.is_duplicate(chinese + "。", "lines") == "near_duplicate_line"
     assert shingles("我爱北京", DuplicatesConfig(shingle_characters=3)) == {"我爱北", "爱北京"}
+
+
+def drawn(common: int, own: int, random: Random) -> list[str]:
+    """Two texts with so many different words in common, and so many of their own."""
+    words = [f"w{number}" for number in random.sample(range(10**9), common + 2 * own)]
+    return [" ".join(words[: common + own]), " ".join(words[:common] + words[common + own :])]
+
+
+def gone_of(folder: Path, texts: list[str], config: DuplicatesConfig, parts: int) -> list[int]:
+    """What is decided of texts that are cut into parts, one of which has none."""
+    folder.mkdir()
+    cut = [*np.array_split(np.array(texts, dtype=object), parts), []]
+
+    def files(number: int) -> Callable[[str], Path]:
+        return lambda kind: folder / f"{number}.{kind}"
+
+    for number, some in enumerate(cut):
+        notes = Notes(config, "documents")
+        for one in some:
+            notes.note(one)
+        notes.save(files(number))
+    gone, _ = decided([files(number) for number in range(len(cut))], config, "documents", 10**9)
+    return [int(one) for one in gone]
+
+
+def test_pairs_at_the_threshold_are_found_and_those_below_it_stay(tmp_path: Path) -> None:
+    config = DuplicatesConfig(exact="keep", near="documents", near_threshold=0.8, shingle_words=1)
+    random, texts = Random(1), list[str]()
+    for common, own in ((80, 10), (79, 11), (67, 16)):  # Jaccard similarities 0.8, 0.782, 0.677
+        for _ in range(200):
+            texts += drawn(common, own, random)
+    gone = gone_of(tmp_path / "whole", texts, config, 1)
+    assert gone_of(tmp_path / "parts", texts, config, 7) == gone
+    seen = Seen(config)
+    assert [2 if seen.is_duplicate(text, "documents") else 0 for text in texts] == gone
+    at, *below = (sum(gone[first : first + 400]) // 2 / 200 for first in (0, 400, 800))
+    assert at >= 0.95 and below == [0, 0] and not any(gone[::2])
+    assert config.report()["near_duplicates"] == {
+        "threshold": 0.8,
+        "bands": 18,
+        "rows": 7,
+        "recall_at_threshold": 0.9855,
+    }
+
+
+@pytest.mark.parametrize("permutations", [16, 64, 128, 1024])
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.7, 0.95])
+def test_bands_find_95_percent_at_the_threshold(threshold: float, permutations: int) -> None:
+    config = DuplicatesConfig(near="lines", near_threshold=threshold, permutations=permutations)
+    bands, rows = config.bands
+    assert bands * rows <= permutations and recall(threshold, bands, rows) >= 0.95
+    assert recall(threshold, permutations // (rows + 1), rows + 1) < 0.95
+
+
+def test_of_many_copies_the_first_stays(tmp_path: Path) -> None:
+    config = DuplicatesConfig(exact="keep", near="documents", near_threshold=0.6)
+    gone = gone_of(tmp_path / "copies", [f"{LONG} {number}" for number in range(60)], config, 4)
+    assert gone == [0] + [2] * 59
 
 
 def test_golden_statistics() -> None:

@@ -75,7 +75,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
         "splits": counts,
         "cut_by_hash": [split for split in SPLITS if split not in names],
         **cut_report(cuts),
-        "cleaning": book.report(),
+        "cleaning": book.report() | corpus.shards[0].rules.duplicates.report(),
         "leakage": overlap,
     }
 
