@@ -33,6 +33,10 @@ def main(job: Any, out: Path) -> None:
         said = ", ".join(f"{one['file']} ({one['why']})" for one in others)
         more = facts["skipped_files"] - len(others)
         print(f"corpus {job.side}: not read: {said}{f' and {more:,} more' if more else ''}")
+    for kind, one in facts.get("damaged", {}).items():
+        print(f"corpus {job.side}: {kind}: {one['count']:,}, the first at {one['first']}")
+    for warning in facts.get("warnings", []):
+        print(f"corpus {job.side}: warning: {warning}")
 
 
 if __name__ == "__main__":

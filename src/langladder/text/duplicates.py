@@ -31,7 +31,7 @@ class DuplicatesConfig(Config):
     near_threshold: float = Field(default=0.8, gt=0, lt=1)  # Jaccard similarity from which two texts are one
     shingle_words: int = Field(default=5, ge=1)
     shingle_characters: int = Field(default=8, ge=1)  # for scripts without spaces
-    permutations: int = Field(default=128, ge=16, le=1024)  # of a signature; more: more pairs are found, slower
+    permutations: int = Field(default=128, ge=16, le=1024)  # of a signature; more: fewer candidates, longer signatures
 
     @property
     def bands(self) -> tuple[int, int]:
