@@ -95,7 +95,8 @@ def test_numbered_sentences_without_a_blank_line_between_them(folder: Path) -> N
     refuses(folder, r"a\.conllu:3: .*no blank line", columns=CONLLU, damaged="strict")
     found = read(folder, columns=CONLLU)
     assert [one.words for one in found] == [("a", "b"), ("a", "b"), ("c",), ("c",), ("a", "b")]
-    report = read_tags(TaggedSource.model_validate({"path": str(folder), "columns": CONLLU}), folder.parent / "reported")
+    source = TaggedSource.model_validate({"path": str(folder), "columns": CONLLU})
+    report = read_tags(source, folder.parent / "reported")
     assert [*report["damaged"].values()] == [{"count": 3, "first": "a.conllu:3"}]
 
 
