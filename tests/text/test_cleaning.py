@@ -1,6 +1,7 @@
 """Cleaning whole corpora: splits, duplicates, leakage, reports, and what is refused."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.cleaning import CleanConfig, clean_text
 from langladder.text.corpus_duplicates import Notes, decided
 from langladder.text.duplicates import DuplicatesConfig, Seen, recall, shingles
-from langladder.text.statistics import TextStatistics
+from langladder.text.statistics import TextStatistics, invisible
 
 SHARD = "data-00000-of-00001.arrow"
 Lines = list[tuple[int, str]]
@@ -240,6 +241,42 @@ def test_golden_statistics() -> None:
     assert report["scripts"] == {"Latin": 0.823529, "Han": 0.176471}
     assert report["words_a_line"]["histogram"] == {"2-3": 2, "4-7": 1}
     assert report["words_a_line"]["percentiles"]["50"] == 3 and report["words_a_line"]["percentiles"]["100"] == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("the c\u200bat\u200b sat\u202e", {"U+200B ZERO WIDTH SPACE": 2, "U+202E RIGHT-TO-LEFT OVERRIDE": 1}),
+        (
+            "春\u2060風\u00ad又\u200d綠",
+            {"U+00AD SOFT HYPHEN": 1, "U+200D ZERO WIDTH JOINER": 1, "U+2060 WORD JOINER": 1},
+        ),
+        ("می\u200cخواهم", {}),  # Persian is written with it
+        ("می\u200cخواهم \u202e", {"U+202E RIGHT-TO-LEFT OVERRIDE": 1}),
+        ("ภาษา\u200bไทย क\u094d\u200dष שלום\u200f", {}),
+        ("👩\u200d🔬 and \u2764\ufe0f", {}),
+        ("Auflage naïve\x07", {}),
+        ("Auf\u200clage", {"U+200C ZERO WIDTH NON-JOINER": 1}),
+    ],
+)
+def test_invisible_characters_are_counted_but_where_the_script_has_them(line: str, found: dict[str, int]) -> None:
+    assert invisible(Counter(line)) == found
+    statistics = TextStatistics()
+    statistics.add([line])
+    assert statistics.report().get("invisible_characters", {}) == found
+
+
+def test_a_warning_names_invisible_and_lost_characters(tmp_path: Path) -> None:
+    raw = [
+        (number, line + " ok" * (number % 7))
+        for number, line in enumerate(f"word{n} b\u200bc \ufffd" for n in range(30))
+    ]
+    _, report = clean(tmp_path, {"all": raw})
+    first, second = report["warnings"]
+    assert "the text has 30 invisible character(s) (30 U+200B ZERO WIDTH SPACE)" in first
+    assert "30 replacement character(s) (U+FFFD)" in second
+    _, report = clean(tmp_path / "other", {"all": corpus(40)})
+    assert "warnings" not in report
 
 
 # ---- pairs
