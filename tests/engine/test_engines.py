@@ -70,7 +70,7 @@ def test_a_part_that_kills_every_worker_is_given_up() -> None:
 
 
 def test_memory_bounds_workers_and_their_shares() -> None:
-    assert Local(8, 10**9).workers == 1  # one process is all that fits
+    assert (Local(8, 10**9).workers, Local(8, 10**9).asked) == (1, 8)  # one process is all that fits
     two = Local(2, 4 * 10**9)
     assert two.workers == 2
     assert 3 * (two.share + PROCESS) <= 4 * 10**9

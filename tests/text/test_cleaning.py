@@ -183,7 +183,7 @@ def drawn(common: int, own: int, random: Random) -> list[str]:
 def gone_of(folder: Path, texts: list[str], config: DuplicatesConfig, parts: int) -> list[int]:
     """What is decided of texts that are cut into parts, one of which has none."""
     folder.mkdir()
-    cut = [*np.array_split(np.array(texts, dtype=object), parts), []]
+    cut = [*([texts[at] for at in some] for some in np.array_split(np.arange(len(texts)), parts)), []]
 
     def files(number: int) -> Callable[[str], Path]:
         return lambda kind: folder / f"{number}.{kind}"

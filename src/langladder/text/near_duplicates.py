@@ -96,9 +96,9 @@ def near(bands: Sequence[Path], sets: Sets, gone: np.ndarray, threshold: float) 
     for row in candidates.tolist():
         text = int(alive[row])
         mine = [(kept, int(column[row])) for kept, column in zip(stayed, columns, strict=True) if column[row] >= 0]
-        others = sorted({other for kept, group in mine for other in kept.get(group, ())})
+        others = sorted({other for kept, key in mine for other in kept.get(key, ())})
         found[text] = sets.near(text, others, threshold)
         if not found[text]:
-            for kept, group in mine:
-                kept.setdefault(group, []).append(text)
+            for kept, key in mine:
+                kept.setdefault(key, []).append(text)
     return found
