@@ -12,7 +12,7 @@ parted by tabs, or where the line has another number of columns; else its word i
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from langladder.errors import Damage, InputError
 from langladder.remote import File
@@ -54,7 +54,7 @@ class _Cut(NamedTuple):
     form: int
 
     @classmethod
-    def like(cls, line: str, columns: TagColumns) -> "_Cut":
+    def like(cls, line: str, columns: TagColumns) -> Self:
         """As a line shows that has a word."""
         for tabs in (True, False) if "\t" in line else (False,):
             cells = cls(tabs, 0, columns.form).cells(line)
