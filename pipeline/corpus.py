@@ -32,6 +32,10 @@ def main(job: Any, out: Path) -> None:
         print(f"corpus {job.side}: read as source → target: {pair}")
     if said := not_read(facts):
         print(f"corpus {job.side}: {said}")
+    for kind, one in facts.get("damaged", {}).items():
+        print(f"corpus {job.side}: {kind}: {one['count']:,}, the first at {one['first']}")
+    for warning in facts.get("warnings", []):
+        print(f"corpus {job.side}: warning: {warning}")
 
 
 if __name__ == "__main__":

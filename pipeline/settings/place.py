@@ -7,6 +7,7 @@ from typing import Any
 
 from langladder.engine.base import used
 from langladder.engine.choosing import bytes_of, made
+from langladder.engine.local import Local
 from pipeline.settings.threads import processors
 
 WHERE = "LANGLADDER_CLUSTER"
@@ -30,6 +31,9 @@ def engine(job: Any, name: str) -> Iterator[None]:
         return
     config = job.engine.model_copy(update={"address": where}) if where else job.engine
     with used(made(config, job.memory, processors())) as found:
+        if isinstance(found, Local) and found.workers < found.asked:
+            few = f"{found.workers} of {found.asked} workers"
+            print(f"{name}: {few}, since memory: {job.memory} in params.yaml has room for no more")
         yield
         peak = found.peak()
     granted = f" of {job.memory}" if job.memory else ""

@@ -29,7 +29,9 @@ def run(model, *arguments, given=""):
 def test_a_pipe_gives_a_line_a_question(models):
     result = run(models / "spans", "--context", TEXT, given="who ate the apple ?\n\nwhere is rome ?\n")
     assert result.exit_code == 0
-    assert result.stdout == "anna\t0\t0.7143\twho ate the apple ?\n\t\t0.5000\twhere is rome ?\n"
+    assert result.stdout == "anna\t0\t0.7143\twho ate the apple ?\n\n\t\t0.5000\twhere is rome ?\n"
+    found = json.loads(run(models / "spans", "--context", TEXT, "--json", given="\nwho ?\n").stdout)["questions"]
+    assert found[0] == {"question": "", "answers": []} and found[1]["answers"]
 
 
 def test_a_paragraph_may_be_a_file_of_several_lines(models, tmp_path):

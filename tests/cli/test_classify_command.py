@@ -55,12 +55,30 @@ def run(folders: Path) -> Run:
 
 
 def test_a_pipe_gives_lines_with_tabs(run: Run) -> None:
-    result = run("logistic", "--top", 2, text="good film .\n\nbad film .\n")
+    result = run("logistic", "--top", 2, text="good film .\n\nbad film .\n \n")
     assert result.exit_code == 0, result.output
-    first, second = (line.split("\t") for line in result.stdout.splitlines())
+    first, blank, second, last = (line.split("\t") for line in result.stdout.splitlines())
+    assert blank == last == [""]
     assert (first[0], first[2], first[4]) == ("yes", "no", "good film .")
     assert second[0] == "no" and second[4] == "bad film ."
     assert float(first[1]) + float(first[3]) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("model", ["logistic", "majority", "trees"])
+def test_a_blank_line_is_answered_by_one_without_a_label(run: Run, model: str) -> None:
+    found = json.loads(run(model, "--json", text="\n((not) (good))\n\n").stdout)["texts"]
+    assert [len(one["labels"]) for one in found] == [0, 1, 0] and found[0] == {"text": "", "labels": []}
+    assert run(model, text="\n\n").stdout == "\n\n"
+
+
+def test_blank_lines_explained_and_in_a_table(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("\ngood film .\n")
+    lines = run("logistic", "--explain", text="\nbad film .\n").stdout.splitlines()
+    assert lines[0].startswith("Words: ") and lines[1] == "" and lines[2].startswith("no 0.")
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr("langladder.cli.classify.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
+    result = run("logistic", tmp_path / "lines", "--top", 2)
+    assert result.exit_code == 0 and "good film ." in result.stdout
 
 
 def test_a_file_may_be_gzipped_and_hold_pairs(run: Run, tmp_path: Path) -> None:

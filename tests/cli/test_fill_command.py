@@ -37,8 +37,12 @@ def test_a_table_for_each_sentence(model: Path) -> None:
 
 def test_json_through_a_pipe(model: Path) -> None:
     result = run("fill", model, "--json", "--best", "2", given="<mask> cat <mask> .\n\na bird <mask> .\n")
-    first, second = json.loads(result.stdout)["sentences"]
-    assert [len(gap) for gap in first["gaps"]] == [2, 2] and len(second["gaps"]) == 1
+    first, blank, second = json.loads(result.stdout)["sentences"]
+    assert (
+        blank == {"sentence": "", "gaps": []}
+        and [len(gap) for gap in first["gaps"]] == [2, 2]
+        and len(second["gaps"]) == 1
+    )
     words = {word for line in LINES for word in line.split()}
     one, other = first["gaps"][0]
     assert one["text"] in words and one["probability"] >= other["probability"] > 0

@@ -28,9 +28,12 @@ def run(*arguments, given=""):
 
 
 def test_a_pipe_gives_a_line_a_sentence(model):
-    result = run(model, given="the cat sleeps .\n\na dog .\n")
+    result = run(model, given="\nthe cat sleeps .\n\n \u3000\na dog .\n\n")
     assert result.exit_code == 0
-    assert result.stdout == "the/D cat/N sleeps/V ./P\na/D dog/N ./P\n"
+    assert result.stdout == "\nthe/D cat/N sleeps/V ./P\n\n\na/D dog/N ./P\n\n"
+    found = json.loads(run(model, "--json", "--explain", given="\na dog .\n").stdout)["sentences"]
+    assert [one["tags"] for one in found] == [[], ["D", "N", "P"]] and found[0]["second"] == []
+    assert run(model, given="\n\n").stdout == "\n\n"
 
 
 def test_a_file_with_punctuation_at_its_words(model, tmp_path):

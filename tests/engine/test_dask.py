@@ -2,12 +2,13 @@
 
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from langladder.engine.base import used
+from langladder.engine.base import PROCESS, process_peak, used
 from langladder.engine.choosing import DaskConfig, bytes_of, made
 from langladder.errors import InputError
 
@@ -33,6 +34,34 @@ def test_a_cluster_of_this_machine_and_what_its_killed_worker_had(tmp_path) -> N
         with used(other):
             assert list(other.map(partial(square_or_die, tmp_path), range(3))) == [0, 1, 4]
         assert list(engine.map(partial(square_or_die, tmp_path), range(3))) == [0, 1, 4]  # it is not stopped with that
+
+
+def process(_: int) -> int:
+    time.sleep(0.05)
+    return os.getpid()
+
+
+def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with used(made(DaskConfig(kind="dask", workers=1), "4GB", 1)) as first:
+        assert set(first.map(process, range(2))) == {os.getpid()}  # one process here is as good as this one
+        client = first.client  # type: ignore[attr-defined]
+        there = DaskConfig(kind="dask", address=client.scheduler.address)
+        with monkeypatch.context() as patch:
+            patch.setattr("platform.node", lambda: "another")
+            with used(made(there, "4GB", 1)) as elsewhere:
+                assert not elsewhere.here and elsewhere.share > 3 * 10**9
+                assert os.getpid() not in set(elsewhere.map(process, range(2)))
+        with used(made(there, "4GB", 1)) as engine:
+            assert (engine.workers, engine.here) == (1, True)
+            client.cluster.scale(2)
+            client.wait_for_workers(2, timeout=30)
+            used_ones = set(engine.map(process, range(12)))
+            assert len(used_ones) == 2 and os.getpid() not in used_ones
+            assert engine.workers == 2 and engine.here
+            assert 3 * (engine.share + PROCESS) <= 4 * 10**9
+            assert engine.peak() > process_peak() + 2 * 10**7  # those of the workers are counted
 
 
 @pytest.mark.parametrize(

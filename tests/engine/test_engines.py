@@ -5,12 +5,15 @@ import signal
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from langladder.engine.base import LEAST, PROCESS, Engine, Serial, current, used
+from langladder.engine.choosing import LocalConfig
 from langladder.engine.local import DEATHS, Local
 from langladder.errors import InputError
+from pipeline.settings.place import engine as engine_of
 
 
 def square(part: int) -> int:
@@ -70,11 +73,19 @@ def test_a_part_that_kills_every_worker_is_given_up() -> None:
 
 
 def test_memory_bounds_workers_and_their_shares() -> None:
-    assert Local(8, 10**9).workers == 1  # one process is all that fits
+    assert (Local(8, 10**9).workers, Local(8, 10**9).asked) == (1, 8)  # one process is all that fits
     two = Local(2, 4 * 10**9)
     assert two.workers == 2
     assert 3 * (two.share + PROCESS) <= 4 * 10**9
     assert Serial(memory=10**6).share == LEAST
+
+
+def test_a_stage_says_that_memory_has_room_for_fewer_workers(capsys: pytest.CaptureFixture[str]) -> None:
+    for workers, said in ((64, "clean@text: 7 of 64 workers, since memory: 4GB in params.yaml"), (2, "at most")):
+        job = SimpleNamespace(engine=LocalConfig(kind="local", workers=workers), memory="4GB")
+        with engine_of(job, "clean@text"):
+            pass
+        assert said in capsys.readouterr().out.splitlines()[0]
 
 
 def test_the_peak_counts_the_workers() -> None:

@@ -9,7 +9,7 @@ from langladder.text.cleaning import CleanConfig, cut_report
 from langladder.text.drops import Book, outside
 from langladder.text.duplicates import Seen
 from langladder.text.splitting import cut, place
-from langladder.text.statistics import TextStatistics
+from langladder.text.statistics import TextStatistics, character_warnings
 from langladder.text.steps import build_steps
 from langladder.text.tables import SPLITS
 from langladder.text.words import split_words
@@ -36,11 +36,12 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
         for split in wanted:
             pairs = zip(found[name], cuts[-1].splits, strict=True)
             splits[split] = [one for one, of in pairs if SPLITS[of] == split]
+    found_counts = {split: counts(splits[split]) for split in SPLITS}
     report = {
-        "splits": {split: counts(splits[split]) for split in SPLITS},
+        "splits": found_counts,
         "cut_by_hash": [split for split in SPLITS if split not in raw],
-        **cut_report(cuts),
-        "cleaning": book.report(),
+        **cut_report(cuts, character_warnings(found_counts.values(), "the text")),
+        "cleaning": book.report() | ({} if config.iid else config.duplicates.report()),
         "leakage": {split: leakage(splits["train"], splits[split], config.leakage_words) for split in SPLITS[1:]},
     }
     rows = {s: [(n, line, p) for n, one in enumerate(found_) for line, p in one] for s, found_ in splits.items()}

@@ -51,6 +51,7 @@ def plain(
     report: dict[str, Any] = {"size": {"read": read, "left": sizes(left)}}
     report["repeats_documents"] = any(one["epochs"] > 1 for one in found.get("mixture", {}).values())
     report |= {"warnings": warnings} if warnings else {}
+    report |= config.duplicates.report() if config.duplicates else {}
     return left, report | {"went": book.report()["dropped"], **found}
 
 

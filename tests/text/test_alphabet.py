@@ -22,6 +22,11 @@ def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve(
     assert found.warning(6500) is None
 
 
+def test_characters_are_those_of_all_lines() -> None:
+    found = Alphabet.of(["the cat sleeps ."] * 60_000 + HAN)
+    assert found.size == 3000 + len(set("thecatsleeps.")) and found.common > 500
+
+
 @pytest.mark.parametrize("lines", [["the cat sleeps ."] * 10, ["männer und frauen"] * 10, []])
 def test_an_alphabet_of_letters_is_no_matter(lines: list[str]) -> None:
     assert Alphabet.of(lines).warning(600) is None

@@ -1,9 +1,13 @@
 """Cleaning whole corpora: splits, duplicates, leakage, reports, and what is refused."""
 
 import json
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
@@ -12,8 +16,9 @@ from langladder.errors import InputError
 from langladder.text import tables
 from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.cleaning import CleanConfig, clean_text
-from langladder.text.duplicates import DuplicatesConfig, Seen, shingles
-from langladder.text.statistics import TextStatistics
+from langladder.text.corpus_duplicates import Notes, decided
+from langladder.text.duplicates import DuplicatesConfig, Seen, recall, shingles
+from langladder.text.statistics import TextStatistics, invisible
 
 SHARD = "data-00000-of-00001.arrow"
 Lines = list[tuple[int, str]]
@@ -169,6 +174,64 @@ def test_near_duplicates_by_words_and_by_characters() -> None:
     assert shingles("我爱北京", DuplicatesConfig(shingle_characters=3)) == {"我爱北", "爱北京"}
 
 
+def drawn(common: int, own: int, random: Random) -> list[str]:
+    """Two texts with so many different words in common, and so many of their own."""
+    words = [f"w{number}" for number in random.sample(range(10**9), common + 2 * own)]
+    return [" ".join(words[: common + own]), " ".join(words[:common] + words[common + own :])]
+
+
+def gone_of(folder: Path, texts: list[str], config: DuplicatesConfig, parts: int) -> list[int]:
+    """What is decided of texts that are cut into parts, one of which has none."""
+    folder.mkdir()
+    cut = [*([texts[at] for at in some] for some in np.array_split(np.arange(len(texts)), parts)), []]
+
+    def files(number: int) -> Callable[[str], Path]:
+        return lambda kind: folder / f"{number}.{kind}"
+
+    for number, some in enumerate(cut):
+        notes = Notes(config, "documents")
+        for one in some:
+            notes.note(one)
+        notes.save(files(number))
+    gone, _ = decided([files(number) for number in range(len(cut))], config, "documents", 10**9)
+    return [int(one) for one in gone]
+
+
+def test_pairs_at_the_threshold_are_found_and_those_below_it_stay(tmp_path: Path) -> None:
+    config = DuplicatesConfig(exact="keep", near="documents", near_threshold=0.8, shingle_words=1)
+    random, texts = Random(1), list[str]()
+    for common, own in ((80, 10), (79, 11), (67, 16)):  # Jaccard similarities 0.8, 0.782, 0.677
+        for _ in range(200):
+            texts += drawn(common, own, random)
+    gone = gone_of(tmp_path / "whole", texts, config, 1)
+    assert gone_of(tmp_path / "parts", texts, config, 7) == gone
+    seen = Seen(config)
+    assert [2 if seen.is_duplicate(text, "documents") else 0 for text in texts] == gone
+    at, *below = (sum(gone[first : first + 400]) // 2 / 200 for first in (0, 400, 800))
+    assert at >= 0.95 and below == [0, 0] and not any(gone[::2])
+    assert config.report()["near_duplicates"] == {
+        "threshold": 0.8,
+        "bands": 18,
+        "rows": 7,
+        "recall_at_threshold": 0.9855,
+    }
+
+
+@pytest.mark.parametrize("permutations", [16, 64, 128, 1024])
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.7, 0.95])
+def test_bands_find_95_percent_at_the_threshold(threshold: float, permutations: int) -> None:
+    config = DuplicatesConfig(near="lines", near_threshold=threshold, permutations=permutations)
+    bands, rows = config.bands
+    assert bands * rows <= permutations and recall(threshold, bands, rows) >= 0.95
+    assert recall(threshold, permutations // (rows + 1), rows + 1) < 0.95
+
+
+def test_of_many_copies_the_first_stays(tmp_path: Path) -> None:
+    config = DuplicatesConfig(exact="keep", near="documents", near_threshold=0.6)
+    gone = gone_of(tmp_path / "copies", [f"{LONG} {number}" for number in range(60)], config, 4)
+    assert gone == [0] + [2] * 59
+
+
 def test_golden_statistics() -> None:
     statistics = TextStatistics()
     statistics.add(["The cat sat .", "我爱 猫", "naïve \x07"])
@@ -178,6 +241,42 @@ def test_golden_statistics() -> None:
     assert report["scripts"] == {"Latin": 0.823529, "Han": 0.176471}
     assert report["words_a_line"]["histogram"] == {"2-3": 2, "4-7": 1}
     assert report["words_a_line"]["percentiles"]["50"] == 3 and report["words_a_line"]["percentiles"]["100"] == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("the c\u200bat\u200b sat\u202e", {"U+200B ZERO WIDTH SPACE": 2, "U+202E RIGHT-TO-LEFT OVERRIDE": 1}),
+        (
+            "春\u2060風\u00ad又\u200d綠",
+            {"U+00AD SOFT HYPHEN": 1, "U+200D ZERO WIDTH JOINER": 1, "U+2060 WORD JOINER": 1},
+        ),
+        ("می\u200cخواهم", {}),  # Persian is written with it
+        ("می\u200cخواهم \u202e", {"U+202E RIGHT-TO-LEFT OVERRIDE": 1}),
+        ("ภาษา\u200bไทย क\u094d\u200dष שלום\u200f", {}),
+        ("👩\u200d🔬 and \u2764\ufe0f", {}),
+        ("Auflage naïve\x07", {}),
+        ("Auf\u200clage", {"U+200C ZERO WIDTH NON-JOINER": 1}),
+    ],
+)
+def test_invisible_characters_are_counted_but_where_the_script_has_them(line: str, found: dict[str, int]) -> None:
+    assert invisible(Counter(line)) == found
+    statistics = TextStatistics()
+    statistics.add([line])
+    assert statistics.report().get("invisible_characters", {}) == found
+
+
+def test_a_warning_names_invisible_and_lost_characters(tmp_path: Path) -> None:
+    raw = [
+        (number, line + " ok" * (number % 7))
+        for number, line in enumerate(f"word{n} b\u200bc \ufffd" for n in range(30))
+    ]
+    _, report = clean(tmp_path, {"all": raw})
+    first, second = report["warnings"]
+    assert "the text has 30 invisible character(s) (30 U+200B ZERO WIDTH SPACE)" in first
+    assert "30 replacement character(s) (U+FFFD)" in second
+    _, report = clean(tmp_path / "other", {"all": corpus(40)})
+    assert "warnings" not in report
 
 
 # ---- pairs

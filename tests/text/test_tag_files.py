@@ -58,6 +58,74 @@ def test_a_comment_is_no_word_and_a_hash_may_be_one(folder: Path) -> None:
     assert read(folder) == [Tagged(("#", "1"), ("SYM", "NUM")), Tagged(("10_000",), ("NUM",))]
 
 
+ROW = "{}\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
+CONLLU = {"id": 0, "form": 1, "tag": 3, "head": 6}
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "words"),
+    [
+        ("# O\nx A\n\ny A\n", {}, [["#", "x"], ["y"]]),
+        ("# a comment\n# O\nx A\n", {}, [["#", "x"]]),
+        ("# O\n#tag A\n", {}, [["#", "#tag"]]),
+        ("# text = a\tb\na\tA\n# c\td\n\n#\tA\n", {}, [["a"], ["#"]]),
+        ("# text = a\tb\n" + ROW.format(1, "a"), CONLLU, [["a"]]),
+        ("#" + "\t_" * 9 + "\n" + ROW.format(1, "#"), CONLLU, [["#"]]),  # a comment with as many columns as a word
+        ("a\tA\nb A\n\nc\tA\n", {}, [["a", "b"], ["c"]]),
+        ("a A\nNew York\tA\n", {}, [["a", "New_York"]]),
+        ("a\t\tA\nb\tA\nc \t A\n", {}, [["a", "b", "c"]]),
+        ("我 A\n\u3000 A\n\xa0 A\n\u2003 A\n  A\n", {}, [["我", "_", "_", "_", "_"]]),
+        ("我\tA\n\u3000\tA\n \tA\n", {}, [["我", "_", "_"]]),
+        ("a\tA\tx\nb\tA\t\n", {}, [["a", "b"]]),  # the last column is empty
+        ("-DOCSTART- -X- O O\n\na A\n-DOCSTART- O\nb A\n", {}, [["a"], ["b"]]),
+    ],
+)
+def test_lines_as_others_write_them(
+    folder: Path, content: str, columns: dict[str, int], words: list[list[str]]
+) -> None:
+    (folder / "a.txt").write_text(content)
+    for damaged in ("skip", "strict"):
+        found = read(folder, columns=columns, damaged=damaged)
+        assert [list(one.words) for one in found] == words
+
+
+def test_numbered_sentences_without_a_blank_line_between_them(folder: Path) -> None:
+    texts = [ROW.format(1, "a") + ROW.format(2, "b").replace("\t0\t", "\t1\t"), "# text = c\n" + ROW.format(1, "c")]
+    (folder / "a.conllu").write_text(texts[0] * 2 + texts[1] * 2 + "# the end\n\n" + texts[0])
+    refuses(folder, r"a\.conllu:3: .*no blank line", columns=CONLLU, damaged="strict")
+    found = read(folder, columns=CONLLU)
+    assert [one.words for one in found] == [("a", "b"), ("a", "b"), ("c",), ("c",), ("a", "b")]
+    source = TaggedSource.model_validate({"path": str(folder), "columns": CONLLU})
+    report = read_tags(source, folder.parent / "reported")
+    assert [*report["damaged"].values()] == [{"count": 3, "first": "a.conllu:3"}]
+
+
+def test_no_blank_line_at_all(folder: Path) -> None:
+    (folder / "a.txt").write_text("w A\nx B\n" * 600)
+    refuses(folder, "one sentence of 1,200 words in all files; a blank line parts sentences")
+    (folder / "b.txt").write_text("w A\n")
+    report = read_tags(TaggedSource(path=str(folder)), folder.parent / "reported")
+    assert report["warnings"] == ["a sentence of 1,200 words (a.txt:1); are blank lines between sentences missing?"]
+    (folder / "a.txt").write_text("w A\nx B\n" * 6000)
+    refuses(folder, r"a\.txt:1: a sentence of more than 10,000 words begins here")
+
+
+def test_damaged_sentences_are_left_out_and_counted(folder: Path) -> None:
+    (folder / "train.tsv").write_text("a\tX\nb\tY\n\n\tX\nc\tX\n\nd\t\n\ne\tY\n")
+    (folder / "test.tsv").write_text("a\tX\n\nb\tZ\nc\tZ\n")
+    files = {"train": "train*", "test": "test*"}
+    report = read_tags(TaggedSource(path=str(folder), files=files), folder.parent / "reported")
+    assert [split["sentences"] for split in report["splits"].values()] == [2, 1]
+    assert report["damaged"] == {
+        "an empty word or tag": {"count": 2, "first": "train.tsv:4"},
+        "a sentence with a tag that the training split does not have": {"count": 1, "first": "test.tsv:3 ('Z')"},
+    }
+    (folder / "test.tsv").write_text("b\tZ\nc\tZ\n")
+    refuses(
+        folder, r"split 'test' holds no sentence \(3 entries skipped: .*first at .*test\.tsv:1 \('Z'\)", files=files
+    )
+
+
 def test_folds(folder: Path) -> None:
     (folder / "a.txt").write_text("".join(f"w{number} A\nx B\n\n" for number in range(9)))
     assert [one.words[0] for one in read(folder, "test", folds=3, fold=1)] == ["w1", "w4", "w7"]
@@ -81,6 +149,12 @@ def test_the_scheme_is_seen_from_the_tags(folder: Path) -> None:
         ("B-A I-A O", "IOB2"),
         ("B-A E-A S-B", "IOBES"),
         ("I-A I-A O", "IOB1"),
+        ("B-A L-A U-B", "BILOU"),
+        ("U-B O O", "BILOU"),
+        ("B-A M-A E-A", "BMES"),
+        ("B E S", "IOBES"),
+        ("B M E", "BMES"),
+        ("B I O", "IOB2"),
         ("NN VB .", "none"),
         ("B C O", "none"),
     ):
@@ -90,18 +164,50 @@ def test_the_scheme_is_seen_from_the_tags(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tags", "scheme", "iobes"),
+    [
+        ("B-A I-A L-A O U-B", "BILOU", "B-A I-A E-A O S-B"),
+        ("B-A M-A E-A O S-B W-B", "BMES", "B-A I-A E-A O S-B S-B"),
+        ("B M M E S B E", "BMES", "B I I E S B E"),
+    ],
+)
+def test_golden_schemes_that_are_written_as_iobes(folder: Path, tags: str, scheme: str, iobes: str) -> None:
+    (folder / "a.txt").write_text("".join(f"w {tag}\n" for tag in tags.split()))
+    for chosen in ("auto", scheme):
+        assert read(folder, scheme=chosen)[0].tags == tuple(iobes.split())
+    assert read(folder, scheme="none")[0].tags == tuple(tags.split())
+
+
+def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_said(folder: Path) -> None:
+    for tags, warned in (
+        ("B_A I_A O", "2 tags look .* (B_A, I_A), but"),
+        ("B-A I-A O X", "2 tags look .* (B-A, I-A; these do not: X), but"),
+        ("A-B A-I O", "2 tags look .* (A-B, A-I), but"),
+        ("NN V-S DT-M", None),
+        ("B-A I-A O", None),
+    ):
+        (folder / "a.txt").write_text("".join(f"w {tag}\n" for tag in tags.split()))
+        report = read_tags(TaggedSource(path=str(folder)), folder.parent / "raw")
+        assert len(report.get("warnings", [])) == bool(warned)
+        if warned:
+            (said,) = report["warnings"]
+            assert all(part in said for part in warned.split(" .* "))
+
+
+@pytest.mark.parametrize(
     ("content", "settings", "message"),
     [
         ("EU B-ORG\nx O\n\nPeter I-PER\ny O\n", {}, r"a\.txt:4: 'I-PER' must not follow the beginning \(IOB2\).*IOB1"),
         ("EU B-ORG\nx O\nPeter I-PER\n", {}, r"a\.txt:3: 'I-PER' must not follow 'O' \(IOB2\)"),
         ("EU B-ORG\nPeter I-PER\n", {}, r"a\.txt:2: 'I-PER' must not follow 'B-ORG'"),
+        ("EU B-ORG\nx U-ORG\n", {}, r"a\.txt:2: 'U-ORG' must not follow 'B-ORG' \(BILOU\)"),
         ("EU B-ORG\nx S-ORG\n", {}, r"a\.txt:2: 'S-ORG' must not follow 'B-ORG' \(IOBES\)"),
         ("x S-ORG\nEU B-ORG\n\n", {}, r"a\.txt:2: the end must not follow 'B-ORG' \(IOBES\)"),
         ("x NN\ny O\n", {"scheme": "IOB2"}, r"a\.txt:1: 'NN' is no tag of IOB2; set scheme: none"),
         ("a X\nb\n", {}, r"a\.txt:2: 1 columns, but the first line has 2"),
         ("a X\nb Y Z\n", {}, r"a\.txt:2: 3 columns, but the first line has 2"),
         ("a\nb\n", {}, r"a\.txt:1: 1 column\(s\), but number 1 \(from 0\) is wanted"),
-        ("a\tX\t1\n\tY\t0\n", {}, r"a\.txt:2: an empty word or tag"),
+        ("a\tX\t1\n\tY\t0\n", {"damaged": "strict"}, r"a\.txt:2: an empty word or tag"),
         ("a X 2\nb Y one\n", {"columns": {"head": 2}}, r"a\.txt:2: head 'one' is no number"),
         ("a X 2\nb Y 3\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*word 2 \('b'\) has head 3"),
         ("a X 0\nb Y 0\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*2 words have head 0"),
@@ -117,4 +223,5 @@ def test_bad_lines_are_named(folder: Path, content: str, settings: dict[str, obj
 def test_a_tag_that_only_a_held_out_split_has(folder: Path) -> None:
     (folder / "train.txt").write_text("a X\nb Y\n")
     (folder / "test.txt").write_text("a X\n\nb Z\n")
-    refuses(folder, r"test\.txt:3: 'Z' is no label of the training split", files={"train": "train*", "test": "test*"})
+    files = {"train": "train*", "test": "test*"}
+    refuses(folder, r"test\.txt:3 \('Z'\): .*that the training split does not have", files=files, damaged="strict")

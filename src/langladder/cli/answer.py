@@ -31,7 +31,8 @@ def answer(
 
     Without any, read what comes through a pipe, or ask for questions. MODEL is a folder that the pipeline wrote. The
     answer is a span of the paragraph, or one of the options where MODEL chooses among options. On a terminal it is
-    marked in the paragraph; into a pipe go lines of answer, first character, score and question, with tabs between.
+    marked in the paragraph; into a pipe go lines of answer, first character, score and question, with tabs between; a
+    blank line is answered by an empty one.
 
     \b
     Examples:
@@ -51,7 +52,7 @@ def answer(
             if line.strip():
                 _told(loaded, text, [line], options, best, as_json)
         return
-    _told(loaded, text, [line for _, line in lines_given(given) if line.strip()], options, best, as_json)
+    _told(loaded, text, [line for _, line in lines_given(given)], options, best, as_json)
 
 
 def read_reader(folder: Path) -> "Reader":
@@ -80,15 +81,20 @@ def _told(
 ) -> None:
     from langladder.text.questions import Question
 
-    found = model.answers([Question(context, line.strip(), (), options) for line in lines], best)
+    asked = [Question(context, line.strip(), (), options) for line in lines if line.strip()]
+    answers = iter(model.answers(asked, best) if asked else [])
+    found = [next(answers) if line.strip() else [] for line in lines]
     if as_json:
-        answers = [
+        shown = [
             {"question": line, "answers": [_as_dict(one) for one in some]}
             for line, some in zip(lines, found, strict=True)
         ]
-        print_json({"context": context, "questions": answers})
+        print_json({"context": context, "questions": shown})
         return
     for line, some in zip(lines, found, strict=True):
+        if not some:
+            click.echo("")
+            continue
         if not sys.stdout.isatty():
             for one in some:
                 echo(f"{one.text}\t{one.start if one.start >= 0 else ''}\t{one.score:.4f}\t{line}")

@@ -25,6 +25,7 @@ CHUNK = 256  # texts read together: enough for like lengths to stand together, f
 @json_option
 def classify(model: Path, given: tuple[str, ...], explain: bool, top: int, as_json: bool) -> None:
     """Label each TEXT, and the texts in each FILE, one a line (also .gz; - is the standard input).
+    As many answers come out as lines went in: a blank one has no label.
 
     Without any, read what comes through a pipe, or ask for texts. MODEL is a folder that the pipeline wrote. Two texts
     of a pair stand on a line with a tab between them; a classifier of trees reads bracketed trees, one a line.
@@ -41,9 +42,9 @@ def classify(model: Path, given: tuple[str, ...], explain: bool, top: int, as_js
     if not given and sys.stdin.isatty():
         _converse(loaded, explain, top, as_json)
         return
-    from langladder.serving.labelling import answer, parsed
+    from langladder.serving.labelling import BLANK, answer, parsed
 
-    texts = [parsed(loaded, line, where) for where, line in lines_given(given) if line.strip()]
+    texts = [parsed(loaded, line, where) if line.strip() else BLANK for where, line in lines_given(given)]
     answers: list[Answer] = []
     for first in range(0, len(texts), CHUNK):
         part = answer(loaded, texts[first : first + CHUNK], top, explain)
@@ -65,20 +66,27 @@ def read_classifier(folder: Path) -> "Classifier":
 
 
 def _show(answers: "list[Answer]", *, legend: bool = False) -> None:
-    if answers and answers[0].explained is not None:
+    if any(one.explained is not None for one in answers):
         from langladder.cli.weights_shown import explanation, legend_line
 
         if legend:
             click.echo(legend_line())
         for one in answers:
-            click.echo(explanation(one))
+            click.echo(explanation(one) if one.explained is not None else "")
     elif not sys.stdout.isatty():
         for one in answers:
             echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
     else:
-        most = len(answers[0].top) if answers else 0
+        most = max((len(one.top) for one in answers), default=0)
         columns = ["label", "p", *(name for place in range(2, most + 1) for name in (f"{place}.", "p")), "text"]
-        rows = [[*(cell for found in one.top for cell in found), one.line.replace("\t", " ‖ ")] for one in answers]
+        rows = [
+            [
+                *(cell for found in one.top for cell in found),
+                *[""] * 2 * (most - len(one.top)),
+                one.line.replace("\t", " ‖ "),
+            ]
+            for one in answers
+        ]
         print_table(columns, rows)
 
 

@@ -30,9 +30,7 @@ def fill(model: Path, given: tuple[str, ...], best: int, as_json: bool) -> None:
     encoder = read_encoder(model)
     answers = []
     for _, line in lines_given(given):
-        if not line.strip():
-            continue
-        gaps = filled(encoder.model, encoder.tokenizer, line, best=best)
+        gaps = filled(encoder.model, encoder.tokenizer, line, best=best) if line.strip() else []
         if as_json:
             answers.append({"sentence": line, "gaps": [[one._asdict() for one in gap] for gap in gaps]})
             continue

@@ -33,6 +33,7 @@ CHUNK = 512  # sentences tagged together
 @json_option
 def tag(model: Path, given: tuple[str, ...], explain: bool, mode: str, as_json: bool) -> None:
     """Tag the words of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
+    As many lines come out as went in: a blank one is answered by an empty one.
 
     Without any, read what comes through a pipe, or ask for sentences. MODEL is a folder that the pipeline wrote. Words
     should look as in the training text, punctuation apart: `the dog sleeps .`; --words apart takes it off.
@@ -51,7 +52,7 @@ def tag(model: Path, given: tuple[str, ...], explain: bool, mode: str, as_json: 
         return
     from langladder.serving.tagging import tag_lines
 
-    lines = [line for _, line in lines_given(given) if line.strip()]
+    lines = [line for _, line in lines_given(given)]
     answers: list[dict[str, Any]] = []
     for first in range(0, len(lines), CHUNK):
         part = tag_lines(loaded, lines[first : first + CHUNK], mode, explain)
@@ -79,7 +80,7 @@ def _show(model: "Tagger", answers: Sequence[dict[str, Any]], explain: bool) -> 
         shown = printable if sys.stdout.isatty() else str
         pairs = (f"{shown(word)}/{click.style(shown(name), fg=_colour(model, name))}" for word, name in tagged)
         click.echo(" ".join(pairs))
-        if explain:
+        if explain and answer["words"]:
             keys = ("words", "tags", "probabilities", "second", "second_probabilities")
             rows = list(zip(*(answer[key] for key in keys), strict=True))
             print_table(["word", "tag", "p", "second best", "p"], rows)

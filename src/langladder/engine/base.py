@@ -68,13 +68,17 @@ class Engine(ABC):
             parts: small things that can be sent: paths, ranges. So are the results; what is large goes to files.
             what: is being done, for the display of progress.
         """
-        shared = len(parts) > 1 and self.workers > 1
+        shared = len(parts) > 1 and self.has_workers()
         results: Iterator[Result] = self._map(function, parts) if shared else map(function, parts)
         return tracked(results, what, len(parts), "parts") if len(parts) > 1 else results
 
     @abstractmethod
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
         """As `map`, of several parts and with several workers."""
+
+    def has_workers(self) -> bool:
+        """Whether parts run elsewhere than in this process, as things are now."""
+        return self.workers > 1
 
     def note(self, process: int, peak: int) -> None:
         """What a worker on this machine says of itself: `measured`."""

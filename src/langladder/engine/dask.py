@@ -6,14 +6,17 @@ project's folder under the same path, as on a filesystem that the machines share
 
 import importlib
 import os
+import platform
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from langladder.engine.base import PROCESS, USED, Engine, Part, Result, machine_bytes, measured
+from langladder.engine.commands import sees
 from langladder.engine.local import no_main
 from langladder.errors import InputError
 
@@ -29,38 +32,65 @@ CLUSTERS = {
 
 
 class Dask(Engine):
-    """The workers of a Dask cluster.
+    """The workers of a Dask cluster, as many as it has when they are needed.
 
     Attributes:
         client: the connection to it (`distributed.Client`).
+        beside: how many of the workers are on this machine.
     """
 
-    def __init__(self, client: Any, cluster: Any = None, memory: int | None = None, *, here: bool = False) -> None:
+    def __init__(self, client: Any, cluster: Any = None, memory: int | None = None) -> None:
         """Work on a cluster that `client` is connected to.
 
         Args:
             cluster: what was started for it, to be stopped with it.
-            memory: of this machine; where the workers are elsewhere (not `here`), of each of them.
+            memory: of this machine, which its workers share; of each worker elsewhere.
         """
-        super().__init__(len(client.nthreads()), memory)
-        self.client, self._cluster, self.here = client, cluster, here
+        super().__init__(1, memory)
+        self.client, self._cluster, self.beside = client, cluster, 0
+        self._known: frozenset[str] = frozenset()
+        self.look()
+
+    def look(self) -> None:
+        """See what workers there are, and which of them are on this machine and see its folder for temporary files.
+
+        One that is lost still counts, since another begins in its place.
+        """
+        known = frozenset(self.client.nthreads())
+        if known and known != self._known:
+            with NamedTemporaryFile() as file:
+                seen = self.client.run(sees, file.name, on_error="ignore")
+            here = sum(found == (platform.node(), True) for found in seen.values())
+            self.workers, self.beside = max(self.workers, len(known)), max(self.beside, here)
+            self.here, self._known = here == len(seen) > 0, known
+
+    def has_workers(self) -> bool:
+        """Whether there are several, or one elsewhere."""
+        self.look()
+        return self.workers > 1 or not self.here
 
     @property
     def share(self) -> int:
         """As `Engine.share`; workers elsewhere have their own memory."""
-        return super().share if self.here else int((self.memory or machine_bytes()) * USED) - PROCESS
+        if self.beside:
+            return self._room(1 if self.here and self.workers == 1 else self.beside + 1)
+        return int((self.memory or machine_bytes()) * USED) - PROCESS
 
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
         call, later = partial(_in_folder, Path.cwd(), partial(measured, function)), iter(parts)
         under_way: deque[Any] = deque()
+        done = 0
         while True:
-            for part in islice(later, AHEAD * self.workers - len(under_way)):
+            for part in islice(later, max(0, AHEAD * self.workers - len(under_way))):
                 under_way.append(self.client.submit(call, part, pure=False))
             if not under_way:
                 return
-            result, *worker = _result(under_way.popleft())
-            if self.here:
+            result, node, *worker = _result(under_way.popleft())
+            if node == platform.node():
                 self.note(*worker)
+            done += 1
+            if done % self.workers == 0:  # others may have come
+                self.look()
             yield result
 
     def close(self) -> None:
@@ -111,7 +141,7 @@ def start(kind: str, workers: int, options: dict[str, Any], memory: int | None =
             f"engine: a cluster of kind {kind!r} with options {options} does not start ({str(error)[:300]}); see "
             "conf/engine/"
         ) from error
-    return Dask(client, cluster, memory, here=kind == "processes")
+    return Dask(client, cluster, memory)
 
 
 def _started(kind: str, workers: int, options: dict[str, Any]) -> Any:
@@ -153,8 +183,10 @@ def _result(future: Any) -> Any:
         ) from error
 
 
-def _in_folder(folder: Path, call: Callable[[Part], Result], part: Part) -> Result:
-    """A worker's call, in the project's folder.
+def _in_folder(
+    folder: Path, call: Callable[[Part], tuple[Result, int, int]], part: Part
+) -> tuple[Result, str, int, int]:
+    """A worker's call, in the project's folder: the result, the machine's name, and of `measured` the rest.
 
     Raises:
         InputError: it has no such folder.
@@ -166,4 +198,5 @@ def _in_folder(folder: Path, call: Callable[[Part], Result], part: Part) -> Resu
         raise InputError(
             f"engine: a worker on {os.uname().nodename} does not see {folder}; all must share it"
         ) from error
-    return call(part)
+    result, process, peak = call(part)
+    return result, platform.node(), process, peak

@@ -31,11 +31,16 @@ UnderWay = deque[tuple[Part, "Future[Any]"]]
 
 
 class Local(Engine):
-    """So many processes of this machine; fewer where `memory` has no room for them."""
+    """So many processes of this machine; fewer where `memory` has no room for them.
+
+    Attributes:
+        asked: how many there were to be.
+    """
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
         room = int((memory or machine_bytes()) * USED) // (2 * PROCESS) - 1  # each holds as much again to work with
         super().__init__(max(1, min(workers, room)), memory)
+        self.asked = workers
         self._pool: ProcessPoolExecutor | None = None
 
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:

@@ -13,6 +13,7 @@ from langladder.models.classifier import Classifier
 from langladder.text.labelled import Example
 from langladder.text.trees import parse_tree
 
+BLANK = Example("")  # a blank line, which has no label
 MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
 
 
@@ -66,18 +67,23 @@ def parsed(model: Classifier, line: str, where: str = "") -> Example:
 
 
 def answer(model: Classifier, examples: Sequence[Example], top: int, explain: bool) -> list[Answer]:
-    """The best labels of each example, the likeliest first.
+    """The best labels of each example, the likeliest first; none of `BLANK`.
 
     Raises:
         InputError: an example cannot be read or is too long, or the classifier cannot tell why.
     """
     units: Any = getattr(model, "units", None)  # majority reads nothing
-    for example in examples if units else ():
+    asked = [example for example in examples if example is not BLANK]
+    for example in asked if units else ():
         if (pieces := len(units.example(example).pieces)) > MOST_PIECES:
             raise InputError(f"{example.text[:40]!r} … has {pieces:,} words; a text may have {MOST_PIECES:,}: cut it")
+    scores = iter(model.log_probs(asked) if asked else [])
     found = []
-    for example, log_probs in zip(examples, model.log_probs(examples), strict=True):
-        p = np.exp(log_probs)  # (C,)
+    for example in examples:
+        if example is BLANK:
+            found.append(Answer("", example, []))
+            continue
+        p = np.exp(next(scores))  # (C,)
         order = np.argsort(-p, kind="stable")[:top]
         best = [(model.labels[place], round(float(p[place]), 6)) for place in order]
         line = example.text if example.second is None else f"{example.text}\t{example.second}"

@@ -10,16 +10,20 @@ from langladder.text.words import split_words
 
 
 def tag_lines(model: Tagger, lines: Sequence[str], mode: Any, explain: bool) -> list[dict[str, Any]]:
-    """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs."""
+    """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs.
+
+    A blank line has no words and no tags; the model is not asked.
+    """
     sentences = [split_words(line, mode) for line in lines]
-    answers: list[dict[str, Any]] = [
-        {"words": words, "tags": tags} for words, tags in zip(sentences, model.tag(sentences), strict=True)
-    ]
+    asked = [words for words in sentences if words]
+    tagged = iter(model.tag(asked) if asked else [])
+    answers: list[dict[str, Any]] = [{"words": words, "tags": next(tagged) if words else []} for words in sentences]
     if not explain:
         return answers
     ids = {name: place for place, name in enumerate(model.tags)}
-    for answer, log_probs in zip(answers, model.log_probs(sentences), strict=True):
-        p = np.exp(log_probs)  # (T, K)
+    explained = iter(model.log_probs(asked) if asked else [])
+    for answer in answers:
+        p = np.exp(next(explained)) if answer["words"] else np.zeros((0, len(ids)))  # (T, K)
         said = np.array([ids[name] for name in answer["tags"]], dtype=np.int64)
         rows = np.arange(len(said))
         answer["probabilities"] = [round(float(value), 4) for value in p[rows, said]]

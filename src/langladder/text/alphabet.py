@@ -12,7 +12,6 @@ from typing import Self
 from langladder.text.counted_pieces import count_characters
 from langladder.text.specials import SPELLINGS
 
-SAMPLE = 50_000  # lines that are counted
 COVERED = 0.999
 BYTES = 256
 
@@ -31,8 +30,8 @@ class Alphabet:
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
-        """Count the characters of the first lines."""
-        counts = count_characters(lines, SAMPLE)
+        """Count the characters of all lines."""
+        counts = count_characters(lines)
         for character in [character for character in counts if character.isspace()]:
             del counts[character]
         wanted, covered, common = COVERED * counts.total(), 0, 0

@@ -16,7 +16,7 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text.arrow_arrays import truths
 from langladder.text.labelled import LABELLED_TABLES, ordered, write_labels
-from langladder.text.labelled_figures import Figures, counted, several_labels, split_reports
+from langladder.text.labelled_figures import Figures, counted, several_labels, split_reports, warnings
 from langladder.text.labelled_rows import CleanLabelledConfig, Labelled, LabelledRows, Row, TaggedRows
 from langladder.text.row_corpus import RowCorpus
 from langladder.text.row_parts import cleaned_batches
@@ -70,6 +70,7 @@ def _clean(raw_folder: Path, out_folder: Path, cleaning: LabelledRows) -> dict[s
                 split: {cleaning.unit: found[split].rows, "in_train": share}
                 for split, share in corpus.in_train("text").items()
             },
+            **warnings(found),
         }
         for split in SPLITS:
             write_batches(folder / f"{split}.parquet", cleaning.schema, corpus.tables_of(split))

@@ -24,7 +24,7 @@ from langladder.text.drops import Book, outside
 from langladder.text.row_corpus import RowCorpus
 from langladder.text.row_parts import Cleaning, CleanRowsConfig
 from langladder.text.splitting import Cut, cut
-from langladder.text.statistics import TextStatistics
+from langladder.text.statistics import TextStatistics, character_warnings
 from langladder.text.steps import StepsConfig, build_steps
 from langladder.text.tables import PAIRS, SPLITS, TABLES, present_splits, write_batches
 from langladder.text.words import split_words
@@ -67,7 +67,9 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
         }
     cut_here = [split for split in SPLITS if split not in names]
     report = {"splits": counts, "cut_by_hash": cut_here, "cleaning": corpus.book.report(), "leakage": overlap}
-    return report | cut_report(corpus.cuts)
+    sides = {side: [count[side] for count in counts.values()] for side in PAIRS.names}
+    warnings = [said for side, reports in sides.items() for said in character_warnings(reports, f"the {side} side")]
+    return report | cut_report(corpus.cuts, warnings)
 
 
 _ORDER = ("test", "validation", "train", "all")

@@ -32,6 +32,7 @@ from langladder.text.measure_shards import measure
 from langladder.text.shards import SHARDED, ShardWriter, shard_files, write_dictionary
 from langladder.text.spilled import mapped, save
 from langladder.text.splitting import Cut, SplitConfig, cut
+from langladder.text.statistics import character_warnings
 from langladder.text.steps import StepsConfig
 from langladder.text.tables import SPLITS, TEXT, present_splits, read_column
 
@@ -74,15 +75,15 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     return {
         "splits": counts,
         "cut_by_hash": [split for split in SPLITS if split not in names],
-        **cut_report(cuts),
-        "cleaning": book.report(),
+        **cut_report(cuts, character_warnings(counts.values(), "the text")),
+        "cleaning": book.report() | corpus.shards[0].rules.duplicates.report(),
         "leakage": overlap,
     }
 
 
-def cut_report(cuts: list[Cut]) -> dict[str, Any]:
-    """How splits were cut, for the data report; {} where the corpus brings all of them."""
-    warnings = [line for found in cuts for line in found.warnings]
+def cut_report(cuts: list[Cut], more: list[str]) -> dict[str, Any]:
+    """How splits were cut, for the data report, where the corpus does not bring all of them; warnings, and `more`."""
+    warnings = [line for found in cuts for line in found.warnings] + more
     return ({"cut_by": cuts[-1].by} if cuts else {}) | ({"warnings": warnings} if warnings else {})
 
 

@@ -1,24 +1,36 @@
 """CoNLL columns: a word a line with its columns, a blank line between sentences, comments that begin with #.
 
-Columns are parted by tabs where the first line has one, else by spaces. Of CoNLL-U (Nivre et al. 2020), ranges (3-4)
-and empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) part documents.
+Columns are parted by tabs where the first word's line has one, else by spaces; a line that this gives another number of
+columns is cut the other way. Only tabs and ASCII spaces part columns, so that a word may be any other space (U+3000 in
+Chinese text by the character); such a word, and a space inside a word, is read as _. Of CoNLL-U (Nivre et al. 2020),
+ranges (3-4) and empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) part documents.
+
+A line that begins with # is a comment where words are numbered (CoNLL-U), where "# " opens the first of several columns
+parted by tabs, or where the line has another number of columns; else its word is #.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import NamedTuple, Self
 
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.remote import File
 from langladder.text.label_sources import TagColumns
 from langladder.text.trees import tree_of_heads
 
 _NO_WORD = re.compile(r"\d+[-.]\d+")
 _SPACE = re.compile(r"\s+")
+_BETWEEN = re.compile(r"[ \t]+")
+_NO_MODEL = ("#", "-DOCSTART-")  # what opens lines that do not show how columns are parted
+LOOKED_AT = 1000  # lines, for one that does
+MOST_WORDS = 10_000  # of a sentence
+NO_BLANK_LINE = "a sentence with no blank line before it, read as one of its own"
+EMPTY = "an empty word or tag"
 
 
 class Sentence(NamedTuple):
-    """The columns of each word, the line where each stands, and the comments above."""
+    """The columns of each word, the line where each stands, and the comments above or inside."""
 
     file: File
     words: list[list[str]]
@@ -34,43 +46,111 @@ class Sentence(NamedTuple):
         return f"{self.file}:{self.lines[word]}"
 
 
-def sentences(file: File, columns: TagColumns, lines: Iterable[str]) -> Iterator[Sentence]:
-    """The sentences of a file's lines.
+class _Cut(NamedTuple):
+    """How the lines of a file are cut into columns."""
 
-    Raises:
-        InputError: a line has another number of columns than the first, too few, or an empty word or tag.
-    """
-    found = Sentence(file, [], [], [])
-    width = 0
-    tabs = False
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            if found.words:
-                yield found
-                found = Sentence(file, [], [], [])
-            continue
-        tabs = tabs if width else "\t" in line
-        cells = [cell.strip() for cell in line.rstrip("\t ").split("\t")] if tabs else line.split()
-        if line.startswith("#") and (len(cells) != width if width else not tabs):
-            found.comments.append(line)
-            continue
-        if cells[0] == "-DOCSTART-":
-            continue
-        if len(cells) != (width or len(cells)):
-            raise InputError(f"{file}:{number}: {len(cells)} columns, but the first line has {width}")
+    tabs: bool
+    width: int
+    form: int
+
+    @classmethod
+    def like(cls, line: str, columns: TagColumns) -> Self:
+        """As a line shows that has a word."""
+        for tabs in (True, False) if "\t" in line else (False,):
+            cells = cls(tabs, 0, columns.form).cells(line)
+            if max(columns.wanted()) < len(cells) and all(cells[place].strip(" ") for place in columns.wanted()):
+                return cls(tabs, len(cells), columns.form)
+        whole = cls("\t" in line, 0, columns.form)
+        return whole._replace(width=len(whole.cells(line)))
+
+    def cells(self, line: str) -> list[str]:
+        """The columns; those at the end that are empty only as far as the width asks for them."""
+        if not self.tabs:
+            cells = _BETWEEN.split(line.strip(" \t"))
+            missing = line.startswith(" ") and self.form == 0 and len(cells) == self.width - 1
+            return [" ", *cells] if missing else cells  # a word that is a space
+        cells = [cell if cell.isspace() else cell.strip(" ") for cell in line.split("\t")]
+        while len(cells) > max(self.width, 1) and not cells[-1].strip():
+            cells.pop()
+        return cells
+
+    def checked(self, line: str, where: str, columns: TagColumns) -> list[str]:
+        """The columns of a word's line, cut the other way where that fits and this does not.
+
+        Raises:
+            InputError: there are too many or too few.
+        """
+        cells = self.cells(line)
+        if len(cells) != self.width:
+            other = self._replace(tabs=not self.tabs).cells(line)
+            cells = other if len(other) == self.width else cells
+        if len(cells) != self.width:
+            raise InputError(f"{where}: {len(cells)} columns, but the first line has {self.width}")
         if max(columns.wanted()) >= len(cells):
             raise InputError(
-                f"{file}:{number}: {len(cells)} column(s), but number {max(columns.wanted())} (from 0) is wanted; say "
-                "which column holds what: columns (conf/tags)"
+                f"{where}: {len(cells)} column(s), but number {max(columns.wanted())} (from 0) is wanted; say which "
+                "column holds what: columns (conf/tags)"
             )
-        width = len(cells)
-        if columns.id is not None and _NO_WORD.fullmatch(cells[columns.id]):
+        return cells
+
+    def is_comment(self, line: str, columns: TagColumns) -> bool:
+        """Whether a line that begins with # has no word."""
+        several = self.tabs and line.startswith("# ")
+        return columns.id == 0 or several or len(self.cells(line)) != self.width
+
+
+def sentences(
+    file: File, columns: TagColumns, lines: Iterable[str], damage: Damage | None = None
+) -> Iterator[Sentence]:
+    """The sentences of a file's lines.
+
+    Args:
+        damage: what becomes of sentences with an empty word or tag, and of those that no blank line parts; none: both
+            are refused.
+
+    Raises:
+        InputError: a line has another number of columns than the first or too few, a sentence has too many words; what
+            `damage` refuses.
+    """
+    damage = damage or Damage("strict")
+    found, above, damaged, parted = Sentence(file, [], [], []), list[str](), False, True
+    numbered, opening = enumerate(lines, start=1), list[tuple[int, str]]()
+    for number, line in islice(numbered, LOOKED_AT):
+        opening.append((number, line))
+        if line.strip() and not line.startswith(_NO_MODEL):
+            break
+    cut = _Cut.like(next((line for _, line in reversed(opening) if line.strip()), ""), columns)
+    for number, line in chain(opening, numbered):
+        between = not line.strip() or line.startswith("-DOCSTART-")
+        comment = line.startswith("#") and cut.is_comment(line, columns)
+        cells = [] if between or comment else cut.checked(line, f"{file}:{number}", columns)
+        word_number = cells[columns.id] if cells and columns.id is not None else ""
+        if between or (comment and columns.id == 0) or word_number == "1":
+            if found.words and not damaged:
+                yield found
+            if found.words:
+                found, damaged = Sentence(file, [], [], []), False
+        parted = parted or between
+        if comment:
+            above.append(line)
+        if not cells or _NO_WORD.fullmatch(word_number):
             continue
-        if not cells[columns.form] or not cells[columns.tag]:
-            raise InputError(f"{file}:{number}: an empty word or tag; fill it in, or take the line out")
+        if not parted and not found.words:
+            damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line parts sentences; put one in")
+        parted = False
+        if not damaged and not (cells[columns.form] and cells[columns.tag].strip()):
+            damage.found(f"{file}:{number}", EMPTY, "fill it in, or take the line out")
+            damaged = True
+        found.comments.extend(above)
+        above.clear()
         found.words.append(cells)
         found.lines.append(number)
-    if found.words:
+        if len(found.words) > MOST_WORDS:
+            raise InputError(
+                f"{file}:{found.lines[0]}: a sentence of more than {MOST_WORDS:,} words begins here; sentences "
+                "are parted by blank lines; put them in"
+            )
+    if found.words and not damaged:
         yield found
 
 

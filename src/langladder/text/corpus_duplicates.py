@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from langladder.text.duplicates import DuplicatesConfig, Scope
-from langladder.text.near_duplicates import Bands, near
+from langladder.text.near_duplicates import Bands, Sets, near
 from langladder.text.spilled import HASH, as_hashes, mapped, repeats, save
 
 KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document goes, by number
@@ -28,6 +28,7 @@ class Notes:
     scope: Scope
     hashes: list[bytes] = field(default_factory=list)
     bands: list[np.ndarray] = field(default_factory=list)
+    shingles: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.exact, self.near = self.config.exact == self.scope, self.config.near == self.scope
@@ -40,9 +41,11 @@ class Notes:
         self.add(text)
 
     def add(self, text: str) -> None:
-        """Note a whole text's signature, where near-duplicates are looked for."""
+        """Note a whole text's signature and shingles, where near-duplicates are looked for."""
         if self._bands is not None:
-            self.bands.append(self._bands.of(text))
+            bands, shingles = self._bands.of(text)
+            self.bands.append(bands)
+            self.shingles.append(shingles)
 
     def save(self, file: Files) -> None:
         """Write what was wanted."""
@@ -51,6 +54,8 @@ class Notes:
         if self.near:
             empty = np.zeros((0, 0), dtype=HASH)
             save(file(f"{self.scope}.bands"), np.stack(self.bands) if self.bands else empty)
+            save(file(f"{self.scope}.shingles"), np.concatenate([np.zeros(0, np.uint32), *self.shingles]))
+            save(file(f"{self.scope}.sizes"), np.array([len(of) for of in self.shingles], dtype=np.int64))
 
 
 def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,12 +68,13 @@ def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room
     Returns:
         (N,) int8, positions in KINDS, of all texts; where those of each part begin, and the end.
     """
-    files = {kind: [part(f"{scope}.{kind}") for part in parts] for kind in ("hashes", "bands")}
+    files = {kind: [part(f"{scope}.{kind}") for part in parts] for kind in ("hashes", "bands", "shingles", "sizes")}
     noted = "hashes" if config.exact == scope else "bands"
     bounds = np.cumsum([0, *(len(mapped(file)) for file in files[noted])])
     gone = np.zeros(int(bounds[-1]), dtype=np.int8)
     if config.exact == scope:
         gone[repeats(files["hashes"], room)] = 1
     if config.near == scope:
-        gone[near(files["bands"], gone > 0)] = 2
+        sets = Sets(files["shingles"], files["sizes"])
+        gone[near(files["bands"], sets, gone > 0, config.near_threshold)] = 2
     return gone, bounds

@@ -51,10 +51,10 @@ def _count_shard(kind: Trained, scratch: Path, part: tuple[int, tuple[Path, str]
     return file
 
 
-def count_characters(lines: Iterable[str], most: int | None = None) -> Counter[str]:
-    """How often each character occurs. `most`: in so many lines and no more."""
+def count_characters(lines: Iterable[str]) -> Counter[str]:
+    """How often each character occurs."""
     counts = np.zeros(CHARACTERS, dtype=np.int64)
-    for batch in batches(lines, most):
+    for batch in batches(lines):
         histogram(batch.text[batch.bounds[0] : batch.bounds[-1]], counts)
     points = np.flatnonzero(counts)
     return Counter(dict(zip(map(chr, points.tolist()), counts[points].tolist(), strict=True)))

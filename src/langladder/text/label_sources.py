@@ -4,6 +4,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from langladder.errors import Policy
 from langladder.schema import Config
 from langladder.text.sources import FileSource
 
@@ -84,6 +85,8 @@ class TaggedSource(FoldedSource):
     endings: ClassVar[tuple[str, ...]] = ("conll", "conllu", "iob", "bio", "tsv", "txt")
 
     columns: TagColumns = TagColumns()
-    # Of tags that bracket phrases: which may follow which is checked. auto: IOB2 or IOBES where the tags look like it.
-    # IOB1 (I-X may open a phrase) is written as IOB2. none: any tag after any.
-    scheme: Literal["auto", "none", "IOB1", "IOB2", "IOBES"] = "auto"
+    # Of tags that bracket phrases: which may follow which is checked. auto: the scheme that the tags look like. IOB1
+    # (I-X may open a phrase) is written as IOB2, BILOU and BMES as IOBES. none: any tag after any.
+    scheme: Literal["auto", "none", "IOB1", "IOB2", "IOBES", "BILOU", "BMES"] = "auto"
+    # A sentence with an empty word or tag, or with a tag that train does not have: skip (left out and counted) | strict
+    damaged: Policy = "skip"

@@ -20,7 +20,7 @@ from langladder.text.leakage import share
 from langladder.text.row_corpus import RowCorpus
 from langladder.text.row_parts import RowPart, cleaned_batches
 from langladder.text.spilled import among, ascending, count_distinct, distinct, mapped, repeats, save
-from langladder.text.statistics import percentiles
+from langladder.text.statistics import character_warnings, invisible, percentiles
 from langladder.text.tables import SPLITS
 
 TOLD = 3  # texts that a report names
@@ -36,6 +36,7 @@ class Figures:
     ceiling: float = 0.0
     known: int = 0
     ceilings: int = 0
+    characters: Counter[str] = field(default_factory=Counter)
 
     def count(self, words: int, labels: Sequence[str], ceilings: Sequence[float | None]) -> None:
         """Count a row of so many words."""
@@ -57,6 +58,7 @@ class Figures:
         self.ceiling += other.ceiling
         self.known += other.known
         self.ceilings += other.ceilings
+        self.characters.update(other.characters)
 
 
 def counted(corpus: RowCorpus[Row]) -> dict[str, Figures]:
@@ -85,6 +87,9 @@ def count_part(part: RowPart[Row]) -> dict[str, Figures]:
                 found[SPLITS[at]].count(len(mine), part.cleaning.labels(row), part.cleaning.ceilings(row))
         done += batch.num_rows
     for split, counts in words.items():
+        for word, count in counts.items():
+            for character in word:
+                found[split].characters[character] += count
         hashes = np.frombuffer(b"".join(map(_hash, counts)), np.uint64)
         order = np.argsort(hashes)
         save(part.file(f"{split}-words"), hashes[order])
@@ -123,6 +128,16 @@ def _new(corpus: RowCorpus[Row], split: str, known: np.ndarray) -> int:
     for words, counts in zip(corpus.files(f"{split}-words"), corpus.files(f"{split}-counts"), strict=True):
         new += int(mapped(counts)[~among(mapped(words), known)].sum())
     return new
+
+
+def warnings(found: dict[str, Figures]) -> dict[str, Any]:
+    """What to say of the characters of all splits, for the data report; {} where there is nothing."""
+    characters = Counter[str]()
+    for figures in found.values():
+        characters.update(figures.characters)
+    report = {"invisible_characters": invisible(characters), "replacement_characters": characters["\ufffd"]}
+    said = character_warnings([report], "the text")
+    return {"warnings": said} if said else {}
 
 
 def several_labels(corpus: RowCorpus[Row]) -> dict[str, Any]:

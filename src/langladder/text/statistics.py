@@ -2,11 +2,12 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import regex  # type: ignore[import-untyped]
 
 from langladder.text.line_words import Bytes
 from langladder.text.steps import has_control_characters
@@ -21,6 +22,26 @@ _CLASSES = {
     "Z": "separator",
     "C": "other",
 }
+_INVISIBLE = regex.compile(r"(?V1)[\p{Cf}&&\p{Default_Ignorable_Code_Point}]")
+_INDIC = (
+    "Bengali",
+    "Devanagari",
+    "Gujarati",
+    "Gurmukhi",
+    "Kannada",
+    "Malayalam",
+    "Oriya",
+    "Sinhala",
+    "Tamil",
+    "Telugu",
+)
+_JOINED = {"Arabic", "Khmer", "Mongolian", "Myanmar", "Syriac", "Tibetan", *_INDIC}
+_RIGHT_TO_LEFT = {"Arabic", "Hebrew", "Nko", "Syriac", "Thaana"}
+# Invisible characters that are part of how some scripts are written.
+_BELONGS = {"\u200b": {"Khmer", "Lao", "Myanmar", "Thai", "Tibetan"}, "\u200c": _JOINED, "\u200d": _JOINED}
+_BELONGS |= {"\u200e": _RIGHT_TO_LEFT, "\u200f": _RIGHT_TO_LEFT}
+SAID = 4  # kinds of invisible characters that a warning names
+PRESENT = 0.01  # share of the letters from which a script is part of a text
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 
 
@@ -78,6 +99,7 @@ class TextStatistics:
             types: of words, where they were counted elsewhere.
         """
         words = sum(length * lines for length, lines in self.lengths.items())
+        found = invisible(self.characters)
         return {
             "lines": self.lines,
             "words": words,
@@ -94,7 +116,7 @@ class TextStatistics:
             "scripts": scripts(self.characters),
             "lines_with_control_characters": self.control_lines,
             "replacement_characters": self.characters["\ufffd"],
-        }
+        } | ({"invisible_characters": found} if found else {})
 
 
 def _bytes(data: np.ndarray) -> np.ndarray:
@@ -147,6 +169,51 @@ def scripts(characters: Counter[str]) -> dict[str, float]:
             name = unicodedata.name(character, "UNNAMED").split()[0].split("-")[0].capitalize()
             found["Han" if name == "Cjk" else name] += count
     return _shares(found)
+
+
+def invisible(characters: Counter[str]) -> dict[str, int]:
+    """How often each character stands there that shows nothing (zero-width, bidirectional controls), commonest first.
+
+    Those that a script of the text is written with are left out: joiners in Arabic and Indic scripts, the zero-width
+    space in Thai, marks of direction in Hebrew; and joiners where there are as many emoji as they could join.
+    """
+    found = {character: count for character, count in characters.items() if _INVISIBLE.match(character)}
+    if not found:
+        return {}
+    there = {script for script, share in scripts(characters).items() if share >= PRESENT}
+    pictures = sum(count for character, count in characters.items() if unicodedata.category(character) == "So")
+    if pictures - characters["\ufffd"] >= found.get("\u200d", 0):
+        found.pop("\u200d", None)
+    strange = [(one, count) for one, count in found.items() if not _BELONGS.get(one, set()) & there]
+    ordered = sorted(strange, key=lambda pair: (-pair[1], pair[0]))
+    return {f"U+{ord(character):04X} {unicodedata.name(character, 'UNNAMED')}": count for character, count in ordered}
+
+
+def character_warnings(reports: Iterable[Mapping[str, Any]], what: str) -> list[str]:
+    """What to say of invisible and replacement characters.
+
+    Args:
+        reports: of the splits of a text, as `TextStatistics.report` gives them.
+        what: the text, as a message names it.
+    """
+    unseen, lost = Counter[str](), 0
+    for report in reports:
+        unseen.update(report.get("invisible_characters", {}))
+        lost += report["replacement_characters"]
+    said = []
+    if unseen:
+        kinds = ", ".join(f"{count:,} {name}" for name, count in unseen.most_common(SAID))
+        more = f" and {len(unseen) - SAID} kinds more" if len(unseen) > SAID else ""
+        said.append(
+            f"{what} has {unseen.total():,} invisible character(s) ({kinds}{more}): a word with one is another word; "
+            "if they are not meant, take them out of the files"
+        )
+    if lost:
+        said.append(
+            f"{what} has {lost:,} replacement character(s) (U+FFFD): a program before this one could not decode what "
+            "stood there; make the files anew from their source, in the right encoding"
+        )
+    return said
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

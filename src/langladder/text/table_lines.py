@@ -35,21 +35,13 @@ class TableLines:
         return [(shard, column) for path, column in self.columns for shard in shard_files(path)]
 
 
-def batches(lines: Iterable[str], most: int | None = None) -> Iterator[Lines]:
-    """Lines, many at once.
-
-    Args:
-        most: so many lines and no more.
-    """
+def batches(lines: Iterable[str]) -> Iterator[Lines]:
+    """Lines, many at once."""
     if not isinstance(lines, TableLines):
-        rest = islice(lines, most)
+        rest = iter(lines)
         while chunk := list(islice(rest, ROWS)):
             yield Lines.of(pa.array(chunk, pa.string()))
         return
     for path, column in lines.columns:
         for batch in read_batches(path, pa.schema([(column, pa.string())])):
-            rows = batch.column(0) if most is None else batch.column(0)[:most]
-            most = None if most is None else most - len(rows)
-            yield Lines.of(rows)
-            if most == 0:
-                return
+            yield Lines.of(batch.column(0))

@@ -249,4 +249,5 @@ def _report(work: _Work) -> dict[str, Any]:
     repeated = any(one["epochs"] > 1 for one in work.found.get("mixture", {}).values())
     report = {"size": size, "repeats_documents": repeated}
     report |= {"warnings": work.warnings} if work.warnings else {}
+    report |= work.config.duplicates.report() if work.config.duplicates else {}
     return report | {"went": work.book.report()["dropped"], **work.found}
