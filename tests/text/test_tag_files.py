@@ -102,7 +102,7 @@ def test_numbered_sentences_without_a_blank_line_between_them(folder: Path) -> N
 
 def test_no_blank_line_at_all(folder: Path) -> None:
     (folder / "a.txt").write_text("w A\nx B\n" * 600)
-    refuses(folder, "one sentence of 1,200 words in all files; a blank line parts sentences")
+    refuses(folder, "one sentence of 1,200 words in all files; a blank line ends a sentence")
     (folder / "b.txt").write_text("w A\n")
     report = read_tags(TaggedSource(path=str(folder)), folder.parent / "reported")
     assert report["warnings"] == ["a sentence of 1,200 words (a.txt:1); are blank lines between sentences missing?"]

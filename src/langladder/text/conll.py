@@ -1,6 +1,6 @@
 """CoNLL columns: a word a line with its columns, a blank line between sentences, comments that begin with #.
 
-Columns are parted by tabs where the first word's line has one, else by spaces; a line that this gives another number of
+Columns are separated by tabs where the first word's line has one, else by spaces; a line that this gives another number of
 columns is cut the other way. Only tabs and ASCII spaces part columns, so that a word may be any other space (U+3000 in
 Chinese text by the character); such a word, and a space inside a word, is read as _. Of CoNLL-U (Nivre et al. 2020),
 ranges (3-4) and empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) part documents.
@@ -136,7 +136,7 @@ def sentences(
         if not cells or _NO_WORD.fullmatch(word_number):
             continue
         if not parted and not found.words:
-            damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line parts sentences; put one in")
+            damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line ends a sentence; put one in")
         parted = False
         if not damaged and not (cells[columns.form] and cells[columns.tag].strip()):
             damage.found(f"{file}:{number}", EMPTY, "fill it in, or take the line out")

@@ -107,13 +107,13 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
                     continue
             if len(cells) != width:
                 raise InputError(
-                    f"{where}: {len(cells)} columns, but the first line has {width} (parted by {delimiter!r})"
+                    f"{where}: {len(cells)} columns, but the first line has {width} (separated by {delimiter!r})"
                 )
             yield Row(where, cells[at[0]], cells[at[1]], cells[at[2]] if len(at) > 2 else None)
     except csv.Error as error:
         if not at:
             _check_delimiter(f"{file}:{number}", head[0], [], wanted, delimiter)
-        raise InputError(f"{file}:{number}: not a table ({error}; columns are parted by {delimiter!r})") from error
+        raise InputError(f"{file}:{number}: not a table ({error}; columns are separated by {delimiter!r})") from error
 
 
 def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place
         return
     for other in DELIMITERS:
         if other != delimiter and not _lacking([cell.strip().strip('"') for cell in line.split(other)], wanted):
-            said = f"the columns are parted by {other!r}, not by {delimiter!r}"
+            said = f"the columns are separated by {other!r}, not by {delimiter!r}"
             raise InputError(f"{where}: {said}; set delimiter: {json.dumps(other)} {_CONFIG}")
 
 
