@@ -15,7 +15,7 @@ from langladder.export.given import read_given
 from langladder.export.gpt2 import _gpt2_config, gpt2_arrays
 from langladder.export.gpt2_folder import given_gpt2
 from langladder.models.gpt import GPT, GPTConfig
-from langladder.text.specials import BOS, EOS
+from langladder.text.specials import BOS, EOS, PAD, SPELLINGS
 from langladder.text.tokenizers import Tokenizer
 
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -121,6 +121,23 @@ def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> N
     with pytest.raises(InputError) as error:
         read_given(tmp_path)
     assert said in str(error.value) and str(tmp_path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_an_id_beyond_all_tokens_is_refused_in_every_file(tmp_path: Path) -> None:
+    """In a folder with this house's specials the `tokenizers` library reads the file itself."""
+    folder_of(tmp_path)
+    tokens = json.loads((tmp_path / "vocab.json").read_text())
+    (tmp_path / "vocab.json").write_text(json.dumps(tokens | {"the": 2**31}))
+    with pytest.raises(InputError, match="ids are not 0"):
+        read_given(tmp_path)
+    ours = {token: place for place, token in enumerate([*SPELLINGS, *VOCABULARY])}
+    strange = tokenizer_json(model=MODEL | {"vocab": ours | {"the": 2**31}})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(strange))
+    about = json.loads((tmp_path / "config.json").read_text())
+    specials = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
+    (tmp_path / "config.json").write_text(json.dumps(about | specials))
+    with pytest.raises(InputError, match="model.vocab: 'the' has the id 2147483648"):
+        read_given(tmp_path)
 
 
 def test_parity_with_a_folder_of_transformers(tmp_path: Path) -> None:
