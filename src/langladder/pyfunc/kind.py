@@ -93,7 +93,7 @@ class Kind(ABC):
 
     def _spread(self, record: Mapping[str, Any]) -> Rows:
         """The rows of a record, of which each value may be a row's or a list of those of many rows."""
-        given = {column: record.get(column.name) for column in self.reads}
+        given: dict[Column, Any] = {column: record.get(column.name) for column in self.reads}
         sizes = {one.name: len(value) for one, value in given.items() if _depth(value) > one.depth}
         if not sizes:
             return [{column.name: value for column, value in given.items()}]
@@ -120,7 +120,7 @@ class Kind(ABC):
 
     def _check(self, number: int, row: dict[str, Any]) -> None:
         for column in self.reads:
-            value = row.get(column.name)
+            value: Any = row.get(column.name)
             if column.depth:
                 if not _is_none(value) and not _depth(value):
                     raise InputError(f"row {number}: {column.name}: {str(value)[:40]!r} is not a list")
