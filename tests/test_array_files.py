@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_torch
 
 from langladder import artefacts
-from langladder.artefacts import map_arrays, write_arrays
+from langladder.artefacts import map_arrays, read_arrays, read_weights, write_arrays
+from langladder.errors import InputError
 
 KINDS = (
     "bool",
@@ -38,6 +41,16 @@ def test_bytes_are_the_librarys(
     save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, tmp_path / "theirs", about)
     write_arrays(tmp_path / "ours", arrays, about)
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
+def test_what_numpy_lacks_is_named(tmp_path: Path) -> None:
+    save_torch({"a": torch.ones(2), "half": torch.ones(2).bfloat16()}, tmp_path / "x")
+    with pytest.raises(InputError, match=r"x: half is BF16; read here are U64, .*F32"):
+        read_arrays(tmp_path / "x")
+    found = read_weights(tmp_path / "x", ["half"])
+    assert list(found) == ["half"] and found["half"].dtype == np.float32 and found["half"].tolist() == [1, 1]
+    with pytest.raises(InputError, match="not a safetensors file that can be read"):
+        read_weights(tmp_path / "x", ["other"])
 
 
 def test_what_is_mapped_can_be_written(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,8 +134,21 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         InputError: the file is missing, is not safetensors, or has an array of a type that NumPy lacks.
     """
     with _arrays(path) as file:
+        for name, (dtype, _) in _facts(file).items():
+            if dtype not in _TYPES.values():
+                raise InputError(f"{path}: {name[:100]} is {dtype}; read here are {', '.join(_TYPES.values())}")
         arrays: dict[str, np.ndarray] = file.get_tensors()
     return arrays
+
+
+def read_weights(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Some arrays of a safetensors file as float32, also those in half precision (F16, BF16).
+
+    Raises:
+        InputError: the file is missing, is not safetensors, or lacks one of them.
+    """
+    with _arrays(path, "pt") as file:  # NumPy has no type for BF16
+        return {name: file.get_tensor(name).float().numpy() for name in names}
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -160,13 +173,13 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 @contextmanager
-def _arrays(path: Path) -> Iterator[Any]:
+def _arrays(path: Path, framework: str = "numpy") -> Iterator[Any]:
     """A safetensors file, open for reading; its head is checked."""
     from safetensors import SafetensorError, safe_open
 
     regular_file(path)
     try:
-        with safe_open(path, framework="numpy") as file:
+        with safe_open(path, framework=framework) as file:
             yield file
     except InputError:
         raise

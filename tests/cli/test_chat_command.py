@@ -63,6 +63,17 @@ def test_two_models_answer_side_by_side(run: Run, models: Path) -> None:
     assert "a/sft" in table and "b/sft" in table and alone(models / "b/sft", "say cat")[0] in table
 
 
+def test_turns_that_are_left_out_are_named(run: Run) -> None:
+    """On stderr, so that answers and JSON stay as they are."""
+    turns = [part for _ in range(4) for part in ("--say", "say cat")]
+    result = run("a/sft", *turns, "--max-tokens", "12", "--json")
+    assert result.exit_code == 0 and len(json.loads(result.stdout)["turns"]) == 4
+    said = "sft: the oldest turn was left out of the prompt: its context of 24 tokens has no room for more"
+    assert said in result.stderr.splitlines()
+    for quiet in (["--forget"], ["--max-tokens", "1"]):
+        assert run("a/sft", *turns[:4], *quiet).stderr == ""
+
+
 def test_what_was_said_stays_as_long_as_there_is_room(models: Path) -> None:
     model = read_instructed(models / "a/sft")[0]
     config = SamplingConfig(strategy="greedy", max_tokens=6)

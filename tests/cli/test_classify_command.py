@@ -106,6 +106,28 @@ def test_texts_may_stand_on_the_command_line(run: Run, tmp_path: Path) -> None:
     assert run("logistic", "x" * 5000).exit_code == 0
 
 
+@pytest.mark.parametrize("text", ["", " ", ".", "..", ". ."])
+def test_a_text_without_letters_is_no_folder(run: Run, text: str) -> None:
+    """Python takes an empty path for the current folder."""
+    result = run("logistic", text, "good film .")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1].endswith("\tgood film .")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["x" * 8000],
+        ["logistic", "a/" * 100 + "b" * 200],
+        ["logistic", "--" + "y" * 8000],
+        ["logistic", "--top", "z" * 8000],
+    ],
+)
+def test_a_message_is_short_whatever_was_given(run: Run, words: list[str]) -> None:
+    result = run(*words, *(["x"] if len(words) == 1 else []))
+    assert result.exit_code == 2 and 10 < len(result.stderr) < 1400
+
+
 def test_json_has_labels_words_and_nodes(run: Run) -> None:
     found = json.loads(run("trees", "--json", "--explain", "--top", 5, text="((not) (good))").stdout)
     assert found["labels"] == ["no", "yes"]

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from click.testing import CliRunner
 
 from langladder.artefacts import write_json
+from langladder.cli.export import _choose
 from langladder.cli.main import app
+from langladder.errors import InputError
+from langladder.families import families
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_features import framed
 from langladder.models.bert_span import BERTSpan
@@ -22,6 +26,9 @@ from langladder.models.gpt_classifier import GPTClassifier
 from langladder.text.labelled import Example
 from tests.export.test_bert_heads_folder import made
 from tests.models.grown_rungs import LABELS, saved_bert
+from tests.models.spoken import saved_instructed
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "fine-tuning.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"(?m)^\$ langladder (export .*)$", PAGE)
@@ -86,6 +93,37 @@ def test_a_gpt_for_multiple_choice_has_no_other_format(tmp_path: Path) -> None:
     write_json(tmp_path / "model" / "config.json", {"_target_": "langladder.models.gpt_choice.GPTChoice"})
     result = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "out")])
     assert result.exit_code != 0 and "no other format holds a GPTChoice" in " ".join(result.output.split())
+
+
+def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_path: Path) -> None:
+    files = [file for name, family in families().items() if family.trained for file in (CONF / name).glob("*.yaml")]
+    targets = {str(yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_")) for file in files}
+    targets |= {"langladder.models.instructed.InstructedGPT", "langladder.models.reward.RewardModel"}
+    found: dict[str, str] = {}
+    for target in sorted(one for one in targets if one.startswith("langladder.models.")):
+        write_json(tmp_path / "config.json", {"_target_": target})
+        kind = target.rpartition(".")[2]
+        try:
+            found[kind] = _choose(tmp_path, None)
+        except InputError as error:
+            said = str(error)
+            assert f"no other format holds a {kind}; its weights are in model.safetensors" in said
+            assert "\n" not in said and len(said) < 600
+    assert {"GPT", "InstructedGPT", "BERT", "RecurrentLM", "KneserNey", "Transformer", "BERTSpan"} <= found.keys()
+    assert {"TextCNN", "NNLM", "RewardModel", "CTCRecognizer", "FeatureCRF"}.isdisjoint(found)
+    write_json(tmp_path / "vectors" / "words.json", {"words": ["a"]})
+    with pytest.raises(InputError, match="word vectors; `langladder convert`"):
+        _choose(tmp_path / "vectors", None)
+
+
+def test_what_follows_instructions_is_exported_with_its_template(tmp_path: Path) -> None:
+    saved_instructed(tmp_path / "sft")
+    result = CliRunner().invoke(app, ["export", str(tmp_path / "sft"), str(tmp_path / "out"), "--to", "gpt2"])
+    assert result.exit_code == 0, result.output
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "apply_chat_template" in card and "answers instructions such as it was shown" in card
+    back = CliRunner().invoke(app, ["import", str(tmp_path / "out"), str(tmp_path / "back")])
+    assert back.exit_code == 2 and "a model that follows instructions" in " ".join(back.stderr.split())
 
 
 @pytest.mark.parametrize("kind", [BERTClassifier, BERTTagger, GPTClassifier])

@@ -108,6 +108,26 @@ def test_the_best_of_several(run: Run, folder: Path) -> None:
     assert candidates[0]["score"] == pytest.approx(candidates[0]["log_prob"] / 4, abs=1e-5)
 
 
+def test_a_text_of_two_segmentations_stands_there_once(run: Run, tmp_path: Path) -> None:
+    """a|bc, ab|c, a|b|c: with the figures of the best of them; the best one is that of a search for one."""
+    parts = TokenizerConfig(kind="bpe_words", vocab_size=9)
+    tokenizer = train_tokenizer(["aab abb ab", "ab aab"], parts)
+    torch.manual_seed(4)
+    settings: dict[str, Any] = {"width": 8, "embedding_dim": 8, "attention_width": 8}
+    model = AttentionSeq2Seq(AttentionSeq2Seq.Config(**settings), tokenizer.vocab_size, tokenizer.vocab_size)
+    model.save(tmp_path / "M")
+    for side in ("source", "target"):
+        tokenizer.save(tmp_path / "M" / f"{side}.json")
+    how = ("ab aab", "--beam", 200, "--max-length", 3, "--json")
+    (found,) = answer(run(tmp_path / "M", *how, "--n-best", 30))
+    candidates = found["translations"][0]["candidates"]
+    texts = [candidate["text"] for candidate in candidates]
+    assert len(texts) > 15 and len({*texts}) == len(texts)
+    assert [c["score"] for c in candidates] == sorted((c["score"] for c in candidates), reverse=True)
+    (best,) = answer(run(tmp_path / "M", *how))[0]["translations"][0]["candidates"]
+    assert best == candidates[0]
+
+
 def test_models_side_by_side(run: Run, folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "other")
     (found,) = answer(run(folder, "a dog", "-m", tmp_path / "other", "--json"))

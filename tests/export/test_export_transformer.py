@@ -23,6 +23,7 @@ from langladder.nn.transformer_layers import NORM_EPS
 from langladder.text.specials import BOS, EOS, PAD
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from tests.export.test_exports import run_as_declared
 
 PAIRS = [("the cat sleeps .", "la kato dormas ."), ("a big dog saw the cat .", "granda hundo vidis la katon .")]
 SENTENCE = PAIRS[0][0]
@@ -163,7 +164,7 @@ def test_parity_of_onnx(tmp_path: Path, tokenizers, settings, capsys) -> None:
     source, target = batch(model)
     for rows in (slice(0, 3), slice(0, 1)):
         words, prefix = source[rows], target[rows]
-        found = encoder.run(None, {"source": words.numpy()})
+        found = run_as_declared(encoder, {"source": words.numpy()})
         read = dict(zip([output.name for output in encoder.get_outputs()], found, strict=True))
         state = model.encode(words, words != PAD)
         real = (words != PAD).numpy()  # what stands at padding is never read
@@ -175,7 +176,7 @@ def test_parity_of_onnx(tmp_path: Path, tokenizers, settings, capsys) -> None:
         past = {f"past_{name}": read[name][:, :, :0] for name in read if name != "mask"}
         for t in range(1, 7):
             given = {"prefix": prefix[:, :t].numpy()} | read | past
-            log_probs, attention, *kept = step.run(None, given)
+            log_probs, attention, *kept = run_as_declared(step, given)
             past = dict(zip(past, kept, strict=True))
             expected, state, weights = model.step(prefix[:, :t], state)
             np.testing.assert_allclose(log_probs, expected.detach().numpy(), atol=1e-4)

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import numpy as np
 import pytest
 import torch
@@ -12,6 +13,8 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer as Backend
 
 from langladder.artefacts import read_json, write_json
+from langladder.decoding.conversation import Conversation
+from langladder.decoding.sampling import SamplingConfig
 from langladder.errors import InputError
 from langladder.export import onnx as onnx_files
 from langladder.export.gpt2 import export_gpt2
@@ -19,10 +22,14 @@ from langladder.export.gpt2_folder import import_gpt2
 from langladder.export.onnx import export_onnx_recurrent
 from langladder.export.torchscript import export_torchscript
 from langladder.models.gpt import GPT
+from langladder.models.instructed import read_instructed
 from langladder.models.recurrent import RecurrentLM
+from langladder.text.chat_template import ChatTemplate
+from langladder.text.instructions import Message
 from langladder.text.specials import BOS, EOS, PAD
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from tests.models.spoken import saved_instructed
 
 TEXT = ["the cat sat on the mat", "apple and pear salad", "a pair of cats"]
 TOKENS = torch.tensor([[BOS, 5, 7, 9, 6, 11, 8], [BOS, 12, 4, 4, 13, 10, EOS]])
@@ -95,8 +102,9 @@ def test_parity_with_transformers(tmp_path: Path, tokenizer: Tokenizer, settings
     theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "hf").eval()
     with torch.no_grad():
         torch.testing.assert_close(theirs(TOKENS).logits, model.head(model(TOKENS)[0]), atol=1e-4, rtol=0)
-    ids = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")("a pair of cats").input_ids
-    assert ids == [BOS, *tokenizer.encode("a pair of cats").tolist()]
+    for text in ("a pair of cats", "a < eos > of< pad >< mask >"):  # no special is found in a text
+        ids = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")(text).input_ids
+        assert ids == [BOS, *tokenizer.encode(text).tolist()]
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -150,6 +158,7 @@ def test_exported_tokenizer_puts_bos_first_and_stays_ours(tmp_path: Path, tokeni
     assert Backend.from_file(str(path)).decode([BOS, *ids, EOS, PAD]) == text
     assert Tokenizer.load(path).encode(text).tolist() == ids
     names = read_json(tmp_path / "hf" / "tokenizer_config.json")
+    assert names["split_special_tokens"] is True
     assert Backend.from_file(str(path)).token_to_id(names["eos_token"]) == EOS
 
 
@@ -179,6 +188,44 @@ def test_foreign_gpt2_folders_are_refused(tmp_path: Path, tokenizer: Tokenizer, 
     path.write_text(json.dumps(read_json(path) | change))
     with pytest.raises(InputError, match=message):
         import_gpt2(tmp_path / "hf")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_model_that_follows_instructions_brings_its_chat_template(tmp_path: Path, tied: bool) -> None:
+    model, words = read_instructed(saved_instructed(tmp_path / "sft", tie_weights=tied, context=48))
+    export_gpt2(model, words, tmp_path / "hf")
+    generation, V = read_json(tmp_path / "hf" / "generation_config.json"), words.vocab_size
+    assert generation["suppress_tokens"] == [PAD, BOS, V, V + 1, V + 2]
+    said = [("system", "say not"), ("user", "say cat"), ("assistant", "cat"), ("user", "say dog")]
+    ids = ChatTemplate(words).prompt([Message(role, text) for role, text in said])[None]  # (1, T)
+    with torch.no_grad():
+        ours = torch.log_softmax(model.head(model(torch.from_numpy(ids).long())[0]), dim=-1)[..., :V]
+    theirs = torch.from_numpy(gpt2_logits(tmp_path / "hf", ids)[..., :V])
+    torch.testing.assert_close(torch.log_softmax(theirs, dim=-1).float(), ours, atol=1e-5, rtol=0)
+    backend = Backend.from_file(str(tmp_path / "hf" / "tokenizer.json"))
+    assert backend.get_vocab_size() == model.vocab_size
+    names = read_json(tmp_path / "hf" / "tokenizer_config.json")
+    turns = [{"role": role, "content": text} for role, text in said]
+    template = jinja2.Template(names["chat_template"])
+    rendered = template.render(messages=turns, add_generation_prompt=True)
+    assert backend.encode(rendered, add_special_tokens=False).ids == ids[0].tolist()
+    strange = template.render(messages=[{"role": "user", "content": "dog< sep >< eos >< cls >cat"}])
+    found = backend.encode(strange, add_special_tokens=False).ids  # a message holds no other turn
+    assert [token for token in found if token in (EOS, V, V + 1, V + 2)] == [V + 1]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_parity_of_a_chat_with_transformers(tmp_path: Path, tied: bool) -> None:
+    transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")
+    model, words = read_instructed(saved_instructed(tmp_path / "sft", tie_weights=tied, context=48))
+    export_gpt2(model, words, tmp_path / "hf")
+    peer = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "hf").eval()
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    turns = [{"role": "system", "content": "say not"}, {"role": "user", "content": "say cat"}]
+    asked = theirs.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    talk = Conversation(model, ChatTemplate(words), SamplingConfig(strategy="greedy", max_tokens=6), system="say not")
+    new = peer.generate(**asked, max_new_tokens=6, do_sample=False)[0, asked["input_ids"].shape[1] :]
+    assert theirs.decode(new, skip_special_tokens=True) == talk.say("say cat")
 
 
 RECURRENT: list[dict[str, Any]] = [
@@ -221,6 +268,22 @@ def test_parity_of_torchscript(tmp_path: Path, settings) -> None:
 IN_ONNX = [settings for settings in RECURRENT if settings.get("output") != "hierarchical"]
 
 
+def run_as_declared(session: Any, given: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """What the file computes; every input and output has the shape that the file declares, names with one meaning."""
+    found: list[np.ndarray] = session.run(None, given)
+    sizes: dict[str, int] = {}
+    values = [
+        *((one, given[one.name]) for one in session.get_inputs()),
+        *zip(session.get_outputs(), found, strict=True),
+    ]
+    for declared, value in values:
+        assert len(declared.shape) == value.ndim, declared.name
+        for axis, size in zip(declared.shape, value.shape, strict=True):
+            expected = sizes.setdefault(axis, size) if isinstance(axis, str) and axis.isidentifier() else axis
+            assert isinstance(expected, str) or expected == size, (declared.name, declared.shape, value.shape)
+    return found
+
+
 @pytest.mark.parametrize("settings", IN_ONNX, ids=str)
 def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
     for name in ("onnx", "onnxscript", "onnxruntime"):
@@ -237,12 +300,15 @@ def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
     state, found = np.zeros((parts, layers, 5, width), np.float32), []
     free = isinstance(session.get_inputs()[0].shape[1], str)
     for piece in tokens.split([6, 11] if free else 1, dim=1):
-        log_probs, state = session.run(None, {"tokens": piece.numpy(), "state": state})
+        log_probs, state = run_as_declared(session, {"tokens": piece.numpy(), "state": state})
         found.append(torch.from_numpy(log_probs))
     log_probs = torch.cat(found, dim=1)  # (B, T, V)
     ours = model.log_probs(tokens)[:, 1:]
     torch.testing.assert_close(log_probs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0], ours, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(log_probs[:, -1], model.next_log_probs(tokens), atol=1e-5, rtol=1e-5)
+    one_row = {"tokens": tokens[:1, : 4 if free else 1].numpy(), "state": state[:, :, :1]}
+    assert run_as_declared(session, one_row)[0].shape == (1, 4 if free else 1, 29)
+    assert session.get_outputs()[0].shape == ["rows", "tokens" if free else 1, 29]
 
 
 def test_onnx_needs_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

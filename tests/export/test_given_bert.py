@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import save_file as save_torch
 
 from langladder.errors import InputError
 from langladder.export.bert import bert_arrays, bert_config
@@ -124,6 +125,34 @@ def test_older_names_half_precision_and_a_bare_body_are_read(tmp_path: Path) -> 
     assert given_bert(tmp_path)[0].config.next_sentence is False
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("body", [True, False])
+def test_half_precision_padding_added_specials_and_heads_of_a_body(
+    dtype: torch.dtype, body: bool, tmp_path: Path
+) -> None:
+    written = folder_of(tmp_path)
+    tokens, weights = len(VOCABULARY) + 1, tmp_path / "model.safetensors"
+    rows = -(-tokens // 64) * 64
+    arrays = {name: torch.from_numpy(array) for name, array in load_file(weights).items()}
+    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias"):
+        arrays[name] = torch.cat([arrays[name], torch.full((rows - len(VOCABULARY), *arrays[name].shape[1:]), 3.0)])
+    if body:
+        arrays = {name: array for name, array in arrays.items() if not name.startswith("cls.")}
+        arrays |= {"classifier.weight": torch.ones(2, 24), "classifier.bias": torch.ones(2)}
+    save_torch({name: array.to(dtype).contiguous() for name, array in arrays.items()}, weights)
+    about = json.loads((tmp_path / "config.json").read_text()) | {"vocab_size": rows}
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    added = [*tokenizer_json()["added_tokens"], {"id": tokens - 1, "content": "[USER]", "special": True}]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(added_tokens=added)))
+    model, tokenizer = given_bert(tmp_path)
+    assert model.vocab_size == tokenizer.full_vocab_size == tokens + 2
+    last = tokenizer.vocab_size - 1
+    assert tokenizer.name(last) == "[USER]" and last not in tokenizer.encode("the [USER] dog")
+    assert bool((model.embedding.weight[last] == 3).all()) and model.embedding.weight.dtype == torch.float32
+    torch.testing.assert_close(model.position, written.position, atol=4e-3, rtol=8e-3)
+    assert model.config.next_sentence  # its pooler is read
+
+
 @pytest.mark.parametrize("said", [{}, {"do_lower_case": False}, {"strip_accents": False, "do_lower_case": True}])
 def test_either_file_says_how_text_is_cleaned(tmp_path: Path, said: dict[str, Any]) -> None:
     folder_of(tmp_path)
@@ -188,7 +217,7 @@ STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "other prefix": (model_of(continuing_subword_prefix="@@"), "continuing_subword_prefix: '@@'"),
     "a gap in the ids": (model_of(vocab={"[PAD]": 0, "a": 2}), "its ids are not 0, 1"),
     "ids of no kind": (model_of(vocab={"[PAD]": True, "a": 0.0}), "its ids are not 0, 1"),
-    "no specials": (model_of(vocab={"a": 0, "b": 1}), "adds '[MASK]'"),
+    "no specials": (model_of(vocab={"a": 0, "b": 1}), "its ids are not 0, 1"),
     "a special of ours": (
         model_of(vocab={token: place for place, token in enumerate([*VOCABULARY, "< eos >"])}), "'< eos >', which is",
     ),
@@ -231,7 +260,10 @@ def test_settings_alone_say_what_it_is(tmp_path: Path) -> None:
     assert kind is BERT and config.model_dump()["layers"] == 2
 
 
-@pytest.mark.parametrize("kind", ["BertForPreTraining", "BertForMaskedLM", "BertModel"])
+HEADS = ("BertForSequenceClassification", "BertForTokenClassification", "BertForQuestionAnswering")
+
+
+@pytest.mark.parametrize("kind", ["BertForPreTraining", "BertForMaskedLM", "BertModel", *HEADS])
 def test_parity_with_a_folder_of_transformers(kind: str, tmp_path: Path) -> None:
     """Weights and tokenizer as `save_pretrained` writes them: ids of texts and pairs, hidden states, gaps."""
     transformers = pytest.importorskip("transformers")
@@ -256,11 +288,11 @@ def test_parity_with_a_folder_of_transformers(kind: str, tmp_path: Path) -> None
         assert said["token_type_ids"] == segments.tolist()
         asked = {name: torch.tensor([said[name]]) for name in ("input_ids", "token_type_ids")}
         with torch.no_grad():
-            found = peer(**asked, output_hidden_states=True)
+            found = (peer.bert if kind in HEADS else peer)(**asked, output_hidden_states=True)
             ours = model.hidden(torch.from_numpy(tokens)[None], torch.from_numpy(segments)[None])
         for here, there in zip(ours, found.hidden_states, strict=True):
             torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-5)
-        if kind != "BertModel":
+        if kind in ("BertForPreTraining", "BertForMaskedLM"):
             logits = found.prediction_logits if kind == "BertForPreTraining" else found.logits
             scores = torch.log_softmax(model.head(model.transformed(ours[-1])), dim=-1)
             there = torch.log_softmax(logits, dim=-1)

@@ -19,6 +19,7 @@ from langladder.nn.packing import Layout
 from langladder.text.labelled import Example
 from langladder.text.specials import PAD
 from tests.export.test_bert_heads_folder import made
+from tests.export.test_exports import run_as_declared
 from tests.models.grown_rungs import PAIRS, SINGLES, saved_bert
 
 
@@ -47,7 +48,7 @@ def test_parity_of_an_encoder_in_onnx(tmp_path: Path) -> None:
     runs = session(tmp_path / "model.onnx")
     for tokens in rows(model.vocab_size):
         halves = (torch.arange(tokens.shape[1]) > tokens.shape[1] // 2).long().expand(tokens.shape).contiguous()
-        states, log_probs = runs.run(None, {"tokens": tokens.numpy(), "segments": halves.numpy()})
+        states, log_probs = run_as_declared(runs, {"tokens": tokens.numpy(), "segments": halves.numpy()})
         with torch.no_grad():
             ours = torch.stack(model.hidden(tokens, halves))  # (N + 1, B, T, D)
             scores = torch.log_softmax(model.head(model.transformed(ours[-1])), dim=-1)
@@ -73,7 +74,7 @@ def test_parity_of_a_classifier_in_onnx(kind: type[Any], settings: dict[str, Any
     runs = session(tmp_path / "model.onnx")
     read: list[Example] = PAIRS if settings.get("pairs") == "similarity" else [*SINGLES, *PAIRS]
     for some in (read, read[:1]):
-        (found,) = runs.run(None, {"tokens": collate([model.encode(one) for one in some]).tokens.numpy()})
+        (found,) = run_as_declared(runs, {"tokens": collate([model.encode(one) for one in some]).tokens.numpy()})
         np.testing.assert_allclose(found, model.log_probs(some), atol=1e-5)
 
 
@@ -81,8 +82,11 @@ def test_parity_of_a_classifier_in_onnx(kind: type[Any], settings: dict[str, Any
 def test_parity_of_a_tagger_in_onnx(layers: str, tmp_path: Path) -> None:
     model = made(BERTTagger, tmp_path, layers=layers)
     export_onnx_reader(model, tmp_path / "model.onnx")
+    runs = session(tmp_path / "model.onnx")
+    batch = model.collate([model.encode(["dogs", "sleep"])])
+    assert run_as_declared(runs, {"tokens": batch.tokens.numpy()})[0].shape[:2] == batch.tokens.shape
     batch = model.collate([model.encode(words.split()) for words in ("the cat sees a dog", "dogs sleep")])
-    (found,) = session(tmp_path / "model.onnx").run(None, {"tokens": batch.tokens.numpy()})
+    (found,) = run_as_declared(runs, {"tokens": batch.tokens.numpy()})
     with torch.no_grad():
         ours = torch.log_softmax(model(batch), dim=-1)  # (B, W, K)
     at_words = found.reshape(-1, found.shape[-1])[batch.places.numpy()]

@@ -60,7 +60,7 @@ def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> N
     stored = [path for path in (registry / "mlartifacts").rglob("*") if path.is_file()]
     assert not [path.name for path in stored if path.suffix in (".pkl", ".pickle", ".safetensors")]
     loaded = mlflow.pyfunc.load_model(f"models:/{model.model_id}")
-    assert loaded.predict(pd.DataFrame({"text": LINES})) == load(PLACE).predict({"text": LINES})
+    assert loaded.predict(pd.DataFrame({"text": LINES})).to_dict("records") == load(PLACE).predict({"text": LINES})
     assert loaded.input_example is not None and loaded.metadata.run_id == work.run.run_id
     make(job, seed=2)  # another model in its place
     with pytest.raises(ValueError, match=r"is not there .any more.*register models/lm/lstm"):
@@ -80,19 +80,19 @@ def test_a_registered_model_is_a_copy_with_figures_and_hashes(job: Any) -> None:
     assert float(found.tags["figure.validation_loss"]) == 1.25 and len(found.tags["content"]) == 16
     shutil.rmtree(PLACE)  # nothing of this checkout is needed any more
     loaded = mlflow.pyfunc.load_model("models:/lm-lstm@champion")
-    assert loaded.predict(pd.DataFrame({"text": LINES})) == expected
+    assert loaded.predict(pd.DataFrame({"text": LINES})).to_dict("records") == expected
 
 
 @pytest.mark.usefixtures("registry")
 def test_a_name_that_is_taken_gets_a_new_version(job: Any) -> None:
     make(job)
     assert runs("register", str(PLACE), "--name", "mine", "--alias", "champion").exit_code == 0
-    first = mlflow.pyfunc.load_model("models:/mine@champion").predict(pd.DataFrame({"text": LINES}))
+    first = mlflow.pyfunc.load_model("models:/mine@champion").predict(pd.DataFrame({"text": LINES})).to_dict("records")
     make(job, seed=2)
     assert "mine, version 2" in runs("register", str(PLACE), "--name", "mine", "--alias", "champion").output
-    second = mlflow.pyfunc.load_model("models:/mine@champion").predict(pd.DataFrame({"text": LINES}))
+    second = mlflow.pyfunc.load_model("models:/mine@champion").predict(pd.DataFrame({"text": LINES})).to_dict("records")
     assert first != second
-    assert mlflow.pyfunc.load_model("models:/mine/1").predict(pd.DataFrame({"text": LINES})) == first
+    assert mlflow.pyfunc.load_model("models:/mine/1").predict(pd.DataFrame({"text": LINES})).to_dict("records") == first
     assert "mine, version 3" in runs("register", str(PLACE), "--name", "mine").output  # the same once more
 
 
@@ -127,5 +127,5 @@ def test_rows_that_do_not_fit_the_signature_are_refused(job: Any) -> None:
     with pytest.raises(MlflowException, match="max_tokens"):
         loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": "many"})
     asked = loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": 3, "temperature": 0.0})
-    assert [isinstance(row["continuation"], str) for row in asked] == [True, True]
-    assert np.isfinite([row["bits"] for row in asked]).all()
+    assert [isinstance(one, str) for one in asked["continuation"]] == [True, True]
+    assert np.isfinite(asked["bits"]).all()

@@ -217,7 +217,9 @@ def test_mlflow_answers_as_the_library_does(case: Any, tmp_path: Path) -> None:
     write_description(folder, out, run_id="r", model_id="m-1")
     write_copy(folder, out)
     loaded, (_, rows, params) = mlflow.pyfunc.load_model(str(out)), CASES[name]
-    answers = loaded.predict(pd.DataFrame(rows), params=params)
+    framed = loaded.predict(pd.DataFrame(rows), params=params)
+    assert isinstance(framed, pd.DataFrame)
+    answers = framed.to_dict("records")
     assert len(answers) == len(rows)
     for found, wanted in zip(answers, expected, strict=False):
         assert {key: found[key] for key in wanted} == wanted
@@ -262,9 +264,43 @@ def test_what_the_model_says_to_an_instruction(tmp_path: Path) -> None:
     assert [row["answer"] for row in found] == turns
 
 
+def test_columns_rows_single_values_and_data_frames(tmp_path: Path) -> None:
+    """Each says the same, through MLflow, which makes one row of a dictionary, and without it."""
+    folder, texts = tmp_path / "models" / "kind" / "gpt", ["the cat", "a dog"]
+    gpt(folder)
+    write_json(folder / "provenance.json", {"fingerprint": "gpt", "inputs": {}, "settings": {}})
+    (out := tmp_path / "copy").mkdir()
+    write_description(folder, out, run_id="r", model_id="m-1")
+    write_copy(folder, out)
+    loaded, ours = mlflow.pyfunc.load_model(str(out)), _load_pyfunc(folder)
+    expected = ours.predict([{"text": text} for text in texts])
+    assert len(expected) == 2 and isinstance(expected, list)
+    assert loaded.predict({"text": texts}).to_dict("records") == ours.predict({"text": texts}) == expected
+    assert loaded.predict({"text": texts[0]}).to_dict("records") == ours.predict({"text": texts[0]}) == expected[:1]
+    frame = ours.predict(pd.DataFrame({"text": texts, "other": [1, 2]}, index=[7, 9]))
+    assert frame.to_dict("records") == expected and list(frame.index) == [7, 9]
+    assert ours.predict({"text": []}) == [] and list(ours.predict(pd.DataFrame({"text": []})).columns) == list(frame)
+    assert frame["bits"].dtype == float
+
+
+def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
+    chooser(tmp_path)
+    row, model = CASES["chooser"][1][0], _load_pyfunc(tmp_path)
+    [best] = model.predict(row)
+    assert best["answer"] == "apple" and model.predict([row]) == [best]
+    assert model.predict({name: [value] * 2 for name, value in row.items()}) == [best, best]
+    framed = model.predict(pd.DataFrame([row]))
+    assert framed.to_dict("records") == [best] and framed["start"][0] is None  # not NaN, which is no JSON
+    with pytest.raises(InputError, match="row 0: options: 'apple' is not a list"):
+        model.predict(row | {"options": "apple"})
+    with pytest.raises(InputError, match="columns of different lengths: question has 3, context has 1"):
+        model.predict({"question": ["who"] * 3, "context": "anna ate the apple ."})
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
+        (pd.Series(["the"]), "a Series is no table"),
         ([{"words": "a"}], "row 0: text is missing"),
         ([{"text": "the"}, {"text": None}], "row 1: text is missing"),
         ([{"text": "a" * 100_001}], "100,001 characters"),

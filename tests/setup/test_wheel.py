@@ -142,7 +142,7 @@ def test_mlflow_loads_and_serves_a_model_where_the_wheel_is(elsewhere: Path, tmp
         "import json, sys, mlflow.pyfunc, langladder, pandas\n"
         "assert not any('pipeline' == name.partition('.')[0] for name in sys.modules)\n"
         f"print(langladder.__file__, json.dumps(mlflow.pyfunc.load_model({str(out)!r})"
-        f".predict(pandas.DataFrame({{'text': {LINES!r}}}))), sep='\\n')"
+        f".predict(pandas.DataFrame({{'text': {LINES!r}}})).to_dict('records')), sep='\\n')"
     )
     done = run(elsewhere, tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr

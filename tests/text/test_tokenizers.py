@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -178,7 +178,7 @@ def test_strange_added_tokens_are_refused(tmp_path: Path) -> None:
             Tokenizer.load(tmp_path / "strange.json")
     settings["model"]["vocab"]["far"] = 5000
     (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": []}))
-    with pytest.raises(InputError, match="ids up to 5,000"):
+    with pytest.raises(InputError, match="'far' has the id 5000"):
         Tokenizer.load(tmp_path / "strange.json")
 
 
@@ -228,6 +228,19 @@ def test_bad_tokenizer_files_are_named(tmp_path: Path) -> None:
         Tokenizer.load(tmp_path / "tokenizer.json")
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(InputError, match="not a tokenizer"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("kind", ["bpe_bytes", "wordpiece", "word", "character"])
+@pytest.mark.parametrize("number", [2**24, 2**31, 2**63, -1, 4, 1.5, "7", None, True])
+def test_ids_are_checked_before_the_library_makes_room_for_them(kind: Any, number: Any, tmp_path: Path) -> None:
+    """One id of 2³¹ takes gigabytes, and then ends the process."""
+    size = 280 if kind == "bpe_bytes" else None if kind in ("word", "character") else 60
+    tokenizer = train_tokenizer(["the cat sat on the mat"], TokenizerConfig(kind=kind, vocab_size=size))
+    settings = json.loads(tokenizer.to_json())
+    settings["model"]["vocab"][tokenizer.name(tokenizer.vocab_size - 1)] = number
+    (tmp_path / "tokenizer.json").write_text(json.dumps(settings))
+    with pytest.raises(InputError, match=r"tokenizer\.json: model\.vocab: .* has the id .*, each once$"):
         Tokenizer.load(tmp_path / "tokenizer.json")
 
 

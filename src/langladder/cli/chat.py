@@ -34,7 +34,8 @@ def chat(
 ) -> None:
     """Talk with each MODEL, a folder of a rung that follows instructions. Without --say, ask for turns or read a pipe.
 
-    The models answer the same turns, each with its own answers behind it, as long as there is room in its context.
+    The models answer the same turns, each with its own answers behind it, as long as there is room in its context. Then
+    the oldest turns are left out, and a line on stderr says so.
     A rung that is a best-of-n answers n times, and the reward model that it reads chooses.
 
     \b
@@ -105,7 +106,15 @@ def _conversations(
 
 
 def _answers(conversations: dict[str, "Conversation"], turn: str) -> dict[str, str]:
-    return {name: one.say(turn.strip()) for name, one in conversations.items()}
+    """What each model answers; what it no longer reads of the dialogue is said on stderr."""
+    answers = {}
+    for name, one in conversations.items():
+        answers[name] = one.say(turn.strip())
+        if one.left_out:
+            turns = "the oldest turn was" if one.left_out == 1 else f"the {one.left_out} oldest turns were"
+            why = f"its context of {one.model.context:,} tokens has no room for more"
+            click.echo(f"{name}: {turns} left out of the prompt: {why}", err=True)
+    return answers
 
 
 def _show(turn: str | None, answers: dict[str, str]) -> None:

@@ -64,7 +64,8 @@ def export(
     """Write MODEL into the folder OUT for other tools, with a model card (README.md). OUT may be a URL (s3://…).
 
     \b
-      gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer
+      gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer; one that follows
+                   instructions with its chat template
       bert         an encoder, for Hugging Face's BertForMaskedLM, …PreTraining; a fine-tuned one, for
                    BertForSequenceClassification, …TokenClassification, …QuestionAnswering
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
@@ -84,9 +85,9 @@ def export(
       langladder export models/translator/transformer exported/transformer --to marian
     """
     place = claim(out, overwrite, [model, scores], EXPORT)
-    saved, tokenizers = _read(model)
-    chosen = _choose(saved, model, format)
     fine = fine_tuned_family(model)
+    chosen = _choose(model, format)
+    saved, tokenizers = _read(model)
     if words and fine:
         raise InputError(f"--words goes with --to arpa, not with {chosen}")
     if words:
@@ -96,10 +97,13 @@ def export(
     from langladder.export.loading import LOADING
     from langladder.export.model_card import model_card
     from langladder.families import families
+    from langladder.models.instructed import InstructedGPT
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
     family = fine or ("encoder" if is_encoder(model) else "lm" if len(tokenizers) == 1 else "translator")
     kind: str = fine or chosen
+    if isinstance(saved, InstructedGPT):
+        family, kind = "instruct", "gpt2_chat"
     if chosen == "onnx" and family != "lm":
         kind = "onnx_transformer" if family == "translator" else f"onnx_{family}"
     if chosen == "arpa" and tokenizers[0].kind != "word":
@@ -144,14 +148,38 @@ def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list
     return rung.model, [rung.tokenizer]
 
 
-def _choose(
-    model: "LanguageModel | BERT | Translator | Fine", folder: Path, format: ExportFormat | None
-) -> ExportFormat:
-    """The format asked for, or the first that fits.
+def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
+    """The format asked for, or the first that fits, by config.json alone.
 
     Raises:
-        InputError: none fits, or not this one.
+        InputError: none fits, or not this one; or the folder holds no model.
     """
+    from langladder.artefacts import read_json
+    from langladder.models.saving import located
+
+    path = folder / "config.json"
+    if (folder / "words.json").is_file() and not path.is_file():
+        raise InputError(f"{folder}: word vectors; `langladder convert` writes them for other tools")
+    if not path.is_file():
+        wanted = "a folder with config.json and model.safetensors, such as models/lm/gpt"
+        raise InputError(f"{folder}: no saved model; expected {wanted}")
+    described = read_json(path)
+    kind = located(path, str(described.get("_target_") if isinstance(described, dict) else None))
+    kinds = _formats()
+    fitting = next((formats for one, formats in kinds.items() if issubclass(kind, one)), None)
+    if fitting is None:
+        there = "; ".join(f"{one.__name__} goes to {' or '.join(formats)}" for one, formats in kinds.items())
+        raise InputError(
+            f"{folder}: no other format holds a {kind.__name__}; its weights are in model.safetensors, which every "
+            f"reader of safetensors reads ({there})"
+        )
+    if format is not None and format not in fitting:
+        raise InputError(f"{folder}: a {kind.__name__} goes to {' or '.join(fitting)}, not to {format}")
+    return format or fitting[0]
+
+
+def _formats() -> dict[type, list[ExportFormat]]:
+    """The formats of each kind of model, best first."""
     from langladder.models.bert import BERT
     from langladder.models.bert_classifier import BERTClassifier
     from langladder.models.bert_span import BERTSpan
@@ -162,27 +190,17 @@ def _choose(
     from langladder.models.recurrent import RecurrentLM
     from langladder.models.transformer import Transformer
 
-    kinds: dict[type, list[ExportFormat]] = {
+    return {
         GPT: ["gpt2"],
         BERT: ["bert", "onnx"],
         BERTClassifier: ["bert", "onnx"],
         BERTTagger: ["bert", "onnx"],
-        GPTClassifier: ["onnx"],
         BERTSpan: ["bert"],
+        GPTClassifier: ["onnx"],
         RecurrentLM: ["torchscript", "onnx"],
         BackoffLanguageModel: ["arpa"],
         Transformer: ["torch", "marian", "onnx"],
     }
-    name = type(model).__name__
-    fitting = next((formats for kind, formats in kinds.items() if isinstance(model, kind)), None)
-    if fitting is None:
-        raise InputError(
-            f"{folder}: no other format holds a {name}; GPT, recurrent and n-gram models and the Transformer have one, "
-            "and BERT, fine-tuned or not"
-        )
-    if format is not None and format not in fitting:
-        raise InputError(f"{folder}: a {name} goes to {' or '.join(fitting)}, not to {format}")
-    return format or fitting[0]
 
 
 def _write(
@@ -247,7 +265,7 @@ def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: Exp
         from langladder.export.tokenizer_folder import write_encoder_tokenizer
 
         export_onnx_encoder(model, out / "model.onnx")
-        write_encoder_tokenizer(out, tokenizer, length=model.context)
+        write_encoder_tokenizer(out, tokenizer, length=model.context, gaps=True)
     else:
         from langladder.export.bert import export_bert
 

@@ -42,6 +42,15 @@ class Refused(click.ClickException):
         return printable(self.message)
 
 
+LONGEST = 1000  # characters of a message
+
+
+def shortened(message: str) -> str:
+    """A message without its middle where it is longer than `LONGEST`: what the user gave may be of any length."""
+    half = LONGEST // 2
+    return message if len(message) <= LONGEST else f"{message[:half]} … {message[-half:]}"
+
+
 class App(click.Group):
     """The group of all commands."""
 
@@ -55,8 +64,11 @@ class App(click.Group):
         try:
             with rarely():
                 return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = shortened(error.message)
+            raise
         except InputError as error:
-            raise Refused(str(error)) from error
+            raise Refused(shortened(str(error))) from error
         except OSError as error:
             if error.filename is None:
                 if disk_error(error) is None:  # a closed pipe, which click knows how to take

@@ -98,13 +98,15 @@ def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_file(word: str) -> bool:
+    if not word.strip(" ."):  # Python takes "" for ".", and both for a folder
+        return False
     try:
         if Path(word).exists():
             return True
     except (OSError, ValueError):  # a text may be too long for any name
         return False
     if _NAME.fullmatch(word):
-        raise InputError(f"{word}: no such file (a text that looks like the name of a file goes through a pipe)")
+        raise InputError(f"{word[:200]}: no such file (a text that looks like the name of a file goes through a pipe)")
     return False
 
 

@@ -33,6 +33,8 @@ class Conversation:
         self.system = (Message(SYSTEM, system),) if system else ()
         self.turns: list[Message] = []
         self.number = 0
+        self.left_out = 0
+        """Turns, with their answers, that the last `say` took out of the prompt for want of room."""
 
     def say(self, text: str) -> str:
         """The answer to the user's next turn.
@@ -45,6 +47,7 @@ class Conversation:
         said = [*self.turns, Message(USER, text)]
         while len(said) > 1 and not self._fits(said):
             del said[:2]  # the oldest turn and its answer
+        self.left_out = (len(self.turns) + 1 - len(said)) // 2
         config = self.config.model_copy(update={"seed": self.config.seed + self.number})
         prompt = (*self.system, *said)
         if self.chooser is None:

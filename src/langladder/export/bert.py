@@ -42,7 +42,7 @@ def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:
     with atomic_folder(Path(folder)) as temporary:
         write_arrays(temporary / ARRAYS, arrays, {"format": "pt"})
         write_json(temporary / "config.json", bert_config(model))
-        write_encoder_tokenizer(temporary, tokenizer, length=model.context)
+        write_encoder_tokenizer(temporary, tokenizer, length=model.context, gaps=True)
 
 
 def bert_arrays(model: BERT) -> dict[str, np.ndarray]:

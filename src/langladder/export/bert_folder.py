@@ -1,15 +1,17 @@
 """BERT from folders that Hugging Face's `transformers` reads: with this house's tokens, or with BERT's own.
 
     config.json          settings under BERT's names
-    model.safetensors    weights, of BertForPreTraining, BertForMaskedLM or BertModel; a pickle is never read
+    model.safetensors    weights, of BertForPreTraining, BertForMaskedLM, BertModel, or a body with a classifier's,
+                         tagger's or reader's head, which is not read; a pickle is never read
     tokenizer.json or vocab.txt, tokenizer_config.json
 
 A folder of this house (`export.bert`) comes back as it was. Of any other, `given_bert` also reads the tokenizer
 (`text.bert_tokens`) and puts the rows of the table and of the output's bias in this house's order of ids. BOS and EOS,
 which BERT lacks, get a row of zeros and a bias that no softmax notices: hidden states and P(w | rest) stay the same.
 
-Layer norms may be called gamma and beta, as Google's first files have it, and half precision is read as single. What a
-`BertModel` lacks, the words' and the pairs' scores, becomes zeros: it tells no word from another, and serves as a body.
+Layer norms may be called gamma and beta, as Google's first files have it, and half precision is read as single. The
+rows of a padded vocabulary that no token has are not read. What a `BertModel` lacks, the words' and the pairs' scores,
+becomes zeros: it tells no word from another, and serves as a body.
 """
 
 from pathlib import Path
@@ -28,6 +30,7 @@ from langladder.models.saving import ARRAYS, Saved, checked_size
 from langladder.nn.bert_layer import NORM_EPS
 from langladder.schema import checked
 from langladder.text.bert_tokens import bert_tokens
+from langladder.text.foreign_tokens import check_rows
 from langladder.text.specials import PAD
 from langladder.text.tokenizers import Tokenizer
 
@@ -41,11 +44,15 @@ _MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # BERT's default, what thi
     "add_cross_attention": (False, (False,)),
     "tie_word_embeddings": (True, (True,)),
 }
+FLOATS = ("F32", "F16", "BF16")
+"""What weights may be stored as; all are read as single precision."""
 NEVER = -1e4
 """A score that gives a word no probability: exp of it is 0."""
 _TABLE, _BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 _SAME = {"cls.predictions.decoder.weight": _TABLE, "cls.predictions.decoder.bias": _BIAS}
 """What some folders hold once more, or hold instead."""
+_HEADS = ("classifier.", "qa_outputs.")
+"""What stands on top of the body in folders of a classifier, a tagger, a reader: it is not read."""
 
 
 def import_bert(folder: Path) -> BERT:
@@ -68,11 +75,7 @@ def given_bert(folder: Path) -> tuple[BERT, Tokenizer]:
     """
     tokenizer, theirs = bert_tokens(Path(folder))
     config, arrays, _ = _read(Path(folder))
-    rows, tokens = len(arrays[_TABLE]), int(theirs.max()) + 1
-    if rows != tokens:
-        raise InputError(
-            f"{folder}: the network has {rows:,} tokens, its tokenizer {tokens:,}; they are not of one model"
-        )
+    check_rows(Path(folder), len(arrays[_TABLE]), int(theirs.max()) + 1)
     arrays[_TABLE] = np.where(theirs[:, None] < 0, np.float32(0), arrays[_TABLE][theirs])  # (V + 3, D)
     arrays[_BIAS] = np.where(theirs < 0, np.float32(NEVER), arrays[_BIAS][theirs])  # (V + 3,)
     return _filled(config, arrays), tokenizer
@@ -89,7 +92,7 @@ def _filled(config: BERTConfig, arrays: dict[str, np.ndarray]) -> BERT:
 def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
     """Settings, weights under BERT's names (all that there must be), and the id of padding."""
     config, found = bert_settings(folder)
-    weights = _weights(folder)
+    weights = weights_file(folder)
     facts = artefacts.read_array_facts(weights)
     names = _renamed(facts)
     there = {name: _single(facts[own]) for name, own in names.items()}
@@ -101,18 +104,16 @@ def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
     spare = {name for name in there if name not in asked and _may_be_spare(name)}
     if wrong := misfits(asked, {name: fact for name, fact in there.items() if name not in spare}):
         raise InputError(f"{weights}: the arrays do not fit config.json ({'; '.join(wrong)})")
-    read = artefacts.read_arrays(weights)
-    arrays = {name: read[names[name]].astype(np.float32, copy=False) for name in asked}
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise InputError(f"{weights}: {name} has a number that is not finite (a training that diverged?)")
+    read = artefacts.read_weights(weights, {names[name] for name in asked})
+    arrays = {name: read[names[name]] for name in asked}
+    check_finite(arrays, weights)
     for name in lacks:
         begins = float(name.endswith("LayerNorm.weight"))
         arrays[name] = np.full(tuple(plan[name].shape), begins, dtype=np.float32)
     return config, arrays, found.get("pad_token_id", PAD)
 
 
-def _weights(folder: Path) -> Path:
+def weights_file(folder: Path) -> Path:
     """The file of the weights. Raises InputError where there are others in its place."""
     others = [file.name for ending in ("*.bin", "*.safetensors", "*.h5") for file in sorted(folder.glob(ending))]
     if others and ARRAYS not in others:
@@ -123,8 +124,15 @@ def _weights(folder: Path) -> Path:
     return folder / ARRAYS
 
 
+def check_finite(arrays: dict[str, np.ndarray], path: Path) -> None:
+    """Raise InputError where a number is not finite."""
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
+
+
 def _single(fact: ArrayFacts) -> ArrayFacts:
-    return ArrayFacts("F32" if fact.dtype == "F16" else fact.dtype, fact.shape)
+    return ArrayFacts("F32" if fact.dtype in FLOATS else fact.dtype, fact.shape)
 
 
 def _renamed(facts: dict[str, ArrayFacts]) -> dict[str, str]:
@@ -149,8 +157,8 @@ def _may_lack(name: str, there: dict[str, ArrayFacts]) -> bool:
 
 
 def _may_be_spare(name: str) -> bool:
-    """What is not read: numbers 0, 1, 2, …; what stands there twice; what judges pairs where no pooler feeds it."""
-    return name in _SAME or name == "bert.embeddings.position_ids" or name.startswith("cls.seq_relationship.")
+    """What is not read: numbers 0, 1, 2, …; what stands there twice; heads; what judges pairs without a pooler."""
+    return name in (*_SAME, "bert.embeddings.position_ids") or name.startswith(("cls.seq_relationship.", *_HEADS))
 
 
 def bert_settings(folder: Path) -> tuple[BERTConfig, dict[str, Any]]:

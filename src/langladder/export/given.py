@@ -60,6 +60,11 @@ def read_given(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     model: Any = kind.load(folder) if not foreign else import_bert(folder) if kind is BERT else import_gpt2(folder)
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     known = tokenizer.full_vocab_size if isinstance(model, BERT) else tokenizer.vocab_size
+    if model.vocab_size == tokenizer.full_vocab_size != known and foreign:
+        raise InputError(
+            f"{folder}: a model that follows instructions, as `langladder export` wrote it, which is not read back; "
+            "take the folder that it was exported from"
+        )
     if model.vocab_size != known:
         raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer {known}")
     return model, tokenizer

@@ -8,8 +8,10 @@
     generation_config.json    how a text begins and ends
 
 GPT-2 is pre-norm with learned positions. Sinusoidal positions are written as a learned table, and √D · E beside E; no
-positions as a table of zeros. Post-norm, banded layers, missing residual connections and
-other output layers than the full softmax are other architectures. Such folders are read by `export.gpt2_folder`.
+positions as a table of zeros. A model that follows instructions brings its chat template (`apply_chat_template`); the
+markers of the turns, which it reads and never says, are among the tokens that `generate` suppresses. Post-norm, banded
+layers, missing residual connections and other output layers than the full softmax are other architectures. Such folders
+are read by `export.gpt2_folder`.
 """
 
 from collections.abc import Iterator
@@ -25,7 +27,8 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
-from langladder.text.specials import BOS
+from langladder.models.instructed import InstructedGPT
+from langladder.text.specials import BOS, PAD
 from langladder.text.tokenizers import Tokenizer
 
 
@@ -36,14 +39,19 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
         InputError: `GPT2LMHeadModel` cannot compute this model, or the tokenizer is another model's.
     """
     config = _exportable(model)
-    if tokenizer.vocab_size != model.vocab_size:
-        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {tokenizer.vocab_size}")
+    instructed = isinstance(model, InstructedGPT)
+    known = tokenizer.full_vocab_size if instructed else tokenizer.vocab_size
+    if known != model.vocab_size:
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {known}")
+    generation: dict[str, Any] = SPECIALS | {"do_sample": True}
+    if instructed:
+        generation["suppress_tokens"] = [PAD, BOS, *range(tokenizer.vocab_size, model.vocab_size)]
     arrays = {name: np.ascontiguousarray(array) for name, array in gpt2_arrays(model).items()}
     with atomic_folder(Path(folder)) as temporary:
         write_arrays(temporary / "model.safetensors", arrays, {"format": "pt"})
         write_json(temporary / "config.json", _gpt2_config(config, model.vocab_size, "lm_head.weight" not in arrays))
-        write_json(temporary / "generation_config.json", SPECIALS | {"do_sample": True})
-        write_tokenizer_folder(temporary, tokenizer, length=config.context, first=[BOS])
+        write_json(temporary / "generation_config.json", generation)
+        write_tokenizer_folder(temporary, tokenizer, length=config.context, first=[BOS], chats=instructed)
 
 
 def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
@@ -59,7 +67,8 @@ def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
         table = model.position if isinstance(model.position, torch.Tensor) else none
         arrays["transformer.wpe.weight"] = table.float().cpu().numpy()
     if output is not model.embedding.weight or model.embedding_scale != 1:
-        arrays["lm_head.weight"] = output.detach().float().cpu().numpy()
+        rows = torch.zeros(model.vocab_size - len(output), output.shape[1])  # of markers, which are never said
+        arrays["lm_head.weight"] = torch.cat([output.detach().float().cpu(), rows]).numpy()
     return arrays
 
 

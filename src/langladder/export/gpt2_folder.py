@@ -7,8 +7,11 @@
 A folder of this house (`export.gpt2`) comes back as it was. Of any other, `given_gpt2` also reads the tokenizer
 (`text.gpt2_tokens`) and puts the rows of both tables in this house's order of ids. The one special of GPT-2, which ends
 a text and begins the next, is BOS where it is read and EOS where it is predicted; so input and output are no longer one
-table. PAD and UNK, which GPT-2 lacks, and BOS as an output are the mean of all V rows: by Jensen's inequality each
-takes at most 1/V of the probability, and hidden states stay the same.
+table. PAD (where no special was added for it) and UNK, which GPT-2 lacks, and BOS as an output are the mean of all V
+rows: by Jensen's inequality each takes at most 1/V of the probability, and hidden states stay the same.
+
+Half precision is read as single. The rows of a padded vocabulary that no token has, and the head of a classifier, a
+tagger or a reader on top of the body, are not read.
 """
 
 from pathlib import Path
@@ -17,14 +20,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from langladder.artefacts import read_arrays, read_json
+from langladder.artefacts import ArrayFacts, read_array_facts, read_json, read_weights
 from langladder.errors import InputError
+from langladder.export.bert_folder import FLOATS, check_finite, weights_file
 from langladder.export.gpt2 import gpt2_names
 from langladder.export.tokenizer_folder import SPECIALS
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.network import outline
-from langladder.models.saving import ARRAYS, Saved, checked_size
+from langladder.models.saving import Saved, checked_size
 from langladder.schema import checked
+from langladder.text.foreign_tokens import check_rows
 from langladder.text.gpt2_tokens import gpt2_tokens
 from langladder.text.specials import BOS, PAD, UNK
 from langladder.text.tokenizers import Tokenizer
@@ -41,6 +46,8 @@ _OURS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()
 }
 _TABLE, _OUTPUT = "wte.weight", "lm_head.weight"
+_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")
+"""What stands on top of the body in folders of a classifier, a tagger, a reader: it is not read."""
 
 
 def import_gpt2(folder: Path) -> GPT:
@@ -65,17 +72,15 @@ def given_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
     begin, end = (found.get(name, 50256) for name in ("bos_token_id", "eos_token_id"))
     if begin != end:
         raise InputError(f"{folder}/config.json: bos_token_id and eos_token_id differ; in GPT-2 they are one token")
-    tokenizer, theirs = gpt2_tokens(folder, end=end)
-    if size != int(theirs.max()) + 1:
-        tokens = int(theirs.max()) + 1
-        raise InputError(
-            f"{folder}: the network has {size:,} tokens, its tokenizer {tokens:,}; they are not of one model"
-        )
+    tokenizer, theirs = gpt2_tokens(folder, end=end, pad=found.get("pad_token_id"))
+    tokens = int(theirs.max()) + 1
+    check_rows(folder, size, tokens)
     arrays = _arrays(folder, config, size)
     table, output = arrays[_TABLE], arrays.get(_OUTPUT, arrays[_TABLE])
     arrays[_TABLE], arrays[_OUTPUT] = table[theirs], output[theirs]  # (V, D)
-    for array, rows in ((arrays[_TABLE], (PAD, UNK)), (arrays[_OUTPUT], (PAD, UNK, BOS))):
-        array[[*rows]] = (table if array is arrays[_TABLE] else output).mean(axis=0, dtype=np.float64)
+    lacks = [token for token in (PAD, UNK) if theirs[token] < 0]
+    arrays[_TABLE][lacks] = table[:tokens].mean(axis=0, dtype=np.float64)
+    arrays[_OUTPUT][[*lacks, BOS]] = output[:tokens].mean(axis=0, dtype=np.float64)
     return _filled(config.model_copy(update={"tie_weights": False}), arrays), tokenizer
 
 
@@ -113,14 +118,18 @@ def _allow(found: dict[str, Any], allowed: dict[str, tuple[Any, tuple[Any, ...]]
 
 def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]:
     """The weights under GPT-2's names without `transformer.`; they fit the settings."""
-    path = folder / ARRAYS
-    arrays = read_arrays(path)
+    path = weights_file(folder)
+    facts = read_array_facts(path)
     # The weights as OpenAI published them lack the prefix; each layer's causal mask is no weight.
-    arrays = {name.removeprefix("transformer."): array for name, array in arrays.items()}
-    arrays = {name: array for name, array in arrays.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
+    names = {own.removeprefix("transformer."): own for own in facts if not own.startswith(_HEADS)}
+    names = {name: own for name, own in names.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
     if config.tie_weights:
-        arrays.pop(_OUTPUT, None)
-    _check(arrays, outline(Saved(GPT, config, [size]), folder), path)  # before it takes memory
+        names.pop(_OUTPUT, None)
+    targets = _targets(outline(Saved(GPT, config, [size]), folder))
+    _check({name: facts[own] for name, own in names.items()}, targets, path)  # before it takes memory
+    read = read_weights(path, names.values())
+    arrays = {name: read[own] for name, own in names.items()}
+    check_finite(arrays, path)
     return arrays
 
 
@@ -141,15 +150,14 @@ def _targets(model: GPT) -> dict[str, tuple[torch.Tensor, bool]]:
     return targets
 
 
-def _check(arrays: dict[str, np.ndarray], model: GPT, path: Path) -> None:
-    targets = _targets(model)
-    if targets.keys() != arrays.keys():
-        differ = sorted(targets.keys() ^ arrays.keys())
-        raise InputError(f"{path}: its names do not fit its config.json: {', '.join(differ[:5])}")
+def _check(facts: dict[str, ArrayFacts], targets: dict[str, tuple[torch.Tensor, bool]], path: Path) -> None:
+    if targets.keys() != facts.keys():
+        lacks, more = sorted(targets.keys() - facts.keys()), sorted(facts.keys() - targets.keys())
+        wrong = [f"lacks {name}" for name in lacks[:3]] + [f"has {name[:60]}" for name in more[:3]]
+        raise InputError(f"{path}: its names do not fit its config.json: {', '.join(wrong)}")
     for name, (tensor, transposed) in targets.items():
-        if arrays[name].shape != (tensor.T if transposed else tensor).shape:
-            raise InputError(
-                f"{path}: {name} has shape {arrays[name].shape}; its config.json asks for {(*tensor.shape,)}"
-            )
-        if not np.isfinite(arrays[name]).all():
-            raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
+        dtype, shape = facts[name]
+        if shape != (tensor.T if transposed else tensor).shape:
+            raise InputError(f"{path}: {name} has shape {shape}; its config.json asks for {(*tensor.shape,)}")
+        if dtype not in FLOATS:
+            raise InputError(f"{path}: {name} is {dtype}; read here are {', '.join(FLOATS)}")

@@ -8,6 +8,14 @@ LOADING = {
 
 model = GPT2LMHeadModel.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< bos >` before a text, as the model expects""",
+    "gpt2_chat": """from transformers import AutoTokenizer, GPT2LMHeadModel
+
+model = GPT2LMHeadModel.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+turns = [{"role": "user", "content": "what is the capital of france ?"}]
+given = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+said = model.generate(**given, do_sample=False, max_new_tokens=40)[0, given["input_ids"].shape[1] :]
+print(tokenizer.decode(said, skip_special_tokens=True))""",
     "bert": """from transformers import AutoTokenizer, BertForMaskedLM
 
 model = BertForMaskedLM.from_pretrained("{folder}")
@@ -57,6 +65,7 @@ if not about["transformer"]["norm_first"]:
 model.load_state_dict({name[12:]: w[name] for name in w if name.startswith("transformer.")})
 embed = lambda side, ids: about["scale"] * w[f"{side}.words"][ids] + w[f"{side}.positions"][: ids.shape[1]]
 source, target = (Tokenizer.from_file(f"{folder}/{side}.json") for side in ("source", "target"))
+source.encode_special_tokens = True  # `< eos >` in a text is text
 memory = model.encoder(embed("source", torch.tensor([source.encode("the cat sleeps .").ids])))
 words = torch.tensor([[about["bos_token_id"]]])
 while words[0, -1] != about["eos_token_id"] and words.shape[1] < 100:
@@ -88,6 +97,7 @@ from tokenizers import Tokenizer
 
 model = onnxruntime.InferenceSession("{folder}/model.onnx")
 tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # puts its specials around a text, or two
+tokenizer.encode_special_tokens = True  # `< sep >` in a text is text
 labels = json.load(open("{folder}/labels.json"))
 tokens = numpy.array([tokenizer.encode("the cat sleeps .").ids])  # of a pair: encode(one, other)
 (log_probs,) = model.run(None, {"tokens": tokens})
@@ -97,6 +107,7 @@ from tokenizers import Tokenizer
 
 model = onnxruntime.InferenceSession("{folder}/model.onnx")
 tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # puts `< cls >` before a text, `< sep >` behind it
+tokenizer.encode_special_tokens = True  # `< sep >` in a text is text
 tags = json.load(open("{folder}/labels.json"))
 given = tokenizer.encode("the cat sleeps .")
 (log_probs,) = model.run(None, {"tokens": numpy.array([given.ids])})

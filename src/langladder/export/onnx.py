@@ -25,7 +25,7 @@ of the state (1: h; 2: h and c).
 import importlib.util
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,8 @@ def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
     model.head(model(tokens)[0])  # output layers that are built on counts derive their tables now, not in the trace
     shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
-    write_program(RecurrentStep(model), (tokens, state), path, ("tokens", "state"), ("log_probs", "next_state"), shapes)
+    given, found = ("tokens", "state"), ("log_probs", "next_state")
+    write_program(RecurrentStep(model), (tokens, state), path, given, found, shapes, declared=shapes)
 
 
 def export_onnx_transformer(model: Transformer, folder: Path) -> None:
@@ -115,8 +116,14 @@ def write_program(
     given: Sequence[str],
     found: Sequence[str],
     shapes: list[Any],
+    declared: Sequence[Mapping[int, str]] = (),
 ) -> None:
-    """One file; `shapes` names, for each input, the axes of any size. All modes stay as they are.
+    """One file. All modes stay as they are.
+
+    Args:
+        shapes: names, for each input, the axes of any size.
+        declared: the same for each output, where the exporter takes the length of the example for a constant: PyTorch
+            does so with what an LSTM or GRU gives. What it notes of values inside the graph is left out then.
 
     Raises:
         InputError: the packages that write ONNX are not installed.
@@ -139,6 +146,12 @@ def write_program(
     finally:
         for part, training in modes.items():
             part.training = training
+    for output, axes in zip(program.model.graph.outputs, declared, strict=False):
+        for axis, name in axes.items():
+            output.shape[axis] = name
+    if declared:
+        for value in (value for node in program.model.graph for value in node.outputs):
+            value.shape = value.shape if value in program.model.graph.outputs else None
     with atomic_file(path) as temporary:
         program.save(str(temporary))
 

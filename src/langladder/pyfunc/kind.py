@@ -5,9 +5,11 @@ Columns and parameters have the types of MLflow's schemas (https://mlflow.org/do
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from langladder.errors import InputError
 
@@ -64,12 +66,16 @@ class Kind(ABC):
             InputError: a row cannot be answered.
         """
 
-    def predict(self, data: Any, params: Mapping[str, Any] | None = None) -> Rows:
+    def predict(self, data: Any, params: Mapping[str, Any] | None = None) -> Any:
         """What MLflow calls.
 
         Args:
-            data: a data frame with the columns `reads`, a dictionary of columns, or a list of rows.
+            data: a data frame with the columns `reads`, a dictionary of columns, or a list of rows. A value where a
+                column is expected is one row; a column inside a row, as MLflow makes of dictionaries, is many.
             params: those of `asks` that shall differ.
+
+        Returns:
+            A row of `gives` for each row: a data frame for a data frame, else a list of dictionaries.
 
         Raises:
             InputError: a row or a parameter is not as it should be; a text is too long.
@@ -78,17 +84,47 @@ class Kind(ABC):
             raise InputError(
                 f"params: {strange[0]!r} is none of {', '.join(self.asks) or 'those, of which there are none'}"
             )
-        rows = _rows(data)
+        frame = hasattr(data, "to_dict") and hasattr(data, "columns")
+        rows = [row for record in _records(data, frame) for row in self._spread(record)]
         for number, row in enumerate(rows):
             self._check(number, row)
-        return self.answer(rows, {**self.asks, **(params or {})}) if rows else []
+        answers = self.answer(rows, {**self.asks, **(params or {})}) if rows else []
+        return self._frame(data, answers) if frame else answers
+
+    def _spread(self, record: Mapping[str, Any]) -> Rows:
+        """The rows of a record, of which each value may be a row's or a list of those of many rows."""
+        given: dict[Column, Any] = {column: record.get(column.name) for column in self.reads}
+        sizes = {one.name: len(value) for one, value in given.items() if _depth(value) > one.depth}
+        if not sizes:
+            return [{column.name: value for column, value in given.items()}]
+        single = {one.name: 1 for one, value in given.items() if one.name not in sizes and not _is_none(value)}
+        if len({*(sizes | single).values()}) > 1:
+            said = ", ".join(f"{name} has {size:,}" for name, size in (sizes | single).items())
+            raise InputError(f"columns of different lengths: {said}")
+        return [
+            {one.name: value[place] if one.name in sizes else value for one, value in given.items()}
+            for place in range(next(iter(sizes.values())))
+        ]
+
+    def _frame(self, data: Any, answers: Rows) -> Any:
+        """The answers as a data frame of the same class, with the index of `data` where it has as many rows."""
+        frame = type(data)({one.name: [row[one.name] for row in answers] for one in self.gives})
+        for column in self.gives:
+            if any(row[column.name] is None for row in answers):  # pandas would make it NaN, which is no JSON
+                values = np.empty(len(answers), dtype=object)
+                values[:] = [row[column.name] for row in answers]
+                frame[column.name] = values
+        if len(answers) == len(data):
+            frame.index = data.index
+        return frame
 
     def _check(self, number: int, row: dict[str, Any]) -> None:
         for column in self.reads:
-            value = row.get(column.name)
+            value: Any = row.get(column.name)
             if column.depth:
-                # NaN stands for nothing in a data frame
-                row[column.name] = None if value is None or isinstance(value, float) else list(value)
+                if not _is_none(value) and not _depth(value):
+                    raise InputError(f"row {number}: {column.name}: {str(value)[:40]!r} is not a list")
+                row[column.name] = None if _is_none(value) else list(value)
             elif column.type == "string" and not isinstance(value, str):
                 row[column.name] = None
             if column.required and row.get(column.name) is None:
@@ -111,13 +147,25 @@ class Kind(ABC):
         return {name: json.dumps(value) for name, value in (found | ({"params": asks} if asks else {})).items()}
 
 
-def _rows(data: Any) -> Rows:
-    """Rows by name, whatever they came as."""
+def _records(data: Any, frame: bool) -> Sequence[Mapping[str, Any]]:
+    """What `data` holds by name: a row each, or many (see `Kind._spread`)."""
     if isinstance(data, Mapping):
-        names, columns = list(data), [list(column) for column in data.values()]
-        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-    if hasattr(data, "to_dict"):  # a data frame
-        return [dict(row) for row in data.to_dict("records")]
+        return [data]
+    if frame:
+        records: list[dict[str, Any]] = data.to_dict("records")
+        return records
     if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
-        return [dict(row) for row in data]
+        return data
     raise InputError(f"a {type(data).__name__} is no table; give a data frame, or rows by name")
+
+
+def _depth(value: Any) -> int:
+    """How many lists stand inside each other: 0 of a value."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return 0
+    return 1 + max((_depth(one) for one in value), default=0)
+
+
+def _is_none(value: Any) -> bool:
+    """Whether a value stands for none, as NaN does in a data frame."""
+    return value is None or isinstance(value, float)

@@ -63,7 +63,12 @@ class LoadedTranslator:
         return cls(folder.resolve().name, model, **sides)
 
     def answer(self, lines: Sequence[str], config: BeamConfig | SampleConfig, attention: bool) -> list[Found]:
-        """What this model makes of each line."""
+        """What this model makes of each line.
+
+        Of `n_best` translations that are searched for, no two have one text: where the search found several
+        segmentations of it, it has the score and the probability of the best one. (What the beam holds of the others is
+        a part of them, so that a sum would be no probability of the text either.) Drawn ones are as they were drawn.
+        """
         for line in lines:
             _check_length(line, len(line), MOST_CHARACTERS, "characters")
         filled = [place for place, line in enumerate(lines) if line.strip()]
@@ -71,11 +76,22 @@ class LoadedTranslator:
         for place, ids in zip(filled, sources, strict=True):
             _check_length(lines[place], len(ids), MOST_TOKENS, "tokens")
         found: list[list[Candidate]] = [[] for _ in lines]
-        for place, ids, hypotheses in zip(filled, sources, translate(self.model, sources, config), strict=True):
+        searched, most = config, None
+        if isinstance(config, BeamConfig) and config.n_best > 1:
+            searched, most = config.model_copy(update={"n_best": config.width}), config.n_best
+        for place, ids, hypotheses in zip(filled, sources, translate(self.model, sources, searched), strict=True):
             if attention and any(hypothesis.attention is None for hypothesis in hypotheses):
                 raise InputError(f"{self.name}: {type(self.model).__name__} has no attention to show")
-            found[place] = [self._candidate(ids, hypothesis, attention) for hypothesis in hypotheses]
+            chosen = hypotheses if most is None else self._of_different_texts(hypotheses)[:most]
+            found[place] = [self._candidate(ids, hypothesis, attention) for hypothesis in chosen]
         return [Found(self.name, candidates) for candidates in found]
+
+    def _of_different_texts(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """The first of each text."""
+        first: dict[str, Hypothesis] = {}
+        for hypothesis in hypotheses:
+            first.setdefault(self.target.decode(hypothesis.tokens), hypothesis)
+        return list(first.values())
 
     def _candidate(self, ids: np.ndarray, hypothesis: Hypothesis, attention: bool) -> Candidate:
         weights = hypothesis.attention if attention else None

@@ -10,7 +10,8 @@ word goes on. The library's parts for that are put together here; of the folder'
 taken, so nothing in it decides what is run.
 
 Ids: [PAD] → 0, [UNK] → 1; 2 and 3 are BOS and EOS, which BERT does not have; then all others in their order; [SEP],
-[CLS], [MASK] → V, V + 1, V + 2. `[MASK]` in a text is five pieces here, not the special.
+[CLS], [MASK] → V, V + 1, V + 2. `[MASK]` in a text is five pieces here, not the special. Specials that were added to
+these keep a token of their own (`text.foreign_tokens`).
 """
 
 from collections import Counter
@@ -22,6 +23,7 @@ from tokenizers import models
 
 from langladder.artefacts import read_json, regular_file
 from langladder.errors import InputError
+from langladder.text.foreign_tokens import added_beside, check_ids, json_object, with_added_tokens
 from langladder.text.specials import SPELLINGS, UNK
 from langladder.text.tokenizers import CONTINUES, Tokenizer, assemble
 
@@ -47,13 +49,13 @@ def bert_tokens(folder: Path) -> BertTokens:
     """
     path = Path(folder) / "tokenizer.json"
     if path.exists():
-        found = _object(path, read_json(path))
+        found = json_object(path, read_json(path))
         vocabulary, cleaning = _vocabulary(path, found), _cleaning(path, found)
     else:
         path = Path(folder) / "vocab.txt"
         if not path.exists():
             raise InputError(f"{folder}: holds neither tokenizer.json nor vocab.txt")
-        vocabulary, cleaning = _lines(path), {}
+        vocabulary, cleaning = _with_added(path, _lines(path), added_beside(Path(folder))), {}
     return _made(path, vocabulary, _agreed(Path(folder), path, cleaning))
 
 
@@ -87,8 +89,11 @@ def _lines(path: Path) -> list[str]:
 
 def _vocabulary(path: Path, found: dict[str, Any]) -> list[str]:
     """The tokens of tokenizer.json, in the order of their ids."""
-    model = _object(path, found.get("model"))
-    parts = {"model": model, **{name: _object(path, found.get(name) or {}) for name in ("normalizer", "pre_tokenizer")}}
+    model = json_object(path, found.get("model"))
+    parts = {
+        "model": model,
+        **{name: json_object(path, found.get(name) or {}) for name in ("normalizer", "pre_tokenizer")},
+    }
     wanted = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
     for name, kind in wanted.items():
         if parts[name].get("type") != kind:
@@ -96,16 +101,15 @@ def _vocabulary(path: Path, found: dict[str, Any]) -> list[str]:
     for name, value in {"continuing_subword_prefix": CONTINUES, "max_input_chars_per_word": LONGEST_WORD}.items():
         if model.get(name, value) != value:
             raise InputError(f"{path}: model.{name}: {str(model[name])[:40]!r}; read here is {value!r}")
-    vocabulary = _object(path, model.get("vocab"))
-    if any(type(token) is not int for token in vocabulary.values()) or {*vocabulary.values()} != {
-        *range(len(vocabulary))
-    }:
-        raise InputError(f"{path}: model.vocab: its ids are not 0, 1, 2, … {len(vocabulary) - 1}")
-    added = found.get("added_tokens") or []
-    for token in added if isinstance(added, list) else [added]:
-        content = str(_object(path, token).get("content"))
-        if content not in SPECIALS or vocabulary.get(content) != token.get("id"):
-            raise InputError(f"{path}: adds {content[:60]!r}; only {', '.join(SPECIALS)} may be added, with their ids")
+    vocabulary = json_object(path, model.get("vocab"))
+    check_ids(path, vocabulary)
+    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+    return _with_added(path, _different(path, tokens), found.get("added_tokens"))
+
+
+def _with_added(path: Path, tokens: list[str], added: Any) -> list[str]:
+    vocabulary = with_added_tokens(path, {token: place for place, token in enumerate(tokens)}, added, SPECIALS)
+    check_ids(path, vocabulary)
     return _different(path, sorted(vocabulary, key=vocabulary.__getitem__))
 
 
@@ -135,7 +139,7 @@ def _cleaning(path: Path, found: dict[str, Any]) -> dict[str, Any]:
 def _agreed(folder: Path, path: Path, cleaning: dict[str, Any]) -> dict[str, Any]:
     """How text is cleaned, as both files say it."""
     about = folder / "tokenizer_config.json"
-    said = _object(about, read_json(about)) if about.exists() else {}
+    said = json_object(about, read_json(about)) if about.exists() else {}
     found: dict[str, Any] = {"clean_text": True}
     for name, key in _SWITCHES.items():
         values = {file: one[at] for file, one, at in ((path, cleaning, name), (about, said, key)) if at in one}
@@ -147,9 +151,3 @@ def _agreed(folder: Path, path: Path, cleaning: dict[str, Any]) -> dict[str, Any
         value = next(iter(values.values()), None)
         found[name] = _DEFAULTS[name] if value is None else value
     return found
-
-
-def _object(path: Path, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: a {type(value).__name__} where an object is needed: not the tokenizer of a BERT")
-    return value

@@ -191,6 +191,7 @@ class Tokenizer:
             raise InputError(f"{path}: no such file; train the tokenizer first (stage `tokenize`)")
         settings = read_json(path)
         try:
+            _check_ids(settings)
             backend = hf.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
             kind = _kind_of(settings)
             # What cuts and joins text is ours: rules from elsewhere may never end, padding may fill all memory.
@@ -205,6 +206,24 @@ class Tokenizer:
             raise
         except BaseException as error:  # the library raises plain Exception, or panics, at what it cannot parse
             raise InputError(f"{path}: not a tokenizer ({str(error)[:200]})") from error
+
+
+def _check_ids(settings: Any) -> None:
+    """Raise InputError unless the ids of tokenizer.json are 0, 1, 2, …
+
+    The library makes room for every id up to the largest, and ends the process where there is none: one id of 2³¹ is
+    enough. So this is checked before it reads the file.
+    """
+    model = settings.get("model") if isinstance(settings, dict) else None
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(vocabulary, dict):  # of a unigram a list, whose places are the ids
+        return
+    allowed = f"{len(vocabulary):,} tokens have the ids 0 to {len(vocabulary) - 1:,}, each once"
+    ids: set[int] = set()
+    for token, number in vocabulary.items():
+        if type(number) is not int or not 0 <= number < len(vocabulary) or number in ids:
+            raise InputError(f"model.vocab: {token[:60]!r} has the id {str(number)[:20]}; {allowed}")
+        ids.add(number)
 
 
 def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
