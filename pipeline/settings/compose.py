@@ -105,7 +105,13 @@ class Compositions:
 
     def _rung(self, family: str, name: str) -> Values:
         if (family, name) not in self._rungs:
-            self._rungs[family, name] = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+            values = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+            if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
+                raise InputError(
+                    f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; mend or "
+                    f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+                )
+            self._rungs[family, name] = values
         return deepcopy(self._rungs[family, name])
 
     def rung(self, family: str, name: str) -> Values:

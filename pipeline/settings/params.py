@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator, model_validator
 
 from langladder.engine.choosing import Memory
 from langladder.errors import InputError
 from langladder.families import families
-from langladder.schema import Config
+from langladder.remote import is_url
+from langladder.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings import urls
 from pipeline.settings.errors import explain, together
@@ -38,7 +39,32 @@ GROUPS = (
 ON_REQUEST = ("instructions",)
 """Corpora that are made only where params.yaml lists them in `corpora`."""
 
+MADE = ("data", "models", "metrics", "curves", "reports", "resolved")
+"""What DVC removes and makes anew: no file from outside is kept there."""
+
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
+
+
+def _from_outside(path: str) -> str:
+    """A path of params.yaml: as it is written, and not in the project's way."""
+    if "${" in path:
+        raise ValueError("references are not followed here; write the path itself")
+    root, real = ROOT.resolve(), (ROOT / path).resolve()
+    if root.is_relative_to(real):
+        raise ValueError("the project itself, or a folder above it; name a file or folder of its own")
+    return path
+
+
+def _not_made(path: str) -> str:
+    """A path that no stage writes to."""
+    real = (ROOT / path).resolve()
+    for folder in MADE:
+        if real.is_relative_to((ROOT / folder).resolve()):
+            raise ValueError(f"in {folder}/, which DVC removes and makes anew; move it to input/")
+    return path
+
+
+Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_not_made)]
 
 
 class EvaluationSets(Config):
@@ -69,19 +95,32 @@ class Paths(EvaluationSets):
     def _is_watched(cls, path: str, info: ValidationInfo) -> str:
         if wrong := urls.objection(str(info.field_name), path):
             raise ValueError(wrong)
-        return path
+        if is_url(path):
+            return path
+        own = str(info.field_name) in (*urls.READ, "prompts")  # the others may be what the ladder has made
+        return _not_made(_from_outside(path)) if own else _from_outside(path)
 
 
 class Growth(Config):
     """What a rung grows from."""
 
-    base: str = Field(pattern=r"^\w+/\w+$")  # family/rung
+    base: str  # family/rung
+
+    @field_validator("*")
+    @classmethod
+    def _is_of_names(cls, value: str) -> str:
+        parts = value.split("/")
+        if len(parts) < 2:
+            raise ValueError("write two names, family/rung; of a folder its path, data/preferences/sft")
+        for part in parts:
+            checked_name(part)
+        return value
 
 
 class GrowthBeside(Growth):
     """The same of a rung that reads something else beside its base."""
 
-    reads: str = Field(pattern=r"^\w+(/\w+)+$")  # a folder of the DAG
+    reads: str  # a folder of the DAG
 
 
 class Choices(Config):
@@ -107,7 +146,7 @@ class Choices(Config):
     corpora: list[Literal["instructions"]] = Field(default_factory=list, max_length=1)
     prompted: Literal["lm", "tune"] = "lm"
     paths: Paths
-    given: dict[Annotated[str, Field(pattern=r"^\w+$")], str] = Field(default_factory=dict)  # name → folder
+    given: dict[Name, Input] = Field(default_factory=dict)  # name → folder
 
     @model_validator(mode="after")
     def _models_to_look_into(self) -> Self:
@@ -216,4 +255,5 @@ def conf_file(group: str, name: str) -> Path:
 
 def conf_names(group: str) -> list[str]:
     """Names that conf/<group>/ offers."""
-    return sorted(Path(file).stem for file in (ROOT / "conf" / group).glob("*.yaml"))
+    files = (ROOT / "conf" / group).glob("*.yaml")
+    return sorted(file.stem for file in files if not file.name.startswith("."))  # file managers' and editors' own

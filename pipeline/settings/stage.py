@@ -20,7 +20,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder import collector, progress
-from langladder.atomic import disk_error, explain
+from langladder.atomic import check_folder, disk_error, explain
 from langladder.errors import InputError
 from langladder.families import families
 from langladder.ranks import first
@@ -92,6 +92,7 @@ def _whole(name: str, run: Run, config: DictConfig) -> None:
     (values, settings), rung = _resolved(name, config), Path(config._job_).stem
     compute_with(getattr(settings, "threads", 1))
     title = name if rung == name else f"{name} {rung}"
+    _check_place(name, settings, Path())
     with _shown(title), place.engine(settings, title), others(name, rung, values, settings), suppress(Trained):
         run(settings, Path())
 
@@ -104,6 +105,9 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     """
     (values, settings), out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
     family = plan.stages()[name].family
+    if sweeps.swept():
+        run_folder.check_below(str(out), HydraConfig.get().sweep.dir)
+    _check_place(name, settings, out)
     compute_with(getattr(settings, "threads", 1))
     token = skip_finished.set(sweeps.swept() and not config.again)
     try:
@@ -118,6 +122,18 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     finally:
         skip_finished.reset(token)
     return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
+
+
+def _check_place(name: str, settings: Config, out: Path) -> None:
+    """Refuse before a training what could not be written after it.
+
+    Raises:
+        InputError: the model's folder is none that a stage replaces.
+    """
+    stage = plan.stages().get(name)
+    if stage and stage.family and stage.makes:
+        rung = getattr(settings, stage.family).name
+        check_folder(run_folder.output(out, "models", stage.family, rung), run_folder.OUTPUT)
 
 
 @contextmanager

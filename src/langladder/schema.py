@@ -2,10 +2,11 @@
 
 import importlib
 import re
+import unicodedata
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from langladder.errors import InputError
 
@@ -26,6 +27,35 @@ class Config(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+NAMES = (
+    "a name has letters and digits of any language, _ and -; it begins with a letter or digit and has at most 100 bytes"
+)
+"""The rule of `checked_name` in words, for messages."""
+
+
+def checked_name(name: str) -> str:
+    """The name of a rung, a choice or a corpus, which becomes a part of paths, of keys and of commands.
+
+    No separators, no dots, no spaces, no control characters: no name leads out of its folder. Letters with marks are
+    written in Unicode's composed form (NFC), so that every system finds the same file.
+
+    Raises:
+        ValueError: it breaks the rule `NAMES`.
+    """
+    kinds = [unicodedata.category(character) for character in name]
+    fits = all(
+        kind[0] in "LM" or kind == "Nd" or character in "_-" for kind, character in zip(kinds, name, strict=True)
+    )
+    if not fits or not name or kinds[0][0] not in "LN" or len(name.encode()) > 100:
+        raise ValueError(NAMES)
+    if not unicodedata.is_normalized("NFC", name):
+        raise ValueError(f"write it in Unicode's composed form (NFC): {unicodedata.normalize('NFC', name)!r}")
+    return name
+
+
+Name = Annotated[str, AfterValidator(checked_name)]
 
 
 def locate(target: str) -> Any:

@@ -149,6 +149,35 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
     assert found["train_classifier/textcnn"]["classifier"]["training"]["max_steps"] > 300
 
 
+@pytest.mark.parametrize(
+    ("key", "path", "said"),
+    [
+        ("text", ".", "the project itself"),
+        ("text", "", "the project itself"),
+        ("labels", "/", "a folder above it"),
+        ("filter", "input/..", "the project itself"),
+        ("vectors", "../..", "a folder above it"),
+        ("text", "data/raw/text/mine.txt", "move it to input/"),
+        ("prompts", "models", "in models/, which DVC removes"),
+        ("tags", "input/loop", "the project itself"),
+        ("labels", "input/made", "in data/, which DVC removes"),
+        ("text", "${oc.env:HOME}/text", "references are not followed"),
+    ],
+)
+def test_files_from_outside_are_outside(
+    key: str, path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in an output folder vanishes when DVC makes it anew; the project itself holds its own outputs."""
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "loop").symlink_to("..")
+    (tmp_path / "input" / "made").symlink_to("../data/clean")
+    monkeypatch.setattr(params, "ROOT", tmp_path)
+    paths = BASE.paths.model_dump()
+    params.Paths.model_validate(paths | {"vectors": "models/embedding/svd", "text": str(tmp_path.parent / "other")})
+    with pytest.raises(ValueError, match=said):
+        params.Paths.model_validate(paths | {key: path})
+
+
 @pytest.mark.parametrize("group", families())
 def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str) -> None:
     for name in params.conf_names(group):
@@ -195,6 +224,11 @@ def test_config_files_are_short() -> None:
             ["lm (changes): 'lsmt'", "nearest: lstm", "params.yaml"],
         ),
         ({"lm": {"lstm": {"year": 1066}}}, ["lm.year", "unknown key"]),
+        (
+            {"lm": {"gpt": {"name": "../../input/mine"}}},
+            ["lm.name: '../../input/mine'", "'gpt'", "params.yaml: lm.gpt"],
+        ),
+        ({"lm": {"gpt": {"name": "gru"}}, "lms": ["gpt"]}, ["lm.name: 'gru', but a rung has the name of its file"]),
         (
             {"experiment": {"copy_task": {"settings": {"delay": [5]}}}},
             ["experiment.settings.delay", "unknown key", "conf/experiment/copy_task.yaml"],
@@ -329,6 +363,8 @@ def _with(original, extra):
             ["2 problems", "lm.lstm.model.width: stands twice", "sede"],
         ),
         ("lms: []", ["probes", "lms", "empty"]),
+        ("given: {mine: data/raw/text}", ["given.mine", "data/, which DVC removes"]),
+        ("given: {mine: ..}", ["given.mine", "a folder above it"]),
     ],
 )
 def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
