@@ -81,7 +81,8 @@ class Compositions:
         return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
 
     def _compose(self, selection: list[str]) -> DictConfig:
-        return compose("config", params.overrides(self.chosen, selection + self.left_out) + selection)
+        carried = params.overrides(self.chosen, selection + self.left_out)
+        return compose("config", carried + [params.quoted(one) for one in selection])
 
     def of(self, selection: str) -> DictConfig:
         """A composition for a choice such as `lm=gpt`; "" for any.

@@ -66,6 +66,13 @@ def on_command_line(arguments: Sequence[str]) -> list[str]:
     return found
 
 
+def top_keys() -> set[str]:
+    """The keys that a whole composition may have at its top."""
+    stated = read_yaml(ROOT / "conf" / "config.yaml")
+    groups = {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
+    return groups | {*stated} | {*families()}
+
+
 def conf_problems() -> list[str]:
     """Files of conf/ that are not YAML, say a key twice, or bear a name that no rung or choice may have."""
     found = []

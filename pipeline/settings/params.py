@@ -215,7 +215,7 @@ def load() -> Choices:
     """
     raw, problems = read_leniently(ROOT / "params.yaml")
     try:
-        with explain(file_of=lambda _: "params.yaml"):
+        with explain(file_of=lambda _: "params.yaml", kind=schema()):
             chosen = schema().model_validate(raw)
     except InputError as error:
         problems.append(str(error))
@@ -241,6 +241,16 @@ def _quote(value: Any) -> str:
     if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace("-", "").isalnum()):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return str(value)
+
+
+def quoted(override: str) -> str:
+    """An override as it is typed, `lm=модель,gpt`: Hydra's grammar takes letters beyond ASCII in quotes only."""
+    key, _, value = override.partition("=")
+    try:
+        names = [checked_name(name) for name in value.split(",")]
+    except ValueError:
+        return override
+    return f"{key}={','.join(map(_quote, names))}"
 
 
 def group_of(side: str) -> str:

@@ -184,9 +184,10 @@ def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str,
     Raises:
         InputError: what is wrong with them, each with the file to edit.
     """
-    with explain(file_of):
-        whole = with_aside(values)
-        return schema(stage, whole).model_validate(whole)
+    whole = with_aside(values)
+    kind = schema(stage, whole)
+    with explain(file_of, kind=kind):
+        return kind.model_validate(whole)
 
 
 def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:

@@ -118,10 +118,11 @@ def _told(problem: Any) -> str:
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself
         return f"{key}: {message}" if key else message
-    return f"{key[:60]}: {_short(problem['input'])} is not allowed ({message})"
+    return f"{key[:60]}: {short(problem['input'])} is not allowed ({message})"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value for a message: never longer than 60 characters."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits, deep lists

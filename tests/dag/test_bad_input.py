@@ -298,8 +298,18 @@ def test_a_full_disk_leaves_nothing_behind(
         (["lm=lsmt"], ["lm: 'lsmt' is not a choice: the nearest: lstm", "on the command line"]),
         (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
         (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
-        (["lm.model.wdith=8"], ["wdith"]),
-        (["sede=1"], ["sede"]),
+        (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
+        (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
+        (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
+        (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
+        (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),
+        (["lm=gpt", "lm.model.sparse_window=8"], ["write + before it: +lm.model.sparse_window=…"]),
+        (["~lm.model.tied"], ["lm.model.tied: unknown key"]),
+        (["~lm.model.tied", "-m"], ["lm.model.tied: unknown key"]),
+        (["-m", "--cfg", "job"], ["--cfg: shows the settings of one run; leave -m out"]),
+        (["tagger.training.lr=0.1"], ["tagger.training.lr: train_lm reads no settings of tagger"]),
+        (["seed=-1"], ["seed: -1 is not allowed", "greater than or equal to 0"]),
+        (["-m", "seed=-1"], ["seed: -1 is not allowed"]),
     ],
     ids=str,
 )
@@ -315,6 +325,20 @@ def test_wrong_names_on_the_command_line_are_refused_in_our_words(
     for part in said:
         assert part in message, message
     assert "Traceback" not in message and "HYDRA_FULL_ERROR" not in message
+
+
+def test_overrides_stand_together_wherever_they_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """argparse takes them in one place only; letters beyond ASCII are quoted for Hydra's grammar."""
+    for typed, arranged in (
+        ("~lm.model.tie_weights -m", "seed=1 ~lm.model.tie_weights -m"),
+        ("~lm.training.lr --cfg job -p lm.training", "seed=1 ~lm.training.lr --cfg job -p lm.training"),
+        ("-m lm=gpt --info defaults a=1", "seed=1 lm=gpt a=1 -m --info defaults"),
+        ("--info a=1 --package=lm -cd b=c", "seed=1 a=1 --info --package=lm -cd b=c"),
+        ("lm=gpt,модель x='a b'", "seed=1 lm=gpt,'модель' x='a b'"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["train_lm.py", *re.findall(r"(?:'[^']*'|\S)+", typed)])
+        stage._insert(["seed=1"])
+        assert " ".join(sys.argv[1:]) == arranged
 
 
 def test_wrong_overrides_are_refused_on_the_command_line(
