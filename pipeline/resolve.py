@@ -17,6 +17,7 @@ from pipeline import ROOT
 from pipeline.provenance.parsed import keep
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
+from pipeline.settings.errors import together
 from pipeline.settings.run_folder import OUTPUT
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
@@ -30,9 +31,11 @@ HYDRA = {
 @rarely()
 def main() -> None:
     try:
-        chosen = params.load()
+        chosen, problems = params.load_leniently()
+        if chosen is None:
+            raise together(problems)
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-            resolved = resolve(chosen)
+            resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():
                 text = yaml.safe_dump(

@@ -25,9 +25,18 @@ def explain(
     try:
         yield
     except ValidationError as error:
-        known = [".".join([*prefix, key]) for key in keys(kind)] if kind else []
-        lines = [_line(detail, file_of, prefix, known) for detail in error.errors(include_url=False)]
-        raise InputError("\n".join(lines)) from error
+        raise InputError("\n".join(explained(error, file_of, prefix, kind))) from error
+
+
+def explained(
+    error: ValidationError,
+    file_of: Callable[[tuple[str, ...]], str],
+    prefix: tuple[str, ...] = (),
+    kind: type[BaseModel] | None = None,
+) -> list[str]:
+    """One line a problem, see `explain`."""
+    known = [".".join([*prefix, key]) for key in keys(kind)] if kind else []
+    return [_line(detail, file_of, prefix, known) for detail in error.errors(include_url=False)]
 
 
 def keys(kind: type[BaseModel], depth: int = DEEP) -> Iterator[str]:

@@ -8,17 +8,24 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from langladder.engine.choosing import Memory
-from langladder.errors import InputError
 from langladder.families import families
 from langladder.remote import is_url
 from langladder.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings import urls
-from pipeline.settings.errors import explain, together
-from pipeline.settings.yaml_files import read_leniently
+from pipeline.settings.errors import explained, together
+from pipeline.settings.yaml_files import read_leniently, read_yaml
 
 GROUPS = (
     "size",
@@ -213,15 +220,45 @@ def load() -> Choices:
     Raises:
         InputError: not YAML (line), keys that stand twice, unknown keys, wrong types, values out of range; all at once.
     """
-    raw, problems = read_leniently(ROOT / "params.yaml")
-    try:
-        with explain(file_of=lambda _: "params.yaml", kind=schema()):
-            chosen = schema().model_validate(raw)
-    except InputError as error:
-        problems.append(str(error))
-    if problems:
+    chosen, problems = load_leniently()
+    if problems or not chosen:
         raise together(problems)
     return chosen
+
+
+def load_leniently() -> tuple[Choices | None, list[str]]:
+    """What params.yaml says, and what is wrong with it, one line each.
+
+    What is wrong counts as what conf/config.yaml says, so that the rest can be checked too; None where even so it
+    cannot.
+
+    Raises:
+        InputError: not YAML (line).
+    """
+    raw, problems = read_leniently(ROOT / "params.yaml")
+    for again in (False, True):
+        try:
+            return schema().model_validate(raw), problems
+        except ValidationError as error:
+            details, lines = error.errors(), explained(error, lambda _: "params.yaml", kind=schema())
+            new = zip(details, lines, strict=True)
+            problems += [line for detail, line in new if not again or detail["type"] != "missing"]
+            wrong = {str(detail["loc"][0]) for detail in details if detail["loc"]}
+            if not isinstance(raw, dict) or not wrong:
+                break
+            usual = _usual()
+            raw = {key: value for key, value in raw.items() if key not in wrong}
+            raw |= {key: usual[key] for key in wrong & usual.keys()}
+    return None, problems
+
+
+def _usual() -> dict[str, Any]:
+    """What stands in for a wrong choice."""
+    file = ROOT / "conf" / "config.yaml"
+    stated = read_yaml(file) if file.is_file() else {"defaults": [], "seed": 1, "precision": "fp32", "threads": 1}
+    usual = {key: value for entry in stated["defaults"] if isinstance(entry, dict) for key, value in entry.items()}
+    usual |= {key: stated[key] for key in ("seed", "precision", "threads")}
+    return usual | {"paths": {key: f"input/{key}" for key in Paths.model_fields}}
 
 
 def overrides(chosen: Choices, given: list[str]) -> list[str]:

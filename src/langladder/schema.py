@@ -4,15 +4,18 @@ import importlib
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from langladder.errors import InputError
 
 ROOMS = ("embeddings", "experiments", "families", "models", "tasks")
 """The packages whose classes and functions a file may name; and of `CORPORA`, functions."""
 CORPORA = ("corpora", "text")
+
+MOST = 10**10
+"""The largest integer of any setting."""
 
 _TARGET = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
 
@@ -27,6 +30,14 @@ class Config(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _counts_are_countable(self) -> Self:
+        """No steps, rows or widths beyond `MOST`, where a setting has no bound of its own: a slip of the hand."""
+        for name, value in self.__dict__.items():
+            if isinstance(value, int) and abs(value) > MOST:
+                raise ValueError(f"{name}={short(value)} is larger than {MOST:,}; write a smaller number")
+        return self
 
 
 NAMES = (
