@@ -61,8 +61,8 @@ def _see_depth(text: str, name: Path) -> None:
     for event in yaml.parse(text, LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
-            line = event.start_mark.line + 1
-            raise InputError(f"{name}:{line}: settings stand more than {DEEPEST} deep inside each other")
+            line = f":{event.start_mark.line + 1}" if event.start_mark else ""
+            raise InputError(f"{name}{line}: settings stand more than {DEEPEST} deep inside each other")
 
 
 def _size(node: Any, name: Path, sizes: dict[int, int]) -> int:
