@@ -44,6 +44,11 @@ $(VENV)/ready-dev: requirements.lock requirements-dev.lock pyproject.toml script
 .PHONY: setup
 setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (TORCH=cpu, TORCH=cuda: that build of torch)
 
+# What is misspelt would run the default ladder, for hours.
+ifneq ($(filter-out full,$(LADDER)),)
+$(error LADDER=$(LADDER): there is LADDER=full, every rung of conf/; without it the ladder of params.yaml is run)
+endif
+
 .PHONY: repro
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import read_json, write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.text.clean_labelled import clean_labels, clean_tags
 from langladder.text.clean_pairs import clean_parallel
 from langladder.text.cleaning import clean_text
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 # Side → the function that cleans it, and what its rows are called.
@@ -22,16 +23,16 @@ CLEAN: dict[str, tuple[Callable[[Path, Path, Any, int], dict[str, Any]], str]] =
 
 @stage
 def main(job: Any, out: Path) -> None:
-    raw, folder = Path("data/raw") / job.side, out / "data" / "clean" / job.side
+    raw, folder = Path("data/raw") / job.side, output(out, "data/clean", job.side)
     clean, unit = CLEAN[job.side]
     settings = job.clean
     if (filtered := Path("data/filtered") / job.side / "filter.json").is_file():  # else the text stays as it is
         raw = filtered.parent
         if read_json(filtered)["repeats_documents"]:  # a mixture of several epochs is meant to
             settings = settings.model_copy(update={"iid": True})
-    with atomic_folder(folder, STAGE) as temporary:
+    with atomic_folder(folder, OUTPUT) as temporary:
         report = clean(raw, temporary, settings, job.seed)
-    write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
+    write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
     kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
     print(f"clean {job.side}: {kept} {unit} → {folder}")
     for warning in report.get("warnings", []):

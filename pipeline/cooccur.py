@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.counts.kinds import store_counts
 from langladder.text.word_corpus import WordCorpus
+from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 
 
@@ -15,7 +16,7 @@ def main(job: Any, out: Path) -> None:
     corpus = WordCorpus.open(Path("data/words"))
     folder = out / "data" / "cooccurrence"
     figures: dict[str, float] = {"words": len(corpus.vocabulary), "documents": len(corpus.document_bounds) - 1}
-    with atomic_folder(folder, STAGE) as temporary:
+    with atomic_folder(folder, OUTPUT) as temporary:
         for key, counts in store_counts(temporary, corpus, job.countings):
             figures[f"{key}_nonzeros"] = int(counts.nnz)
             figures[f"{key}_density"] = round(counts.nnz / (counts.shape[0] * counts.shape[1]), 6)

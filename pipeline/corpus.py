@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json, write_text
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.schema import locate_function
 from langladder.text.chosen_files import not_read
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 UNITS = ("lines", "pairs", "examples", "sentences", "questions", "scenes", "utterances")
@@ -17,14 +18,14 @@ UNITS = ("lines", "pairs", "examples", "sentences", "questions", "scenes", "utte
 
 @stage
 def main(job: Any, out: Path) -> None:
-    folder = out / "data" / "raw" / job.side
-    with atomic_folder(folder, STAGE) as temporary:
+    folder = output(out, "data/raw", job.side)
+    with atomic_folder(folder, OUTPUT) as temporary:
         facts = locate_function(job.corpus.maker)(job.corpus.source, temporary)
         if job.side == "text":  # a corpus that brings no questions has blank sets (DVC warns of empty files)
             for name in ("analogies.txt", "similarity.tsv", "groups.txt", "agreement.jsonl"):
                 if not (file := temporary / "truth" / name).is_file():
                     write_text(file, "\n")
-    write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
+    write_json(output(out, "metrics/corpus", job.side, ending=".json"), facts)
     counts = list(facts["splits"].values())
     unit = next(unit for unit in UNITS if unit in counts[0])
     print(f"corpus {job.side}: {sum(split[unit] for split in counts):,} {unit} → {folder}")

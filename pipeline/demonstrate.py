@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.schema import locate_function
 from langladder.text.chosen_files import not_read
 from langladder.text.clean_instructions import clean_instructions
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
-    raw, folder = (out / "data" / part / job.side for part in ("raw", "clean"))
-    with atomic_folder(raw, STAGE) as read:  # both folders or none: cleaning may fail, too
+    raw, folder = (output(out, f"data/{part}", job.side) for part in ("raw", "clean"))
+    with atomic_folder(raw, OUTPUT) as read:  # both folders or none: cleaning may fail, too
         facts = locate_function(job.corpus.maker)(job.corpus.source, read)
-        with atomic_folder(folder, STAGE) as cleaned:
+        with atomic_folder(folder, OUTPUT) as cleaned:
             report = clean_instructions(read, cleaned, job.clean, job.seed)
-    write_json(out / "metrics" / "corpus" / f"{job.side}.json", facts)
-    write_json(out / "metrics" / "clean" / f"{job.side}.json", report)
+    write_json(output(out, "metrics/corpus", job.side, ending=".json"), facts)
+    write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
     kept = ", ".join(f"{split} {counts['dialogues']:,}" for split, counts in report["splits"].items())
     print(f"demonstrate {job.side}: {kept} dialogues → {folder}")
     if said := not_read(facts):

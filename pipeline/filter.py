@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.text.filtering.filtering import filter_text
 from pipeline.provenance.fingerprint import digest
+from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 
 
@@ -17,7 +18,7 @@ from pipeline.settings.stage import stage
 def main(job: Any, out: Path) -> None:
     raw, folder = Path("data/raw/text"), out / "data" / "filtered" / "text"
     report: dict[str, Any] = {"filtered": not job.filter.idle}
-    with atomic_folder(folder, STAGE) as temporary:
+    with atomic_folder(folder, OUTPUT) as temporary:
         if job.filter.idle:
             write_json(temporary / "unfiltered.json", {str(raw): digest(raw)})
         else:

@@ -62,9 +62,24 @@ def plan() -> tuple[Needs, set[str]]:
                 task.note("comparing every job with dvc.lock")
                 graph = repo.index.graph
                 needs = {job.addressing: {up.addressing for up in graph.successors(job)} for job in graph.nodes}
-                return needs, stale(needs, set(repo.status()))
+                status = repo.status()
+                if paths := touched(status):
+                    some = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+                    print(
+                        f"warning: no longer what dvc.lock says: {some}. They are removed and made anew, with any file "
+                        "of yours in them; keep those in input/",
+                        file=sys.stderr,
+                    )
+                return needs, stale(needs, set(status))
         except DvcException as error:
             sys.exit(f"parallel: {error}")
+
+
+def touched(status: Mapping[str, Any]) -> list[str]:
+    """The outputs that are no longer what DVC has made, by DVC's own status: a file of the user's may be among them."""
+    entries = (entry for changes in status.values() for entry in changes if isinstance(entry, dict))
+    outs = (out for entry in entries for out in entry.get("changed outs", {}).items())
+    return sorted({str(path) for path, how in outs if how == "modified"})
 
 
 def stale(needs: Needs, changed: set[str]) -> set[str]:
@@ -191,7 +206,12 @@ def main() -> None:
     """See the module's first lines."""
     targets = [name for name in sys.argv[1:] if name != SUMMARY]
     said = SUMMARY in sys.argv[1:]
+    if {"-h", "--help"} & set(targets):
+        print((__doc__ or "").strip())
+        return
     try:
+        if unknown := [name for name in targets if name.startswith("-")]:
+            raise InputError(f"no such option: {', '.join(unknown)}; there are {SUMMARY} and --help")
         failed = _make(targets, _summary("prepare") if said else None)
     except InputError as error:
         print(f"parallel: {error}", file=sys.stderr)

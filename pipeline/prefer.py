@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues, known
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 NOISY = ("train", "validation")
@@ -21,10 +22,10 @@ NOISY = ("train", "validation")
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.instruct.name
-    place, figures = out / "data" / "preferences" / name, {}
+    place, figures = output(out, "data/preferences", name), {}
     inputs = {"model": Path("models/instruct") / name, "instructions": INSTRUCTIONS}
     if job.wanted:
-        with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(place, STAGE) as folder:
+        with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(place, OUTPUT) as folder:
             write_json(folder / "provenance.json", work.provenance)
             sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
             for split, rankings in (_drawn if known(*sides.values()) else _given)(job, sides, inputs["model"]).items():
@@ -32,10 +33,10 @@ def main(job: Any, out: Path) -> None:
                 figures[split] = {"rankings": len(rankings), "pairs": sum(len(one.pairs()) for one in rankings)}
         said = f"{figures['train']['pairs']:,} training pairs"
     else:
-        with atomic_folder(place, STAGE) as folder:
+        with atomic_folder(place, OUTPUT) as folder:
             write_json(folder / "provenance.json", {"wanted": False})
         said = "no rung reads them, nothing was drawn"
-    write_json(out / "metrics" / "prefer" / f"{name}.json", figures)
+    write_json(output(out, "metrics/prefer", name, ending=".json"), figures)
     print(f"prefer {name}: {said} → {place}")
 
 

@@ -10,13 +10,15 @@ import yaml
 from hydra import initialize_config_dir
 
 from langladder.artefacts import write_text
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.collector import rarely
 from langladder.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance.parsed import keep
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
+from pipeline.settings.errors import together
+from pipeline.settings.run_folder import OUTPUT
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
 # What Hydra reads when this file is the primary config: no run folder, no log file.
@@ -29,10 +31,12 @@ HYDRA = {
 @rarely()
 def main() -> None:
     try:
-        chosen = params.load()
+        chosen, problems = params.load_leniently()
+        if chosen is None:
+            raise together(problems)
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-            resolved = resolve(chosen)
-        with atomic_folder(Path("resolved"), STAGE) as folder:
+            resolved = resolve(chosen, problems)
+        with atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():
                 text = yaml.safe_dump(
                     {"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True

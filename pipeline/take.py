@@ -4,17 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.export.given import FILES, read_given
 from langladder.export.model_card import model_card
 from pipeline.provenance.fingerprint import digest, fingerprint
 from pipeline.provenance.lineage import GIVEN, NOT_TRAINED
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
-    take(job.given.name, Path(job.given.path), out / "models" / GIVEN / job.given.name)
+    take(job.given.name, Path(job.given.path), output(out, "models", GIVEN, job.given.name))
 
 
 def take(name: str, source: Path, place: Path) -> None:
@@ -24,7 +25,7 @@ def take(name: str, source: Path, place: Path) -> None:
     inputs = {file: digest(source / file) for file in FILES if (source / file).is_file()}
     about = {"name": name, "title": f"{kind}, {NOT_TRAINED}"}
     known = {"fingerprint": fingerprint("take", about, inputs), "inputs": inputs, "settings": {GIVEN: about}}
-    with atomic_folder(place, STAGE) as folder:
+    with atomic_folder(place, OUTPUT) as folder:
         model.save(folder)
         tokenizer.save(folder / "tokenizer.json")
         write_json(folder / "provenance.json", {"format": FORMAT_VERSION, "stage": "take"} | known)

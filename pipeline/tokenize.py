@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.text.alphabet import Alphabet
 from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.table_lines import TableLines
 from langladder.text.tokenizer_report import report_on
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 
@@ -51,11 +52,11 @@ def alphabet(lines: Iterable[str], tokenizer: Tokenizer) -> dict[str, Any]:
 
 @stage
 def main(job: Any, out: Path) -> None:
-    folder = out / "data" / "tokens" / job.side
-    with atomic_folder(folder, STAGE) as temporary:
+    folder = output(out, "data/tokens", job.side)
+    with atomic_folder(folder, OUTPUT) as temporary:
         make = tokenize_text if job.side == "text" else tokenize_pairs
         report = make(job, Path("data/clean") / job.side, temporary)
-    write_json(out / "metrics" / "tokenize" / f"{job.side}.json", report)
+    write_json(output(out, "metrics/tokenize", job.side, ending=".json"), report)
     tokens = report["splits"]["train"]
     print(f"tokenize {job.side}: " + ", ".join(f"{count:,} {what}" for what, count in tokens.items()) + f" → {folder}")
 

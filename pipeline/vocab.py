@@ -4,15 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.text.word_stream import encode_words
+from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     folder = out / "data" / "words"
-    with atomic_folder(folder, STAGE) as temporary:
+    with atomic_folder(folder, OUTPUT) as temporary:
         figures = encode_words(Path("data/clean/text"), job.words, temporary)
     write_json(out / "metrics" / "vocab.json", figures)
     covered = f"{figures['types']:,} words cover {figures['coverage']:.1%} of the training text"

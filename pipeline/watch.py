@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from pipeline.provenance.fingerprint import digest
+from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     content = cache(digest)  # several rungs may read the same
-    folder = out / "data" / "watched" / job.family
-    with atomic_folder(folder, STAGE) as temporary:
+    folder = output(out, "data/watched", job.family)
+    with atomic_folder(folder, OUTPUT) as temporary:
         for rung, paths in job.inputs.items():
-            write_json(temporary / f"{rung}.json", {path: content(Path(path)) for path in paths})
+            write_json(output(temporary, "", rung, ending=".json"), {path: content(Path(path)) for path in paths})
     reading = sum(bool(paths) for paths in job.inputs.values())
     print(f"watch {job.family}: {reading} of {len(job.inputs)} rungs read something of their own → {folder}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from langladder.artefacts import FORMAT_VERSION, write_json, write_text
-from langladder.atomic import STAGE, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.collector import rarely
 from langladder.export.model_card import ANY, model_card
 from langladder.families import families
@@ -21,6 +21,7 @@ from pipeline.provenance.fingerprint import digest, fingerprint, home
 from pipeline.provenance.finished import Finished, skip_finished
 from pipeline.provenance.run_facts import Job
 from pipeline.settings.aside import PLACE, split_aside
+from pipeline.settings.run_folder import OUTPUT
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TrackedJob:
 
         What it was made from, with which settings, and its card are added here. No times, no run ids.
         """
-        with atomic_folder(place, STAGE) as folder:
+        with atomic_folder(place, OUTPUT) as folder:
             yield folder
             write_json(folder / "provenance.json", self.provenance)
             family = families()[self.family]

@@ -9,6 +9,7 @@ from langladder.artefacts import write_json
 from langladder.evaluation.page import Page, Work
 from langladder.infinity import to_plain
 from pipeline.provenance.job import TrackedJob
+from pipeline.settings.run_folder import output
 
 
 def keep_page(work: TrackedJob, out: Path, page: Page, *, aside: Mapping[str, Any] | None = None) -> None:
@@ -17,9 +18,11 @@ def keep_page(work: TrackedJob, out: Path, page: Page, *, aside: Mapping[str, An
     Args:
         aside: what of the page stays out of the file, as pydantic's `exclude`.
     """
-    place = Path(work.family) / f"{work.rung}.json"
-    write_json(out / "reports" / "rungs" / place, page.model_dump(mode="json", exclude=aside))
-    write_json(out / "metrics" / place, to_plain(page.figures()))
+    write_json(
+        output(out, "reports/rungs", work.family, work.rung, ending=".json"),
+        page.model_dump(mode="json", exclude=aside),
+    )
+    write_json(output(out, "metrics", work.family, work.rung, ending=".json"), to_plain(page.figures()))
 
 
 def work_of_reader(model: Any, rung: Any, lengths: Iterable[int]) -> Work | None:

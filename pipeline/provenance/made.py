@@ -11,6 +11,7 @@ from langladder.ranks import first
 from langladder.schema import locate_function
 from pipeline.provenance.finished import Trained
 from pipeline.provenance.job import TrackedJob
+from pipeline.settings.run_folder import output
 
 
 def make(work: TrackedJob, rung: Any, seed: int, start: Any, *data: Any, **more: Any) -> Any:
@@ -49,13 +50,13 @@ def keep(
         said: what the line says of the figures.
         beside: writes into the model's folder what it cannot be used without.
     """
-    place = out / "models" / work.family / work.rung
+    place = output(out, "models", work.family, work.rung)
     with work.artefact(place) as folder:
         model.save(folder)
         if beside:
             beside(folder)
-    work.write_curve(out / "curves" / work.family / f"{work.rung}.csv", made.curve)
-    write_json(out / "metrics" / work.stage / f"{work.rung}.json", to_plain(figures))
+    work.write_curve(output(out, "curves", work.family, work.rung, ending=".csv"), made.curve)
+    write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), to_plain(figures))
     work.run.metrics({**figures, **made.cost})
     print(f"{work.stage} {work.rung}: {made.cost['seconds']:.0f} s, {said} → {place}")
 

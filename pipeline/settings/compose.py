@@ -1,6 +1,6 @@
 """From what is chosen to the checked settings of every job: conf/ composed by Hydra, with params.yaml on top."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import cached_property
@@ -25,12 +25,14 @@ MANY = 32  # rungs that one holds; more of them make every step of it slower
 def prepare() -> None:
     """Tell Hydra of the families, and of what files of conf/ compute.
 
-    `${steps:400}` is 400 at size small, more and fewer at others; `${at_once:1}` how many jobs of one thread run here.
+    `${steps:400}` is 400 at size small, more and fewer at others; `${warmup:400}` the warm-up of so many steps: that of
+    the size, at most half of them; `${at_once:1}` how many jobs of one thread run here.
 
     conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another.
     """
     _take({name: family.default for name, family in families().items()})
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
+    OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
 
 
@@ -42,6 +44,10 @@ def _take(rungs: Mapping[str, str]) -> None:
 
 def _steps(count: int, *, _root_: DictConfig) -> int:
     return max(2, round(count * float(_root_.size.effort)))
+
+
+def _warmup(count: int, *, _root_: DictConfig) -> int:
+    return min(int(_root_.size.warmup), _steps(count, _root_=_root_) // 2)
 
 
 class Compositions:
@@ -81,7 +87,8 @@ class Compositions:
         return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
 
     def _compose(self, selection: list[str]) -> DictConfig:
-        return compose("config", params.overrides(self.chosen, selection + self.left_out) + selection)
+        carried = params.overrides(self.chosen, selection + self.left_out)
+        return compose("config", carried + [params.quoted(one) for one in selection])
 
     def of(self, selection: str) -> DictConfig:
         """A composition for a choice such as `lm=gpt`; "" for any.
@@ -105,7 +112,13 @@ class Compositions:
 
     def _rung(self, family: str, name: str) -> Values:
         if (family, name) not in self._rungs:
-            self._rungs[family, name] = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+            values = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+            if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
+                raise InputError(
+                    f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; mend or "
+                    f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+                )
+            self._rungs[family, name] = values
         return deepcopy(self._rungs[family, name])
 
     def rung(self, family: str, name: str) -> Values:
@@ -133,13 +146,16 @@ class Compositions:
         return values
 
 
-def resolve(chosen: params.Choices) -> dict[str, Values]:
+def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Values]:
     """Checked settings of every job, keyed `<stage>/<job>`.
+
+    Args:
+        found: what is wrong with params.yaml itself, to be said with the rest.
 
     Raises:
         InputError: every problem of every job, one a line.
     """
-    problems = names.problems(chosen)
+    problems = [*found, *names.problems(chosen)]
     if unreadable := names.conf_problems():
         raise together([*problems, *unreadable])
     names.warn(names.unused(chosen) if not problems else ())

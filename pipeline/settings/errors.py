@@ -1,36 +1,87 @@
 """Configuration errors, collected and said at once: key, value, what is allowed, which file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from langladder.errors import InputError
+from langladder.schema import short
+
+DEEP = 8  # settings inside settings
 
 
 @contextmanager
-def explain(file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...] = ()) -> Iterator[None]:
-    """Turn a pydantic `ValidationError` into an `InputError` with one line a problem."""
+def explain(
+    file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...] = (), kind: type[BaseModel] | None = None
+) -> Iterator[None]:
+    """Turn a pydantic `ValidationError` into an `InputError` with one line a problem.
+
+    Args:
+        kind: the settings that are checked: of an unknown key the nearest of theirs are named.
+    """
     try:
         yield
     except ValidationError as error:
-        lines = [_line(detail, file_of, prefix) for detail in error.errors(include_url=False)]
-        raise InputError("\n".join(lines)) from error
+        raise InputError("\n".join(explained(error, file_of, prefix, kind))) from error
 
 
-def _line(detail: Any, file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...]) -> str:
+def explained(
+    error: ValidationError,
+    file_of: Callable[[tuple[str, ...]], str],
+    prefix: tuple[str, ...] = (),
+    kind: type[BaseModel] | None = None,
+) -> list[str]:
+    """One line a problem, see `explain`."""
+    known = [".".join([*prefix, key]) for key in keys(kind)] if kind else []
+    return [_line(detail, file_of, prefix, known) for detail in error.errors(include_url=False)]
+
+
+def keys(kind: type[BaseModel], depth: int = DEEP) -> Iterator[str]:
+    """Every dotted key that settings of a class may have."""
+    for name, field in kind.model_fields.items():
+        yield field.alias or name
+        for inner in _settings(field.annotation) if depth else ():
+            yield from (f"{field.alias or name}.{key}" for key in keys(inner, depth - 1))
+
+
+def _settings(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The settings classes that a type has: itself, or those of a union."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _settings(part)
+
+
+def near(key: str, known: Collection[str]) -> str:
+    """`; the nearest: lm.training.lr` for an unknown key; "" where there is none.
+
+    Keys beside it are the first to be compared, then those that end as it does, then all by their last part.
+    """
+    parent, _, last = key.rpartition(".")
+    beside = [one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent]
+    found = [".".join(filter(None, [parent, one])) for one in get_close_matches(last, beside, n=3, cutoff=0.7)]
+    found = found or [one for one in known if one.endswith(f".{key}")]
+    for alike in get_close_matches(last, {one.rpartition(".")[2] for one in known}, n=1, cutoff=0.8):
+        found = found or [one for one in known if one.rpartition(".")[2] == alike]
+    return f"; the nearest: {', '.join(dict.fromkeys(found[:3]))}" if found else ""
+
+
+def _line(
+    detail: Any, file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...], known: Collection[str]
+) -> str:
     location = prefix + tuple(str(part) for part in detail["loc"])
-    key = ".".join(location)
-    file = file_of(location)
+    key, value, file = ".".join(location), short(detail["input"]), file_of(location)
     if detail["type"] == "extra_forbidden":
-        return f"{key}: unknown key (value {detail['input']!r}); remove it or mend its spelling in {file}"
+        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or mend its spelling in {file}"
     if detail["type"] == "missing":
         return f"{key}: missing; add it in {file}"
     message = detail["msg"].removeprefix("Value error, ")
     if isinstance(detail["input"], dict):  # an impossible combination: the message names the keys itself
-        return f"{key}: {message}; change it in {file}"
-    return f"{key}: {detail['input']!r} is not allowed: {message}; change it in {file}"
+        return f"{f'{key}: ' if key else ''}{message}; change it in {file}"
+    return f"{key}: {value} is not allowed: {message}; change it in {file}"
 
 
 def together(problems: list[str]) -> InputError:

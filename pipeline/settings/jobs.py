@@ -67,7 +67,10 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
         OmegaConf.set_struct(config, False)
         config[family] = OmegaConf.merge(config[family], change)
         for override in OverridesParser.create().parse_overrides(list(task)):  # the command line wins
-            if override.key_or_group.startswith(f"{family}."):
+            *above, last = override.key_or_group.split(".")
+            if override.is_delete() and above[:1] == [family]:
+                (OmegaConf.select(config, ".".join(above)) or {}).pop(last, None)
+            elif override.key_or_group.startswith(f"{family}."):
                 OmegaConf.update(config, override.key_or_group, override.value())
     values: Values = plain(config, without=[str(key) for key in config if key != family])[family]
     if "year" not in change:  # said for the report alone, and by the rung's file

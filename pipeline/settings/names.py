@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from langladder.errors import InputError
 from langladder.families import families
+from langladder.schema import checked_name
 from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.yaml_files import read_yaml
@@ -65,10 +66,23 @@ def on_command_line(arguments: Sequence[str]) -> list[str]:
     return found
 
 
+def top_keys() -> set[str]:
+    """The keys that a whole composition may have at its top."""
+    stated = read_yaml(ROOT / "conf" / "config.yaml")
+    groups = {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
+    return groups | {*stated} | {*families()}
+
+
 def conf_problems() -> list[str]:
-    """Files of conf/ that are not YAML, or say a key twice."""
+    """Files of conf/ that are not YAML, say a key twice, or bear a name that no rung or choice may have."""
     found = []
     for file in sorted((ROOT / "conf").rglob("*.yaml")):
+        if file.name.startswith("."):
+            continue
+        try:
+            checked_name(file.stem)
+        except ValueError as error:
+            found.append(f"{file.relative_to(ROOT)}: {file.stem!r} cannot be a name: {error}; rename the file")
         try:
             read_yaml(file)
         except InputError as error:

@@ -8,16 +8,24 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from langladder.engine.choosing import Memory
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.schema import Config
+from langladder.remote import is_url
+from langladder.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings import urls
-from pipeline.settings.errors import explain, together
-from pipeline.settings.yaml_files import read_leniently
+from pipeline.settings.errors import explained, together
+from pipeline.settings.yaml_files import read_leniently, read_yaml
 
 GROUPS = (
     "size",
@@ -38,7 +46,32 @@ GROUPS = (
 ON_REQUEST = ("instructions",)
 """Corpora that are made only where params.yaml lists them in `corpora`."""
 
+MADE = ("data", "models", "metrics", "curves", "reports", "resolved")
+"""What DVC removes and makes anew: no file from outside is kept there."""
+
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
+
+
+def _from_outside(path: str) -> str:
+    """A path of params.yaml: as it is written, and not in the project's way."""
+    if "${" in path:
+        raise ValueError("references are not followed here; write the path itself")
+    root, real = ROOT.resolve(), (ROOT / path).resolve()
+    if root.is_relative_to(real):
+        raise ValueError("the project itself, or a folder above it; name a file or folder of its own")
+    return path
+
+
+def _not_made(path: str) -> str:
+    """A path that no stage writes to."""
+    real = (ROOT / path).resolve()
+    for folder in MADE:
+        if real.is_relative_to((ROOT / folder).resolve()):
+            raise ValueError(f"in {folder}/, which DVC removes and makes anew; move it to input/")
+    return path
+
+
+Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_not_made)]
 
 
 class EvaluationSets(Config):
@@ -69,19 +102,32 @@ class Paths(EvaluationSets):
     def _is_watched(cls, path: str, info: ValidationInfo) -> str:
         if wrong := urls.objection(str(info.field_name), path):
             raise ValueError(wrong)
-        return path
+        if is_url(path):
+            return path
+        own = str(info.field_name) in (*urls.READ, "prompts")  # the others may be what the ladder has made
+        return _not_made(_from_outside(path)) if own else _from_outside(path)
 
 
 class Growth(Config):
     """What a rung grows from."""
 
-    base: str = Field(pattern=r"^\w+/\w+$")  # family/rung
+    base: str  # family/rung
+
+    @field_validator("*")
+    @classmethod
+    def _is_of_names(cls, value: str) -> str:
+        parts = value.split("/")
+        if len(parts) < 2:
+            raise ValueError("write two names, family/rung; of a folder its path, data/preferences/sft")
+        for part in parts:
+            checked_name(part)
+        return value
 
 
 class GrowthBeside(Growth):
     """The same of a rung that reads something else beside its base."""
 
-    reads: str = Field(pattern=r"^\w+(/\w+)+$")  # a folder of the DAG
+    reads: str  # a folder of the DAG
 
 
 class Choices(Config):
@@ -107,7 +153,7 @@ class Choices(Config):
     corpora: list[Literal["instructions"]] = Field(default_factory=list, max_length=1)
     prompted: Literal["lm", "tune"] = "lm"
     paths: Paths
-    given: dict[Annotated[str, Field(pattern=r"^\w+$")], str] = Field(default_factory=dict)  # name → folder
+    given: dict[Name, Input] = Field(default_factory=dict)  # name → folder
 
     @model_validator(mode="after")
     def _models_to_look_into(self) -> Self:
@@ -174,15 +220,45 @@ def load() -> Choices:
     Raises:
         InputError: not YAML (line), keys that stand twice, unknown keys, wrong types, values out of range; all at once.
     """
-    raw, problems = read_leniently(ROOT / "params.yaml")
-    try:
-        with explain(file_of=lambda _: "params.yaml"):
-            chosen = schema().model_validate(raw)
-    except InputError as error:
-        problems.append(str(error))
-    if problems:
+    chosen, problems = load_leniently()
+    if problems or not chosen:
         raise together(problems)
     return chosen
+
+
+def load_leniently() -> tuple[Choices | None, list[str]]:
+    """What params.yaml says, and what is wrong with it, one line each.
+
+    What is wrong counts as what conf/config.yaml says, so that the rest can be checked too; None where even so it
+    cannot.
+
+    Raises:
+        InputError: not YAML (line).
+    """
+    raw, problems = read_leniently(ROOT / "params.yaml")
+    for again in (False, True):
+        try:
+            return schema().model_validate(raw), problems
+        except ValidationError as error:
+            details, lines = error.errors(), explained(error, lambda _: "params.yaml", kind=schema())
+            new = zip(details, lines, strict=True)
+            problems += [line for detail, line in new if not again or detail["type"] != "missing"]
+            wrong = {str(detail["loc"][0]) for detail in details if detail["loc"]}
+            if not isinstance(raw, dict) or not wrong:
+                break
+            usual = _usual()
+            raw = {key: value for key, value in raw.items() if key not in wrong}
+            raw |= {key: usual[key] for key in wrong & usual.keys()}
+    return None, problems
+
+
+def _usual() -> dict[str, Any]:
+    """What stands in for a wrong choice."""
+    file = ROOT / "conf" / "config.yaml"
+    stated = read_yaml(file) if file.is_file() else {"defaults": [], "seed": 1, "precision": "fp32", "threads": 1}
+    usual = {key: value for entry in stated["defaults"] if isinstance(entry, dict) for key, value in entry.items()}
+    usual |= {key: stated[key] for key in ("seed", "precision", "threads")}
+    return usual | {"paths": {key: f"input/{key}" for key in Paths.model_fields}}
 
 
 def overrides(chosen: Choices, given: list[str]) -> list[str]:
@@ -204,6 +280,16 @@ def _quote(value: Any) -> str:
     return str(value)
 
 
+def quoted(override: str) -> str:
+    """An override as it is typed, `lm=модель,gpt`: Hydra's grammar takes letters beyond ASCII in quotes only."""
+    key, _, value = override.partition("=")
+    try:
+        names = [checked_name(name) for name in value.split(",")]
+    except ValueError:
+        return override
+    return f"{key}={','.join(map(_quote, names))}"
+
+
 def group_of(side: str) -> str:
     """The folder of conf/ that offers the corpora of a side: of the text simply `corpus`."""
     return "corpus" if side == "text" else side
@@ -216,4 +302,5 @@ def conf_file(group: str, name: str) -> Path:
 
 def conf_names(group: str) -> list[str]:
     """Names that conf/<group>/ offers."""
-    return sorted(Path(file).stem for file in (ROOT / "conf" / group).glob("*.yaml"))
+    files = (ROOT / "conf" / group).glob("*.yaml")
+    return sorted(file.stem for file in files if not file.name.startswith("."))  # file managers' and editors' own

@@ -1,9 +1,70 @@
-"""Where Hydra writes a single run or a sweep: seen to before it begins."""
+"""Where stages write. Hydra's folder of a single run or a sweep is checked before it begins.
+
+A stage replaces what stands in `PLACES`, below the project's root, and nothing else, whatever its settings, its command
+line or links say. Elsewhere (`hydra.run.dir=/another/disk`) it makes new files and folders.
+"""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+from langladder.atomic import STAGE
 from langladder.errors import InputError
+from langladder.schema import checked_name
+from pipeline import ROOT
+
+PLACES = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpoints", "multirun", "outputs")
+"""The folders whose content stages may replace. One of them may itself be a link to another disk."""
+
+
+def replaceable(path: Path) -> bool:
+    """Whether a stage may replace this file or folder, the links on the way to it followed."""
+    root, real = ROOT.resolve(), path.resolve()
+    places = [place for place in ((ROOT / name).resolve() for name in PLACES) if not root.is_relative_to(place)]
+    return real == root / "resolved" or any(place in real.parents for place in places)
+
+
+OUTPUT = replace(
+    STAGE,
+    what=f"in a folder of the project whose content stages replace ({', '.join(f'{place}/' for place in PLACES)})",
+    marked=replaceable,
+)
+"""Owner of the folders that stages make, for `langladder.atomic.atomic_folder`."""
+
+
+def output(out: Path, folder: str, *names: str, ending: str = "") -> Path:
+    """Where a stage writes: the one place that makes a path of the names of settings.
+
+    Args:
+        out: the folder of the run.
+        folder: below it, e.g. `reports/rungs`.
+        names: family, rung, side.
+
+    Raises:
+        InputError: a name could lead elsewhere; a file stands there that is not the stage's.
+    """
+    for name in names:
+        try:
+            checked_name(name)
+        except ValueError as error:
+            raise InputError(f"{name!r}: {error}; change the name in params.yaml or conf/") from error
+    path = out.joinpath(folder, *names)
+    path = path.with_name(f"{path.name}{ending}")
+    if path.is_file() and not replaceable(path.parent / "file"):  # a link to a file is replaced itself
+        raise InputError(f"{path}: this file is not replaced: it is not {OUTPUT.what}; name another folder")
+    return path
+
+
+def check_below(folder: str, above: str) -> None:
+    """See that a job of a sweep has its folder below that of the sweep, however its overrides name it.
+
+    Raises:
+        InputError: a value such as `../../x` leads out of it.
+    """
+    if not Path(folder).resolve().is_relative_to(Path(above).resolve()):
+        raise InputError(
+            f"{folder}: leads out of the sweep's folder {above}; name files by absolute paths on the command line"
+        )
 
 
 def check(arguments: list[str]) -> None:

@@ -12,7 +12,7 @@ from langladder.engine.choosing import AnyEngine, Memory
 from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
-from langladder.schema import Config
+from langladder.schema import Config, Name
 from pipeline.settings import params
 from pipeline.settings.aside import with_aside
 from pipeline.settings.errors import explain
@@ -111,13 +111,13 @@ class Shown(Config):
 class Given(Config):
     """A network that was trained elsewhere: what it is called here, and its folder."""
 
-    name: str
+    name: Name
     path: str
 
 
 FIELDS: dict[str, Any] = {
     "side": Literal["text", "parallel", "labels", "tags", "questions", "instructions", "scenes", "speech"],
-    "seed": int,
+    "seed": Annotated[int, Field(ge=0, lt=2**31)],
     "engine": AnyEngine,
     "memory": Memory | None,
     "threads": Annotated[int, Field(ge=1, le=256)],
@@ -131,14 +131,14 @@ FIELDS: dict[str, Any] = {
     "paths": params.EvaluationSets,
     "preferences": "corpora.instructions.preferring.PreferencesConfig",
     "wanted": bool,
-    "lms": list[str],
-    "tunes": list[str],
+    "lms": list[Name],
+    "tunes": list[Name],
     "agreement": str,
     "beam": Annotated[int, Field(ge=1)],
     "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing
-    "rungs": dict[str, dict[str, Shown]],
-    "family": str,
-    "inputs": dict[str, list[str]],  # rung: what it reads
+    "rungs": dict[Name, dict[Name, Shown]],
+    "family": Name,
+    "inputs": dict[Name, list[str]],  # rung: what it reads
     "code": str,
 }
 
@@ -184,9 +184,10 @@ def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str,
     Raises:
         InputError: what is wrong with them, each with the file to edit.
     """
-    with explain(file_of):
-        whole = with_aside(values)
-        return schema(stage, whole).model_validate(whole)
+    whole = with_aside(values)
+    kind = schema(stage, whole)
+    with explain(file_of, kind=kind):
+        return kind.model_validate(whole)
 
 
 def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
@@ -195,7 +196,8 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
     def file(location: tuple[str, ...]) -> str:
         group = location[0]
         if group in families() and group in config:
-            return f"conf/{group}/{config[group].get('name', '?')}.yaml or params.yaml: {group}"
+            name = config[group].get("name")
+            return f"conf/{group}/{name if name in params.conf_names(group) else '*'}.yaml or params.yaml: {group}"
         return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
 
     return file

@@ -7,28 +7,32 @@
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra import initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder import collector, progress
-from langladder.atomic import disk_error, explain
+from langladder.atomic import check_folder, disk_error, explain
 from langladder.errors import InputError
 from langladder.families import families
 from langladder.ranks import first
 from langladder.schema import Config
 from pipeline import ROOT
 from pipeline.provenance.finished import Finished, Trained, skip_finished
-from pipeline.settings import compose, jobs, names, params, place, plan, run_folder, schema, sweeps
-from pipeline.settings.aside import Values
+from pipeline.settings import compose, errors, jobs, names, params, place, plan, run_folder, schema, sweeps
+from pipeline.settings.aside import Values, with_aside
 from pipeline.settings.errors import together
 from pipeline.settings.launch import others, watch_starter
 from pipeline.settings.threads import compute_with
@@ -39,6 +43,8 @@ Run = Callable[[Any, Path], None]
 QUIET = {"HF_HUB_DISABLE_TELEMETRY": "1", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 QUIET |= {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 QUIET |= {"HYDRA_FULL_ERROR": "1"}  # its errors come to us, which say them in one line
+VALUED = ("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cd", "--config-dir", "--experimental-rerun")
+"""Hydra's options that take a value."""
 QUIET |= {"TOKENIZERS_PARALLELISM": "true", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
 
 
@@ -80,7 +86,7 @@ def stage(run: Run) -> Callable[[], None]:
                 _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
             hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
         except (InputError, HydraException, OmegaConfBaseException) as error:
-            said = str(error) if isinstance(error, InputError) else " ".join(str(error).split())
+            said = str(error) if isinstance(error, InputError) else _in_our_words(name, error)
             print(f"{name}: {said}", file=sys.stderr)
             sys.exit(2)
 
@@ -92,6 +98,7 @@ def _whole(name: str, run: Run, config: DictConfig) -> None:
     (values, settings), rung = _resolved(name, config), Path(config._job_).stem
     compute_with(getattr(settings, "threads", 1))
     title = name if rung == name else f"{name} {rung}"
+    _check_place(name, settings, Path())
     with _shown(title), place.engine(settings, title), others(name, rung, values, settings), suppress(Trained):
         run(settings, Path())
 
@@ -104,6 +111,9 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     """
     (values, settings), out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
     family = plan.stages()[name].family
+    if sweeps.swept():
+        run_folder.check_below(str(out), HydraConfig.get().sweep.dir)
+    _check_place(name, settings, out)
     compute_with(getattr(settings, "threads", 1))
     token = skip_finished.set(sweeps.swept() and not config.again)
     try:
@@ -118,6 +128,18 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     finally:
         skip_finished.reset(token)
     return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
+
+
+def _check_place(name: str, settings: Config, out: Path) -> None:
+    """Refuse before a training what could not be written after it.
+
+    Raises:
+        InputError: the model's folder is none that a stage replaces.
+    """
+    stage = plan.stages().get(name)
+    if stage and stage.family and stage.makes:
+        rung = getattr(settings, stage.family).name
+        check_folder(run_folder.output(out, "models", stage.family, rung), run_folder.OUTPUT)
 
 
 @contextmanager
@@ -141,7 +163,56 @@ def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
     everything = jobs.plain(config, without=list(families()))
     own = jobs.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
     values = jobs.job_values(stage, name, everything, own, chosen, rung)
-    return values, schema.checked(name, values, schema.file_of(config))
+    settings = schema.checked(name, values, schema.file_of(config))
+    _refuse_unread(stage, [*errors.keys(type(settings))])
+    return values, settings
+
+
+def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
+    """Refuse what the command line says and nothing reads, such as `+training.lr=0.1` for `lm.training.lr=0.1`.
+
+    Raises:
+        InputError: all such overrides.
+    """
+    said = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
+    tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in said}
+    allowed = names.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
+    if found := [_unread(stage, key, known) for key in said if tops[key] not in allowed]:
+        raise together(found)
+
+
+def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
+    """What is wrong with a key of the command line that the stage does not read, and the nearest that it does."""
+    first = key.partition(".")[0]
+    if first in set(families()) - {stage.family}:
+        return f"{key}: {stage.name} reads no settings of {first}; remove it from the command line"
+    nearest = errors.near(key, [*known, *sorted(names.top_keys())])
+    return f"{key}: unknown key{nearest}; remove it from the command line or mend its spelling"
+
+
+def _in_our_words(name: str, error: Exception) -> str:
+    """What Hydra says; of a key that is not there the nearest, not the advice to add what nobody reads."""
+    said = " ".join(str(error).split())
+    found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", said)
+    if not found:
+        return said
+    key, known = found[1], _known(name)
+    if key in known and " override " in said:
+        return f"{key}: not set in the files of conf/; write + before it: +{key}=…"
+    return _unread(plan.stages()[name], key, known)
+
+
+def _known(name: str) -> list[str]:
+    """Every key of a stage's settings, by those of the rung that the command line names, or of the family's default."""
+    stage = plan.stages()[name]
+    with suppress(InputError, HydraException), initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        chosen = params.load()
+        named = [value for key, _, value in (one.partition("=") for one in sys.argv) if key == stage.family]
+        job = named[0].split(",")[0] if named else families()[stage.family].default if stage.family else name
+        selection = f"{stage.family}={job}" if stage.family else f"side={job}" if "side" in stage.keys else ""
+        values = compose.Compositions(chosen).job(plan.Job(stage, job, selection))
+        return [*errors.keys(schema.schema(name, with_aside(values)))]
+    return []
 
 
 def _carried(arguments: list[str]) -> list[str]:
@@ -163,7 +234,10 @@ def _unnamed(carried: list[str]) -> str:
 
 
 def _insert(values: list[str]) -> None:
-    """Put overrides beside those that stand on the command line already (argparse wants them together)."""
-    places = [i for i, argument in enumerate(sys.argv) if "=" in argument and not argument.startswith("-")]
-    place = places[0] if places else len(sys.argv)
-    sys.argv[place:place] = values
+    """Put overrides before those of the command line, and both before its options: argparse wants them together."""
+    own: list[str] = []
+    options: list[str] = []
+    for before, argument in pairwise(["", *sys.argv[1:]]):
+        belongs = before in VALUED or (before in ("-i", "--info") and "=" not in argument)
+        (options if argument.startswith("-") or belongs else own).append(argument)
+    sys.argv[1:] = [*values, *map(params.quoted, own), *options]

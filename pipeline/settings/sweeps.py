@@ -34,6 +34,8 @@ def check(arguments: Sequence[str]) -> None:
     Raises:
         InputError: they are not.
     """
+    if {"-m", "--multirun"} & set(arguments) and (shown := {"--cfg", "-c", "--info", "-i"} & set(arguments)):
+        raise InputError(f"{shown.pop()}: shows the settings of one run; leave -m out, and name one value a key")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # of Optuna's, which lists its own parts
     for package, names in PLUGINS.items():
         for argument in set(names) & set(arguments):

@@ -9,6 +9,9 @@ import yaml
 from langladder.errors import InputError
 from pipeline import ROOT
 
+DEEPEST, MOST = 50, 100_000
+"""Mappings and lists inside each other, and values in all: people write fewer, and aliases can make billions."""
+
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where it was compiled: ten times as fast
 
 
@@ -33,7 +36,10 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     try:
         text = path.read_text(encoding="utf-8")
+        _see_depth(text, name)
         node = yaml.compose(text, LOADER)
+        if _size(node, name, {}) > MOST:
+            raise InputError(f"{name}: more than {MOST:,} values when every alias is followed; write fewer")
         twice = [
             f"{key}: stands twice in {name}, in lines {first} and {line}; remove one"
             for key, first, line in _twice(node)
@@ -43,8 +49,36 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         raise InputError(f"{name}{place}: not YAML: {error.problem or error}") from error
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{name}: cannot be read: {error}") from error
+    except InputError:
+        raise
+    except (yaml.YAMLError, OSError, ValueError) as error:  # not UTF-8, an integer of thousands of digits, no such day
+        raise InputError(f"{name}: cannot be read: {str(error)[:200]}") from error
+
+
+def _see_depth(text: str, name: Path) -> None:
+    """Refuse what stands too deep, by the parser's events: they are read one by one, however deep they stand."""
+    depth = 0
+    for event in yaml.parse(text, LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            line = f":{event.start_mark.line + 1}" if event.start_mark else ""
+            raise InputError(f"{name}{line}: settings stand more than {DEEPEST} deep inside each other")
+
+
+def _size(node: Any, name: Path, sizes: dict[int, int]) -> int:
+    """How many values a node has when every alias is followed; each node is counted once.
+
+    Raises:
+        InputError: a node holds itself.
+    """
+    if id(node) not in sizes:
+        sizes[id(node)] = 0  # not known yet: it is being counted
+        held = node.value if isinstance(node, yaml.CollectionNode) else ()
+        inner = [part for item in held for part in (item if isinstance(item, tuple) else (item,))]
+        sizes[id(node)] = 1 + sum(_size(part, name, sizes) for part in inner)
+    if not sizes[id(node)]:
+        raise InputError(f"{name}:{node.start_mark.line + 1}: an alias refers to what it stands in; write the values")
+    return sizes[id(node)]
 
 
 def _twice(node: Any, prefix: str = "") -> Iterator[tuple[str, int, int]]:

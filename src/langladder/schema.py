@@ -2,16 +2,20 @@
 
 import importlib
 import re
+import unicodedata
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from langladder.errors import InputError
 
 ROOMS = ("embeddings", "experiments", "families", "models", "tasks")
 """The packages whose classes and functions a file may name; and of `CORPORA`, functions."""
 CORPORA = ("corpora", "text")
+
+MOST = 10**10
+"""The largest integer of any setting."""
 
 _TARGET = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
 
@@ -26,6 +30,43 @@ class Config(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _counts_are_countable(self) -> Self:
+        """No steps, rows or widths beyond `MOST`, where a setting has no bound of its own: a slip of the hand."""
+        for name, value in self.__dict__.items():
+            if isinstance(value, int) and abs(value) > MOST:
+                raise ValueError(f"{name}={short(value)} is larger than {MOST:,}; write a smaller number")
+        return self
+
+
+NAMES = (
+    "a name has letters and digits of any language, _ and -; it begins with a letter or digit and has at most 100 bytes"
+)
+"""The rule of `checked_name` in words, for messages."""
+
+
+def checked_name(name: str) -> str:
+    """The name of a rung, a choice or a corpus, which becomes a part of paths, of keys and of commands.
+
+    No separators, no dots, no spaces, no control characters: no name leads out of its folder. Letters with marks are
+    written in Unicode's composed form (NFC), so that every system finds the same file.
+
+    Raises:
+        ValueError: it breaks the rule `NAMES`.
+    """
+    kinds = [unicodedata.category(character) for character in name]
+    fits = all(
+        kind[0] in "LM" or kind == "Nd" or character in "_-" for kind, character in zip(kinds, name, strict=True)
+    )
+    if not fits or not name or kinds[0][0] not in "LN" or len(name.encode()) > 100:
+        raise ValueError(NAMES)
+    if not unicodedata.is_normalized("NFC", name):
+        raise ValueError(f"write it in Unicode's composed form (NFC): {unicodedata.normalize('NFC', name)!r}")
+    return name
+
+
+Name = Annotated[str, AfterValidator(checked_name)]
 
 
 def locate(target: str) -> Any:
@@ -88,10 +129,11 @@ def _told(problem: Any) -> str:
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself
         return f"{key}: {message}" if key else message
-    return f"{key[:60]}: {_short(problem['input'])} is not allowed ({message})"
+    return f"{key[:60]}: {short(problem['input'])} is not allowed ({message})"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value for a message: never longer than 60 characters."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits, deep lists

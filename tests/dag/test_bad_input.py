@@ -7,9 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from hydra import initialize_config_dir
 
 from langladder import progress
+from langladder.atomic import atomic_folder
+from langladder.errors import InputError
+from langladder.families import families
+from langladder.schema import checked_name
 from langladder.text.shards import ShardWriter
+from pipeline import ROOT
+from pipeline.resolve import HYDRA
+from pipeline.settings import names, params, run_folder, stage
+from pipeline.settings.compose import resolve
 
 
 def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
@@ -24,6 +34,149 @@ def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides
 
 def corpus(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
     return run_stage("corpus", out, monkeypatch, "corpus=text", f"paths.text='{path}'", *more)
+
+
+WRONG = [
+    "",
+    ".",
+    "..",
+    "../x",
+    "a/b",
+    "a\\b",
+    "/etc",
+    "-x",
+    "_x",
+    ".x",
+    "v2.1",
+    "a b",
+    "a;b",
+    "$x",
+    "a\n",
+    "a\0",
+    "x" * 101,
+]
+
+
+def test_one_rule_for_names() -> None:
+    for name in ("gpt", "gpt-2", "kneser_ney_5", "5", "Größe", "модель", "मॉडल", "模型"):
+        assert checked_name(name) == name
+    for name in (*WRONG, "\ud800", "e\u0301", "\u200bx"):
+        with pytest.raises(ValueError, match=r"a name has letters and digits|composed form"):
+            checked_name(name)
+
+
+def test_names_that_lead_elsewhere_are_refused_wherever_a_user_writes_one(tmp_path: Path) -> None:
+    """Rungs, choices, what is given, bases: before a path is made of them."""
+    folder, base = str(tmp_path), params.load().model_dump() | {"corpora": ["instructions"]}
+    for wrong in ("../../input/mine", "..", "a/../b", "v2.1", "-x"):
+        keys: list[dict[str, object]] = [{"given": {wrong: folder}}, {"tunes": {"gpt_longer": {"base": f"lm/{wrong}"}}}]
+        for change in keys:
+            with pytest.raises(ValueError, match="a name has letters"):
+                params.schema().model_validate(base | change)
+        for family in families().values():
+            growth = {"base": "lm/gpt"} | ({"reads": "data/preferences/sft"} if family.beside else {})
+            listed = {wrong: growth} if family.bases else [wrong]
+            chosen = params.schema().model_validate(base | {family.listed: listed})
+            assert any(f"{wrong!r} is not a choice" in line for line in names.problems(chosen)), (family.name, wrong)
+        for group in params.GROUPS:
+            assert names.problems(params.load().model_copy(update={group: wrong})), group
+
+
+def test_files_of_conf_have_names_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What editors and file managers leave beside them is none of ours."""
+    (tmp_path / "conf" / "lm").mkdir(parents=True)
+    for name in ("v2.1", "gpt", ".#gpt", "._gpt"):
+        (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text("year: 2019\n" if name[0] != "." else "\0")
+    monkeypatch.setattr(names, "ROOT", tmp_path)
+    monkeypatch.setattr(params, "ROOT", tmp_path)
+    (problem,) = names.conf_problems()
+    assert problem.startswith("conf/lm/v2.1.yaml: 'v2.1' cannot be a name: a name has letters and digits")
+    assert params.conf_names("lm") == ["gpt", "v2.1"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a folder of the user's."""
+    folder = tmp_path / "project"
+    (folder / "input" / "mine").mkdir(parents=True)
+    (folder / "input" / "mine" / "thesis.txt").write_text("years of work")
+    monkeypatch.setattr(run_folder, "ROOT", folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def replaces(path: str) -> bool:
+    """Whether a stage replaces this folder."""
+    try:
+        with atomic_folder(Path(path), run_folder.OUTPUT) as folder:
+            (folder / "new").touch()
+    except InputError as error:
+        assert "this folder is not replaced" in str(error)
+        return False
+    return True
+
+
+def test_a_stage_replaces_nothing_but_outputs_of_the_project(project: Path, tmp_path: Path) -> None:
+    """Whatever its settings say: an owner of its own, beside the rule for names."""
+    (tmp_path / "disk" / "raw").mkdir(parents=True)
+    (tmp_path / "disk" / "raw" / "old").touch()
+    (project / "models" / "lm").mkdir(parents=True)
+    (project / "models" / "lm" / "linked").symlink_to("../../input/mine")
+    (project / "models" / "given").symlink_to("../input")
+    (project / "resolved").symlink_to("input/mine")
+    (project / "data").symlink_to(tmp_path / "disk")
+    (project / "reports").symlink_to(".")
+    outside = ["input/mine", "models/lm/../../input/mine", "models/lm/linked", "models/given/mine", "resolved"]
+    for path in (*outside, "reports/input/mine", str(tmp_path / "project"), "."):
+        assert not replaces(path), path
+    assert (project / "input" / "mine" / "thesis.txt").read_text() == "years of work"
+    assert replaces("data/raw")  # one of the folders may lie on another disk as a whole
+    assert replaces("models/lm/gpt") and replaces("models/lm/gpt")
+    assert replaces("elsewhere/new") and not replaces("elsewhere/new")  # as `hydra.run.dir=elsewhere` makes it
+    (project / "resolved").unlink()
+    assert replaces("resolved") and replaces("resolved")
+
+
+def test_a_path_of_names_stays_where_it_belongs(project: Path) -> None:
+    assert run_folder.output(Path(), "metrics", "lm", "gpt", ending=".json") == Path("metrics/lm/gpt.json")
+    for wrong in WRONG:
+        with pytest.raises(InputError, match="a name has letters"):
+            run_folder.output(Path(), "models", "lm", wrong)
+    (project / "metrics").mkdir()
+    (project / "metrics" / "lm").symlink_to("../input/mine")
+    with pytest.raises(InputError, match=r"metrics/lm/thesis.txt: this file is not replaced"):
+        run_folder.output(Path(), "metrics", "lm", "thesis", ending=".txt")
+    with pytest.raises(InputError, match=r"leads out of the sweep's folder multirun/x"):
+        run_folder.check_below("multirun/x/paths.text=../../../../input", "multirun/x")
+    run_folder.check_below("multirun/x/paths.text=../corpus", "multirun/x")
+
+
+def test_a_resolved_file_by_hand_is_checked_and_nothing_is_trained_that_could_not_be_written(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = {family.listed: {} if family.bases else [] for family in families().values()}
+    chosen = params.schema().model_validate(params.load().model_dump() | listed | {"lms": ["kneser_ney"]})
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        values = resolve(chosen)["train_lm/kneser_ney"]
+    monkeypatch.setattr(stage, "ROOT", project)
+    (project / "conf").symlink_to(ROOT / "conf")
+
+    def trained() -> str:
+        text = yaml.safe_dump({"_job_": "resolved/train_lm/mine.yaml"} | HYDRA | values)
+        (tmp_path / "mine.yaml").write_text(text)
+        monkeypatch.setattr(sys, "argv", ["train_lm.py", "-cd", str(tmp_path), "-cn", "mine"])
+        with pytest.raises(SystemExit):
+            importlib.import_module("pipeline.train_lm").main()
+        return capsys.readouterr().err
+
+    values["lm"]["name"] = "../../input/mine"
+    assert "lm.name: '../../input/mine' is not allowed: a name has letters" in trained()
+    values["lm"]["name"] = "kneser_ney"
+    (project / "models").mkdir()
+    (project / "models" / "lm").symlink_to("../input")
+    (project / "input" / "mine").rename(project / "input" / "kneser_ney")
+    assert "models/lm/kneser_ney: this folder is not replaced" in trained()
+    assert (project / "input" / "kneser_ney" / "thesis.txt").is_file()
 
 
 CASES = {
@@ -159,8 +312,18 @@ def test_a_full_disk_leaves_nothing_behind(
         (["lm=lsmt"], ["lm: 'lsmt' is not a choice: the nearest: lstm", "on the command line"]),
         (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
         (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
-        (["lm.model.wdith=8"], ["wdith"]),
-        (["sede=1"], ["sede"]),
+        (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
+        (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
+        (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
+        (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
+        (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),
+        (["lm=gpt", "lm.model.sparse_window=8"], ["write + before it: +lm.model.sparse_window=…"]),
+        (["~lm.model.tied"], ["lm.model.tied: unknown key"]),
+        (["~lm.model.tied", "-m"], ["lm.model.tied: unknown key"]),
+        (["-m", "--cfg", "job"], ["--cfg: shows the settings of one run; leave -m out"]),
+        (["tagger.training.lr=0.1"], ["tagger.training.lr: train_lm reads no settings of tagger"]),
+        (["seed=-1"], ["seed: -1 is not allowed", "greater than or equal to 0"]),
+        (["-m", "seed=-1"], ["seed: -1 is not allowed"]),
     ],
     ids=str,
 )
@@ -176,6 +339,20 @@ def test_wrong_names_on_the_command_line_are_refused_in_our_words(
     for part in said:
         assert part in message, message
     assert "Traceback" not in message and "HYDRA_FULL_ERROR" not in message
+
+
+def test_overrides_stand_together_wherever_they_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """argparse takes them in one place only; letters beyond ASCII are quoted for Hydra's grammar."""
+    for typed, arranged in (
+        ("~lm.model.tie_weights -m", "seed=1 ~lm.model.tie_weights -m"),
+        ("~lm.training.lr --cfg job -p lm.training", "seed=1 ~lm.training.lr --cfg job -p lm.training"),
+        ("-m lm=gpt --info defaults a=1", "seed=1 lm=gpt a=1 -m --info defaults"),
+        ("--info a=1 --package=lm -cd b=c", "seed=1 a=1 --info --package=lm -cd b=c"),
+        ("lm=gpt,модель x='a b'", "seed=1 lm=gpt,'модель' x='a b'"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["train_lm.py", *re.findall(r"(?:'[^']*'|\S)+", typed)])
+        stage._insert(["seed=1"])
+        assert " ".join(sys.argv[1:]) == arranged
 
 
 def test_wrong_overrides_are_refused_on_the_command_line(

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
 from project_copy import run
 
 from langladder.errors import InputError
@@ -96,6 +97,38 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
             assert {key: values[key] for key in stated} == stated
 
 
+COMBINED = [*((size, "none") for size in params.conf_names("size")), ("tiny", "fast")]
+
+
+@pytest.mark.parametrize(("size", "debug"), COMBINED)
+def test_every_rung_is_sound_at_every_size(size: str, debug: str, every: Compositions) -> None:
+    """`every` is composed once; a rung's file refers to the size, which is another here."""
+    sizes, debugging = (
+        yaml.safe_load((ROOT / "conf" / f"{file}.yaml").read_text()) for file in (f"size/{size}", f"debug/{debug}")
+    )
+    wrong = []
+    for family in families():
+        for name in every.chosen.rungs(family):
+            config = every.of(f"{family}={name}").copy()
+            OmegaConf.set_struct(config, False)
+            config.size, config.debug = sizes | debugging.get("size", {}), debugging.get("debug", debugging)
+            try:
+                schema.checked("rung", {family: jobs.rung_values(family, config, every.chosen)}, schema.file_of(config))
+            except InputError as error:
+                wrong.append(f"{family}/{name}: {error}")
+    assert not wrong
+
+
+def test_the_warm_up_of_few_steps_is_half_of_them(every: Compositions) -> None:
+    """And that of the size where there are more: the figures of the default size stay."""
+    config = every.of("align=ppo").copy()
+    found = {}
+    for size in params.conf_names("size"):
+        config.size = yaml.safe_load((ROOT / "conf" / "size" / f"{size}.yaml").read_text())
+        found[size] = (config.align.training.max_steps, config.align.training.warmup_steps)
+    assert found == {"tiny": (12, 6), "small": (600, 100), "medium": (1800, 200), "base": (6000, 1000)}
+
+
 def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
     """Those too whose steps follow `effort`."""
     for debug, most in (("fast", 20), ("overfit", 200), ("profile", 100)):
@@ -149,6 +182,35 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
     assert found["train_classifier/textcnn"]["classifier"]["training"]["max_steps"] > 300
 
 
+@pytest.mark.parametrize(
+    ("key", "path", "said"),
+    [
+        ("text", ".", "the project itself"),
+        ("text", "", "the project itself"),
+        ("labels", "/", "a folder above it"),
+        ("filter", "input/..", "the project itself"),
+        ("vectors", "../..", "a folder above it"),
+        ("text", "data/raw/text/mine.txt", "move it to input/"),
+        ("prompts", "models", "in models/, which DVC removes"),
+        ("tags", "input/loop", "the project itself"),
+        ("labels", "input/made", "in data/, which DVC removes"),
+        ("text", "${oc.env:HOME}/text", "references are not followed"),
+    ],
+)
+def test_files_from_outside_are_outside(
+    key: str, path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in an output folder vanishes when DVC makes it anew; the project itself holds its own outputs."""
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "loop").symlink_to("..")
+    (tmp_path / "input" / "made").symlink_to("../data/clean")
+    monkeypatch.setattr(params, "ROOT", tmp_path)
+    paths = BASE.paths.model_dump()
+    params.Paths.model_validate(paths | {"vectors": "models/embedding/svd", "text": str(tmp_path.parent / "other")})
+    with pytest.raises(ValueError, match=said):
+        params.Paths.model_validate(paths | {key: path})
+
+
 @pytest.mark.parametrize("group", families())
 def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str) -> None:
     for name in params.conf_names(group):
@@ -194,7 +256,17 @@ def test_config_files_are_short() -> None:
             {"lm": {"lsmt": {"model": {"width": 8}}}, "lms": []},
             ["lm (changes): 'lsmt'", "nearest: lstm", "params.yaml"],
         ),
+        ({"lm": {"gpt": {"training": {"batch_size": 10**11}}}}, ["lm.training.batch_size", "less than or equal"]),
+        (
+            {"lm": {"gpt": {"training": {"max_steps": 10**11}}}},
+            ["max_steps=100000000000 is larger than 10,000,000,000"],
+        ),
         ({"lm": {"lstm": {"year": 1066}}}, ["lm.year", "unknown key"]),
+        (
+            {"lm": {"gpt": {"name": "../../input/mine"}}},
+            ["lm.name: '../../input/mine'", "'gpt'", "params.yaml: lm.gpt"],
+        ),
+        ({"lm": {"gpt": {"name": "gru"}}, "lms": ["gpt"]}, ["lm.name: 'gru', but a rung has the name of its file"]),
         (
             {"experiment": {"copy_task": {"settings": {"delay": [5]}}}},
             ["experiment.settings.delay", "unknown key", "conf/experiment/copy_task.yaml"],
@@ -329,6 +401,20 @@ def _with(original, extra):
             ["2 problems", "lm.lstm.model.width: stands twice", "sede"],
         ),
         ("lms: []", ["probes", "lms", "empty"]),
+        ("seeds: 1", ["seeds: unknown key (value 1); the nearest: seed"]),
+        ("memory: 999999999999999999999TB", ["memory", "1MB to 1000TB"]),
+        (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
+        (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),
+        ("memory: 0.1MB\nsede: 1", ["2 problems", "memory", "sede"]),
+        ("lm: &a {gpt: *a}", ["params.yaml:", "an alias refers to what it stands in"]),
+        (f"lm: {'{a: ' * 3000}1{'}' * 3000}", ["params.yaml:", "more than 50 deep"]),
+        (f"lm: {'[' * 100_000}", ["params.yaml:", "more than 50 deep"]),
+        (
+            "".join(f"z{i + 1}: &z{i + 1} [{', '.join([f'*z{i}' if i else 'x'] * 9)}]\n" for i in range(9)),
+            ["params.yaml: more than 100,000 values"],
+        ),
+        ("given: {mine: data/raw/text}", ["given.mine", "data/, which DVC removes"]),
+        ("given: {mine: ..}", ["given.mine", "a folder above it"]),
     ],
 )
 def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,6 +427,25 @@ def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypa
         params.load()
     for part in said:
         assert part in str(error.value)
+
+
+def test_mistakes_of_params_and_of_what_it_names_are_said_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong value of params.yaml does not hide those of names and of rungs."""
+    values = chosen(lms=["lsmt", "gpt"], lm={"gpt": {"model": {"heads": 5}}}).model_dump()
+    values |= {"memory": "7", "seed": "one", "paths": values["paths"] | {"text": ".."}, "given": {"../x": "."}}
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
+    monkeypatch.setattr(params, "ROOT", tmp_path)
+    found, wrong = params.load_leniently()
+    assert found is not None and len(wrong) == 5, wrong  # of what is given the name and the path
+    with pytest.raises(InputError) as error:
+        resolve(found, wrong)
+    message = str(error.value)
+    assert message.startswith("7 problems"), message
+    for part in ("memory: '7'", "seed: 'one'", "paths.text", "given.../x", "'lsmt' is not a choice", "heads=5"):
+        assert part in message, message
 
 
 def test_the_plan_is_that_of_dvc() -> None:

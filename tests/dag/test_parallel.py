@@ -79,6 +79,15 @@ def test_it_runs_what_is_out_of_date_in_an_order_that_serves_and_nothing_twice(m
     code, output = drive(folder)
     assert code == 0 and output.startswith("everything is up to date\n")
 
+    code, output = drive(folder, "--help")
+    assert code == 0 and output.startswith("`dvc repro` with several jobs at once"), output
+    code, output = drive(folder, "--jobs=2")
+    assert code == 2 and "no such option: --jobs=2; there are --summary and --help" in output
+
+    (folder / "alone").write_text("of the user's\n")
+    code, output = drive(folder)
+    assert code == 0 and "warning: no longer what dvc.lock says: alone. They are removed and made anew" in output
+
     make("echo other > b")
     code, output = drive(folder, "b", "alone", JOBS="2")
     assert code == 0 and "1 of 6 jobs" in output, output

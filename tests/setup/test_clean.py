@@ -34,3 +34,9 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     full = tmp_path / "ladders" / "full"
     assert not (full / "metrics").exists() and (full / "conf").is_dir()
     subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
+
+
+def test_a_ladder_that_is_none_is_refused() -> None:
+    """`make repro LADDER=ful` would run the default ladder, for hours, and say nothing."""
+    done = subprocess.run(["make", "-n", "repro", "LADDER=ful"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode and "LADDER=ful: there is LADDER=full" in done.stderr

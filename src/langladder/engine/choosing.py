@@ -10,6 +10,7 @@ from langladder.engine.local import Local
 from langladder.schema import Config
 
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+MOST = 1000 * UNITS["TB"]
 
 Workers = Annotated[int, Field(ge=1, le=100_000)] | Literal["auto"]  # auto: as many as this machine has processors
 
@@ -40,10 +41,10 @@ def bytes_of(memory: str) -> int:
     Raises:
         ValueError: it is no such amount.
     """
-    found = re.fullmatch(rf"(\d+(?:\.\d+)?) ?({'|'.join(UNITS)})", memory)
+    found = re.fullmatch(rf"(\d{{1,9}}(?:\.\d{{1,9}})?) ?({'|'.join(UNITS)})", memory)
     amount = int(float(found[1]) * UNITS[found[2]]) if found else 0
-    if amount < UNITS["MB"]:
-        raise ValueError(f"{memory!r} is no amount of memory; write 4GB, 500MB or 1.5GiB, or null for no bound")
+    if not UNITS["MB"] <= amount <= MOST:
+        raise ValueError("no amount of memory of 1MB to 1000TB; write 4GB, 500MB or 1.5GiB, or null for no bound")
     return amount
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, create_model, model_validator
 
 from langladder.errors import InputError
 from langladder.evaluation.page import Page
-from langladder.schema import Config, locate
+from langladder.schema import Config, Name, locate
 
 DEVICES = ("training.devices", "training.nodes", "training.strategy")
 """How many processes train together: their sums differ in last bits. It is a matter of the machine, and a training that
@@ -26,7 +26,7 @@ JUDGING = ("judged",)
 class Listed(Config):
     """What every rung's file says."""
 
-    name: str
+    name: Name
     title: str
     target: str = Field(alias="_target_")
     maker: str | None = Field(default=None, alias="_maker_")  # the function that makes it; found by `resolve`

@@ -13,9 +13,9 @@ from langladder.text.segmenters import WordChoice, installed
 class LMTrainingConfig(TrainingConfig):
     """Training settings of language models."""
 
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=2**20)
     """Parallel streams (recurrent) or windows (bounded context) a step."""
-    sequence_length: int = Field(default=64, ge=1)
+    sequence_length: int = Field(default=64, ge=1, le=2**20)
     """Tokens per step in each of them."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     validation_tokens: int | None = Field(default=None, ge=1)
@@ -71,7 +71,7 @@ class TransferInput(ReadingInput):
 class EpochTraining(TrainingConfig):
     """Training settings of what passes over its examples a few times."""
 
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=2**20)
     """Examples per step: texts, dialogues, or prompts with their answers."""
     epochs: float | None = Field(default=None, gt=0)
     """Passes over the training examples, in at most `max_steps` steps; null: max_steps alone decides."""
@@ -124,14 +124,14 @@ class RewardTraining(EpochTraining):
 class SpeechTraining(TrainingConfig):
     """Training settings of recognisers."""
 
-    batch_size: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=16, ge=1, le=2**20)
     """Utterances per step."""
 
 
 class TranslationTraining(TrainingConfig):
     """Training settings of translators."""
 
-    batch_tokens: int = Field(default=2048, ge=1)
+    batch_tokens: int = Field(default=2048, ge=1, le=2**26)
     """The most cells (sentence pairs × longest side) of a batch; tokens where no padding is computed (Transformers)."""
     max_length: int = Field(default=200, ge=2)
     """Pairs with a longer side, specials included, are left out of training."""
