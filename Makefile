@@ -68,7 +68,7 @@ test-cluster: setup ## docs/cluster.md on loopback: schedulers, workers that die
 
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
 $(VENV)-peers/ready: setup requirements-peers.lock
-	@$(PYTHON) -m venv $(VENV)-peers
+	@$(PYTHON) -m venv $(VENV)-peers && $(VENV)-peers/bin/pip uninstall -qq -y setuptools # KenLM is built with that of .venv
 	@echo "import site; site.addsitedir('$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 	  > "$$($(VENV)-peers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/langladder.pth"
 	@"$(PYTHON)" scripts/install.py $(VENV)-peers requirements-peers.lock

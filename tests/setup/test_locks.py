@@ -5,7 +5,19 @@ import re
 from functools import cache
 
 import pytest
-from lock_files import LOCKED_EXTRAS, LOCKS, TORCH_BUILD, declared, pins, place, places, read_lock, unmet
+from lock_files import (
+    LOCKED_EXTRAS,
+    LOCKS,
+    PROJECT,
+    TORCH_BUILD,
+    declared,
+    pins,
+    place,
+    places,
+    read_hashes,
+    read_lock,
+    unmet,
+)
 
 
 @cache
@@ -16,11 +28,17 @@ def installed_requirements(name: str) -> list[str] | None:
         return None
 
 
-def test_a_lock_is_plain_pins() -> None:
+def test_a_lock_is_plain_pins_with_the_hashes_of_their_files() -> None:
     for lock in LOCKS:
-        for line in lock.read_text(encoding="utf-8").splitlines()[1:]:
-            assert re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", line), (lock.name, line)
+        for pin, hashes in read_hashes(lock).items():
+            assert re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", pin), (lock.name, pin)
+            assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in hashes), (lock.name, pin)
         assert not [pin.name for pin in read_lock(lock) if TORCH_BUILD.match(pin.name)], "a build's own libraries"
+
+
+def test_the_project_declares_ranges_and_the_locks_hold_the_versions() -> None:
+    extras = [line for lines in PROJECT["optional-dependencies"].values() for line in lines]
+    assert not [line for line in PROJECT["dependencies"] + extras if "==" in line.split(";")[0]]
 
 
 def test_the_locks_name_each_package_once() -> None:
