@@ -114,10 +114,11 @@ class Job:
         self.lines: list[str] = []
         temporary.mkdir()
         quiet = {"TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        path = f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"  # CMake, for KenLM
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**os.environ, **quiet},
+            env={**os.environ, **quiet, "PATH": path},
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
