@@ -36,6 +36,11 @@ def test_the_top_of_the_checkout_stays_short() -> None:
     assert {name.split("/")[0] for name in listed if name} <= TOP
 
 
+def test_what_building_a_wheel_leaves_is_ignored() -> None:
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {"/build/", "/dist/", "*.egg-info/"} <= set(ignored)
+
+
 def test_the_image_has_stages_no_rights_and_what_it_copies() -> None:
     words = instructions((ROOT / "Dockerfile").read_text(encoding="utf-8"))
     known = {"ARG", "FROM", "ENV", "WORKDIR", "COPY", "RUN", "USER", "CMD"}
