@@ -137,6 +137,10 @@ data: $(VENV)/ready ## fetch the public sets with open licences into input/ (nee
 lock: ## resolve pyproject.toml for every Python and platform, write the lock files (ARGS=--upgrade: newest versions)
 	@PYTHON="$(PYTHON)" scripts/lock $(ARGS)
 
+.PHONY: sbom
+sbom: ## what the lock files name, as CycloneDX → outputs/sbom.json
+	@"$(PYTHON)" scripts/sbom.py outputs/sbom.json
+
 .PHONY: clean
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)
 	@for place in . ladders/full; do test ! -d $$place || (cd $$place || exit; \

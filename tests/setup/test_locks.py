@@ -1,8 +1,12 @@
 """The lock files: nothing in them is one machine's own; for each Python and platform they name all that is required."""
 
 import importlib.metadata
+import json
 import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 from lock_files import (
@@ -18,6 +22,9 @@ from lock_files import (
     read_lock,
     unmet,
 )
+from packaging.requirements import Requirement
+
+from pipeline import ROOT
 
 
 @cache
@@ -66,3 +73,19 @@ def test_a_pin_that_is_missing_or_too_old_is_found() -> None:
         "locked at 2.12" in line
         for line in unmet(declared("pipeline"), locked | {"torch": "2.12"}, where, installed_requirements)
     )
+
+
+def test_the_bill_of_materials_names_every_pin_and_file(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "sbom.py", tmp_path / "sbom.json"], check=True)
+    found = json.loads((tmp_path / "sbom.json").read_text())
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    packages = {one["name"]: one for one in found["components"]}
+    assert len(packages) == len(found["components"]) == len({one["bom-ref"] for one in found["components"]})
+    for lock, scope in zip(LOCKS, ("required", "excluded", "excluded"), strict=True):
+        for pin, hashes in read_hashes(lock).items():
+            one = packages[Requirement(pin).name]
+            assert one["purl"] == f"pkg:pypi/{pin.split(' ')[0].replace('==', '@')}" and one["scope"] == scope
+            files = [file["hashes"][0] for file in one["externalReferences"]]
+            assert [f"{file['alg']}:{file['content']}" for file in files] == [
+                h.replace("sha256", "SHA-256") for h in hashes
+            ]
