@@ -2,9 +2,10 @@
 #   docker build -t langladder .                            # PyTorch for processors
 #   docker build -t langladder --build-arg TORCH=cuda .     # for NVIDIA GPUs: three gigabytes more
 # docs/installing.md says how it is run and how results come out.
-ARG PYTHON=3.12
+# Tag and digest of the base: the digest decides, so raise both together to take Debian's and Python's corrections.
+ARG PYTHON=3.12.14-slim-bookworm@sha256:392307d22300de8b5986851a12d9176dfc0fc073e65bf6523ebd7dcbeb23564e
 
-FROM python:${PYTHON}-slim-bookworm AS environment
+FROM python:${PYTHON} AS environment
 ARG TORCH=cpu
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /ladder
@@ -14,7 +15,7 @@ COPY scripts/install.py scripts/
 COPY src/langladder/__init__.py src/langladder/
 RUN python scripts/install.py .venv requirements.lock --torch "${TORCH}"
 
-FROM python:${PYTHON}-slim-bookworm
+FROM python:${PYTHON}
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends git make \

@@ -73,7 +73,7 @@ test-cluster: setup ## docs/cluster.md on loopback: schedulers, workers that die
 
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
 $(VENV)-peers/ready: setup requirements-peers.lock
-	@$(PYTHON) -m venv $(VENV)-peers
+	@$(PYTHON) -m venv $(VENV)-peers && $(VENV)-peers/bin/pip uninstall -qq -y setuptools # KenLM is built with that of .venv
 	@echo "import site; site.addsitedir('$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 	  > "$$($(VENV)-peers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/langladder.pth"
 	@"$(PYTHON)" scripts/install.py $(VENV)-peers requirements-peers.lock
@@ -141,6 +141,10 @@ data: $(VENV)/ready ## fetch the public sets with open licences into input/ (nee
 .PHONY: lock
 lock: ## resolve pyproject.toml for every Python and platform, write the lock files (ARGS=--upgrade: newest versions)
 	@PYTHON="$(PYTHON)" scripts/lock $(ARGS)
+
+.PHONY: sbom
+sbom: ## what the lock files name, as CycloneDX → outputs/sbom.json
+	@"$(PYTHON)" scripts/sbom.py outputs/sbom.json
 
 .PHONY: clean
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)

@@ -9,8 +9,7 @@ import tempfile
 from pathlib import Path
 
 import click
-from data_stages import Spent, medians, spent
-from measure import markdown, verdict
+from measure import Spent, markdown, medians, spent, verdict
 from public_data import data
 
 from langladder.text.documents import read_documents

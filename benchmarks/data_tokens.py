@@ -16,8 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import click
-from data_stages import Spent, spent
-from measure import markdown, verdict
+from measure import Spent, markdown, spent, verdict
 from public_data import data
 
 ENGINE = """

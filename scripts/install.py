@@ -5,6 +5,11 @@
 Needs Python and the pip that it brings. The lock names every package but those that torch's build brings along (one for
 NVIDIA GPUs depends on gigabytes of libraries, one for the CPU on none), so: every pin as it stands, several pips at a
 time, then torch once more with dependencies, which finds nothing missing or fetches just those libraries.
+
+Pip takes only files whose SHA-256 the lock has. The lock's hashes of torch are those of the package index, so they hold
+for its build for NVIDIA GPUs and for macOS; a build from elsewhere (TORCH=cpu, or the one that pip is configured to
+find) and what a build brings along are taken by exact version. Packages that exist as source alone are built with the
+lock's own setuptools, which is installed first.
 """
 
 from __future__ import annotations  # so that an old Python reads this far, and is told
@@ -27,6 +32,7 @@ OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PIPELINE = r"extra == ['\"]pipeline['\"]"  # what requirements.lock holds beyond the library
 PIPS = 4  # at a time: each waits for the index more than it computes
+BUILDERS = {"cmake", "packaging", "setuptools", "setuptools-scm", "vcs-versioning"}  # of packages that come as source
 NOISE = re.compile(  # a local index that lacks a package: pip looks on
     r"WARNING: Location '.*' is ignored: it is neither a file nor a directory\.|WARNING: Url '.*' is ignored"
 )
@@ -46,9 +52,19 @@ def requirement_name(line: str) -> str:
 
 
 def read_pins(lock: Path) -> dict[str, str]:
-    """Package → its line in the lock."""
-    lines = (line.split("#")[0].strip() for line in lock.read_text(encoding="utf-8").splitlines())
+    """Package → its pin in the lock, hashes behind it: `name==version ; marker --hash=… --hash=…`."""
+    text = re.sub(r"\s*\\\n\s*", " ", lock.read_text(encoding="utf-8"))
+    lines = (line.split("#")[0].strip() for line in text.splitlines())
     return {requirement_name(line): line for line in lines if line}
+
+
+def pinned_version(pin: str) -> str:
+    found = re.search(r"==\s*([^\s;]+)", pin)
+    return found.group(1) if found else ""
+
+
+def without_hashes(pin: str) -> str:
+    return pin.split("--hash")[0].strip()
 
 
 class Environment:
@@ -98,10 +114,11 @@ class Job:
         self.lines: list[str] = []
         temporary.mkdir()
         quiet = {"TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        path = f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"  # CMake, for KenLM
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**os.environ, **quiet},
+            env={**os.environ, **quiet, "PATH": path},
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
@@ -197,6 +214,19 @@ def run_pips(environment: Environment, commands: list[list[str]], packages: int)
     progress.done(f"{more} package{'s' * (more != 1)} installed" if more > 0 else "done")
 
 
+def install_pins(environment: Environment, groups: list[list[str]]) -> None:
+    """A pip for each group of pins: files of which the lock has no hash are refused, torch from elsewhere aside."""
+    with tempfile.TemporaryDirectory() as folder:
+        commands = []
+        for i, group in enumerate(groups):
+            file = Path(folder) / f"{i}.txt"
+            file.write_text("\n".join(group) + "\n", encoding="utf-8")
+            by_version = any(line.startswith("torch=") and "--hash" not in line for line in group)
+            commands.append(["--no-deps", "--no-build-isolation", *["--require-hashes"][by_version:], "-r", str(file)])
+        if commands:
+            run_pips(environment, commands, sum(not line.startswith("-") for group in groups for line in group))
+
+
 def _state(environment: Environment, jobs: list[Job], packages: int, before: int, fetched: int) -> str:
     here = len(list(environment.packages.glob("*.dist-info"))) - before
     building = ", ".join(name for job in jobs if (name := job.building()))
@@ -209,22 +239,25 @@ def _state(environment: Environment, jobs: list[Job], packages: int, before: int
 
 
 def choose_torch(pin: str, build: str) -> list[str]:
-    """What pip is told for a build: exact versions, so that no other build can answer, whichever indexes it asks."""
-    version = pin.split(";")[0].split("==")[1].strip()
+    """What pip is told for a build: exact versions, so that no other build can answer, whichever indexes it asks.
+
+    Lines of a requirements file, with the lock's hashes where the build is the package index' own.
+    """
+    version, hashes = pinned_version(pin), " ".join(re.findall(r"--hash=\S+", pin))
     if platform.system() == "Darwin":
         if build == "cuda":
             sys.exit("TORCH=cuda: there is no build of torch for NVIDIA GPUs on macOS; leave TORCH out")
-        return [f"torch=={version}"]
+        return [f"torch=={version} {hashes}"]
     if build == "cpu":
-        return [f"torch=={version}+cpu", "--extra-index-url", CPU_INDEX]
+        return [f"--extra-index-url {CPU_INDEX}", f"torch=={version}+cpu"]
     if build == "cuda":
-        return [f"torch==={version}"]  # the index' own build, not one marked +cpu in a folder of wheels
+        return [f"torch==={version} {hashes}"]  # the index' own build, not one marked +cpu in a folder of wheels
     return [f"torch=={version}"]
 
 
 def install_torch_build(environment: Environment, pin: str, build: str, locked: set[str]) -> list[str]:
-    """Pip's words for torch; nothing where the wanted build is there. Another one goes first, with what it brought."""
-    version = pin.split(";")[0].split("==")[1].strip()
+    """What pip is told; nothing where the wanted build is there. Another one goes first, with what it brought."""
+    version = pinned_version(pin)
     words = choose_torch(pin, build)
     there = environment.torch_build()
     same_version = environment.installed().get("torch", "").split("+")[0] == version
@@ -249,11 +282,15 @@ def install_project(environment: Environment, locks: list[Path], quiet: bool) ->
     print(f"== langladder itself, and what torch for {build} depends on", flush=True)
     if build == "cuda" and not quiet:
         print("   (NVIDIA's libraries are gigabytes; without such a GPU `make setup TORCH=cpu` is a tenth of the size)")
-    constraints = [word for lock in locks for word in ("-c", str(lock))]
     torch = f"torch=={environment.installed()['torch']}"
-    run_pips(environment, [["--no-deps", "--no-build-isolation", "-e", str(ROOT)], [*constraints, torch]], packages=0)
-    own = next(iter(importlib.metadata.Distribution.discover(name="langladder", path=[str(environment.packages)])))
-    wanted = [line for line in own.requires or [] if "extra ==" not in line or re.search(PIPELINE, line)]
+    with tempfile.TemporaryDirectory() as folder:
+        constraints = Path(folder) / "constraints.txt"  # no hashes: with them pip would want one of torch, too
+        pins = [without_hashes(pin) for lock in locks for pin in read_pins(lock).values()]
+        constraints.write_text("\n".join(pins) + "\n", encoding="utf-8")
+        own = ["--no-deps", "--no-build-isolation", "-e", str(ROOT)]
+        run_pips(environment, [own, ["-c", str(constraints), torch]], packages=0)
+    metadata = next(iter(importlib.metadata.Distribution.discover(name="langladder", path=[str(environment.packages)])))
+    wanted = [line for line in metadata.requires or [] if "extra ==" not in line or re.search(PIPELINE, line)]
     declared = {requirement_name(line) for line in wanted}
     if unlocked := sorted(declared - set(environment.installed())):
         sys.exit(f"pyproject.toml declares {', '.join(unlocked)}, which no lock file names: run `make lock`")
@@ -286,27 +323,21 @@ def main() -> None:
 
     pins = {name: line for lock in arguments.locks for name, line in read_pins(lock).items()}
     here = environment.installed()
-    missing = {name: line for name, line in pins.items() if here.get(name, "").split("+")[0] != _version(line)}
-    rest = [line for name, line in missing.items() if name != "torch"]
+    missing = {name: line for name, line in pins.items() if here.get(name, "").split("+")[0] != pinned_version(line)}
+    rest = {name: line for name, line in missing.items() if name != "torch"}
     torch = install_torch_build(environment, pins["torch"], build, set(pins)) if "torch" in pins else []
     files = ", ".join(lock.name for lock in arguments.locks)
     print(f"== {environment.folder.name}: {len(rest) + bool(torch)} packages of {files}", flush=True)
-    groups = [rest[i::PIPS] for i in range(PIPS) if rest[i::PIPS]]
-    with tempfile.TemporaryDirectory() as lists:
-        commands = [["--no-deps", *torch]] if torch else []
-        for i, group in enumerate(groups):
-            (Path(lists) / f"{i}.txt").write_text("\n".join(group) + "\n", encoding="utf-8")
-            commands.append(["--no-deps", "-r", str(Path(lists) / f"{i}.txt")])
-        if commands:
-            run_pips(environment, commands, len(rest) + bool(torch))
+    # by themselves: what sources are built with, and what replaces a version that other pips would see vanish
+    first = [line for name, line in rest.items() if name in BUILDERS or name in here]
+    install_pins(environment, [first] if first else [])
+    then = [line for line in rest.values() if line not in first]
+    groups = [then[i::PIPS] for i in range(PIPS) if then[i::PIPS]]
+    install_pins(environment, ([torch] if torch else []) + groups)
     if "torch" in pins:
         check_torch_build(environment, build)
         install_project(environment, arguments.locks, quiet=bool(build))
         remembered.write_text(build + "\n", encoding="utf-8")
-
-
-def _version(line: str) -> str:
-    return line.split(";")[0].split("==")[1].strip()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """The public sets of the benchmarks: found plain or compressed, fetched whole or not at all, never replaced."""
 
 import gzip
+import hashlib
 import importlib
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from pipeline import ROOT
 
 ROWS: dict[str, list[dict[str, str]]] = {
     "Salesforce/wikitext": [{"text": " = A = \n"}, {"text": ""}, {"text": " one \n"}],
-    "karpathy/tiny_shakespeare": [{"text": "First\n\nSecond\n"}],
+    "karpathy/tiny_shakespeare": [{"text": "First\n\nSec"}, {"text": "ond\n"}],
     "wikimedia/wikipedia": [{"title": f"T{n}", "text": f"x{n}\ny{n}"} for n in range(3)],
     "sentence-transformers/parallel-sentences-tatoeba": [{"english": "Go.\tNow", "non_english": "Va !"}],
 }
@@ -31,8 +34,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """What was asked of the Hub, which answers from ROWS."""
     calls: list[tuple[object, ...]] = []
 
-    def load_dataset(name: str, config: str | None, **rest: object) -> list[dict[str, str]]:
-        calls.append((name, config, rest["split"]))
+    def load_dataset(name: str, *_: object, **rest: object) -> list[dict[str, str]]:
+        calls.append((name, rest["revision"], rest["split"]))
         return ROWS[name]
 
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
@@ -43,8 +46,18 @@ def content(path: Path) -> str:
     return gzip.decompress(path.read_bytes()).decode()
 
 
-def test_every_set_becomes_plain_text_that_benchmarks_find(tmp_path: Path, benchmarks: Any, asked: list) -> None:
+def with_checksum(fetch: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Tiny Shakespeare, whose checksum is known, is this text."""
+    known, digest = fetch.SETS["tinyshakespeare"], hashlib.sha256(text.encode()).hexdigest()
+    parts = tuple(replace(part, sha256=digest) for part in known.parts)
+    monkeypatch.setitem(fetch.SETS, "tinyshakespeare", replace(known, parts=parts))
+
+
+def test_every_set_becomes_plain_text_that_benchmarks_find(
+    tmp_path: Path, benchmarks: Any, asked: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fetch, public = benchmarks("fetch"), benchmarks("public_data")
+    with_checksum(fetch, monkeypatch, "First\n\nSecond\n")
     result = CliRunner().invoke(fetch.main, ["--data", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert content(tmp_path / "wikitext-2" / "valid.txt.gz") == " = A = \n\n one \n"
@@ -53,6 +66,11 @@ def test_every_set_becomes_plain_text_that_benchmarks_find(tmp_path: Path, bench
     assert content(tmp_path / "wiki-zh" / "wiki_zh.txt.gz").startswith("= T0 =\nx0\ny0\n= T1 =\n")
     assert "CC BY-SA" in (tmp_path / "wikitext-2" / "SOURCE.txt").read_text()
     assert {split for name, _, split in asked if name == "Salesforce/wikitext"} == {"train", "validation", "test"}
+    commits = {revision for name, revision, _ in asked if name != "karpathy/tiny_shakespeare" and revision}
+    assert len(commits) == 2 and all(re.fullmatch(r"[0-9a-f]{40}", one) for one in commits)
+    digest = hashlib.sha256(content(tmp_path / "tatoeba-en-fr" / "fra.txt.gz").encode()).hexdigest()
+    assert digest in "".join(result.output.split()), "not known: to be written down"
+    assert digest in (tmp_path / "tatoeba-en-fr" / "SOURCE.txt").read_text()
     assert public.read(public.find(tmp_path, "wikitext-2/valid.txt")).decode() == " = A = \n\n one \n"
 
 
@@ -62,6 +80,16 @@ def test_what_is_there_is_left_alone(tmp_path: Path, benchmarks: Any, asked: lis
     result = CliRunner().invoke(benchmarks("fetch").main, ["--data", str(tmp_path), "wikitext-2"])
     assert result.exit_code == 0 and "left alone" in result.output
     assert [file.name for file in (tmp_path / "wikitext-2").iterdir()] == ["mine.txt"] and not asked
+
+
+def test_a_text_of_another_checksum_is_not_kept(
+    tmp_path: Path, benchmarks: Any, asked: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = benchmarks("fetch")
+    with_checksum(fetch, monkeypatch, "another text")
+    result = CliRunner().invoke(fetch.main, ["--data", str(tmp_path), "tinyshakespeare"])
+    assert result.exit_code == 1 and "SHA-256" in result.output and asked
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_a_network_nothing_is_half_there(

@@ -43,9 +43,15 @@ def applies(marker: Marker | None, where: dict[str, str], extra: str = "") -> bo
     return marker is None or marker.evaluate({**where, "extra": extra})
 
 
+def read_hashes(lock: Path) -> dict[str, list[str]]:
+    """Each pin as it stands, without its hashes → its hashes."""
+    text = lock.read_text(encoding="utf-8").replace(" \\\n    ", " ")
+    lines = [line.split(" --hash=") for line in text.splitlines() if line and not line.startswith("#")]
+    return {pin: hashes for pin, *hashes in lines}
+
+
 def read_lock(lock: Path) -> list[Requirement]:
-    lines = lock.read_text(encoding="utf-8").splitlines()
-    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return [Requirement(pin) for pin in read_hashes(lock)]
 
 
 def pins(locks: list[Path], where: dict[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,8 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
 """
 
 
-def make_wheel(folder: Path, name: str, version: str, requires: list[str], files: dict[str, str]) -> None:
+def make_wheel(folder: Path, name: str, version: str, requires: list[str], files: dict[str, str]) -> str:
+    """Its pin for a lock file."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     contents = files | {
@@ -34,12 +36,14 @@ def make_wheel(folder: Path, name: str, version: str, requires: list[str], files
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     records = []
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+    file = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as wheel:
         for path, text in contents.items():
             wheel.writestr(path, text)
             digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
             records.append(f"{path},sha256={digest},{len(text.encode())}")
         wheel.writestr(f"{info}/RECORD", "\n".join([*records, f"{info}/RECORD,,"]) + "\n")
+    return f"{name}=={version} \\\n    --hash=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n"
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +58,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pyproject.toml").write_text(
         '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     )
-    (folder / "requirements.lock").write_text("# pins\nplain==1.0\ntorch==2.13.0\n")
     (folder / "requirements-dev.lock").write_text("# pins\n")
     wheels = folder / "wheels"
-    make_wheel(wheels, "plain", "1.0", [], {"plain.py": ""})
+    plain = make_wheel(wheels, "plain", "1.0", [], {"plain.py": ""})
     make_wheel(wheels, "plain", "2.0", [], {"plain.py": ""})
     make_wheel(wheels, "nvidia_cudnn", "9.0", ["nvidia-blas"], {"cudnn.py": ""})
     make_wheel(wheels, "nvidia_blas", "9.0", [], {"blas.py": ""})
     facts = "from typing import Optional\n\ncuda: Optional[str] = {}\nhip: Optional[str] = None\n"
     make_wheel(wheels, "torch", "2.13.0+cpu", ["plain"], {"torch/version.py": facts.format(None)})
-    make_wheel(wheels, "torch", "2.13.0", ["plain", "nvidia-cudnn"], {"torch/version.py": facts.format("'13.0'")})
+    torch = make_wheel(
+        wheels, "torch", "2.13.0", ["plain", "nvidia-cudnn"], {"torch/version.py": facts.format("'13.0'")}
+    )
+    (folder / "requirements.lock").write_text(f"# pins\n{plain}{torch}")
     return folder
 
 
@@ -102,16 +108,35 @@ def test_each_build_of_torch_comes_with_what_it_depends_on(project: Path) -> Non
     assert "removing torch 2.13.0 and 2 packages" in back.stdout
     assert kept() == {"plain-1.0", "torch-2.13.0+cpu"}, "and what only the other build needed is gone"
 
+    lock = project / "requirements.lock"
+    text = lock.read_text()
+    lock.write_text(re.sub(r"(torch==.*\n.*sha256:)\w{8}", r"\g<1>00000000", text))
+    failed = install(project, "--torch", "cuda")
+    lock.write_text(text)
+    assert "DO NOT MATCH THE HASHES" in failed.stdout, "the index' own build is that of the lock"
+
 
 def test_an_error_of_pip_is_shown(project: Path) -> None:
     lock = project / "requirements.lock"
     text = lock.read_text()
-    lock.write_text(text + "no-such-package==1.0\n")
+    lock.write_text(text + f"no-such-package==1.0 --hash=sha256:{'0' * 64}\n")
     failed = install(project)
     lock.write_text(text)
     assert failed.returncode == 1
     assert "No matching distribution found for no-such-package==1.0" in failed.stdout
     assert "setting up failed" in failed.stderr and "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("other", [f" --hash=sha256:{'0' * 64}", ""])
+def test_a_file_is_refused_whose_hash_the_lock_lacks(project: Path, other: str) -> None:
+    lock = project / "requirements.lock"
+    text = lock.read_text()
+    lock.write_text(re.sub(r"plain==1.0 .*\n.*", f"plain==2.0{other}", text))
+    failed = install(project)
+    lock.write_text(text)
+    assert failed.returncode == 1
+    assert re.search("DO NOT MATCH THE HASHES|Hashes are required", failed.stdout), failed.stdout
+    assert "plain-2.0" not in packages(project)
 
 
 def test_an_unknown_build_is_refused(project: Path) -> None:

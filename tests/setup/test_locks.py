@@ -1,11 +1,30 @@
 """The lock files: nothing in them is one machine's own; for each Python and platform they name all that is required."""
 
 import importlib.metadata
+import json
 import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
-from lock_files import LOCKED_EXTRAS, LOCKS, TORCH_BUILD, declared, pins, place, places, read_lock, unmet
+from lock_files import (
+    LOCKED_EXTRAS,
+    LOCKS,
+    PROJECT,
+    TORCH_BUILD,
+    declared,
+    pins,
+    place,
+    places,
+    read_hashes,
+    read_lock,
+    unmet,
+)
+from packaging.requirements import Requirement
+
+from pipeline import ROOT
 
 
 @cache
@@ -16,11 +35,17 @@ def installed_requirements(name: str) -> list[str] | None:
         return None
 
 
-def test_a_lock_is_plain_pins() -> None:
+def test_a_lock_is_plain_pins_with_the_hashes_of_their_files() -> None:
     for lock in LOCKS:
-        for line in lock.read_text(encoding="utf-8").splitlines()[1:]:
-            assert re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", line), (lock.name, line)
+        for pin, hashes in read_hashes(lock).items():
+            assert re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", pin), (lock.name, pin)
+            assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in hashes), (lock.name, pin)
         assert not [pin.name for pin in read_lock(lock) if TORCH_BUILD.match(pin.name)], "a build's own libraries"
+
+
+def test_the_project_declares_ranges_and_the_locks_hold_the_versions() -> None:
+    extras = [line for lines in PROJECT["optional-dependencies"].values() for line in lines]
+    assert not [line for line in PROJECT["dependencies"] + extras if "==" in line.split(";")[0]]
 
 
 def test_the_locks_name_each_package_once() -> None:
@@ -48,3 +73,19 @@ def test_a_pin_that_is_missing_or_too_old_is_found() -> None:
         "locked at 2.12" in line
         for line in unmet(declared("pipeline"), locked | {"torch": "2.12"}, where, installed_requirements)
     )
+
+
+def test_the_bill_of_materials_names_every_pin_and_file(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "sbom.py", tmp_path / "sbom.json"], check=True)
+    found = json.loads((tmp_path / "sbom.json").read_text())
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    packages = {one["name"]: one for one in found["components"]}
+    assert len(packages) == len(found["components"]) == len({one["bom-ref"] for one in found["components"]})
+    for lock, scope in zip(LOCKS, ("required", "excluded", "excluded"), strict=True):
+        for pin, hashes in read_hashes(lock).items():
+            one = packages[Requirement(pin).name]
+            assert one["purl"] == f"pkg:pypi/{pin.split(' ')[0].replace('==', '@')}" and one["scope"] == scope
+            files = [file["hashes"][0] for file in one["externalReferences"]]
+            assert [f"{file['alg']}:{file['content']}" for file in files] == [
+                h.replace("sha256", "SHA-256") for h in hashes
+            ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lock_files import LOCKED_EXTRAS, LOCKS, PYTHONS, TORCH_BUILD, declared, pins, place, places, unmet
+from lock_files import LOCKED_EXTRAS, LOCKS, PYTHONS, TORCH_BUILD, declared, pins, place, places, read_hashes, unmet
 from packaging.utils import canonicalize_name
 
 from pipeline import ROOT
@@ -81,7 +81,9 @@ def test_what_is_locked_closes(python: str, platform: str, environment: dict[str
 def test_torch_finds_what_its_build_depends_on(python: str, environment: dict[str, str], tmp_path: Path) -> None:
     """As set-up asks for it: with dependencies, at the lock's versions; beyond the lock only the build's own."""
     locked = pins(LOCKS[:1], place(python, "Linux x86_64"))
-    words = ["-c", str(LOCKS[0]), f"torch=={locked['torch']}"]
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("\n".join(read_hashes(LOCKS[0])))
+    words = ["-c", str(constraints), f"torch=={locked['torch']}"]
     found = resolve(environment, tmp_path / "report.json", python, "Linux x86_64", *words)
     more = {canonicalize_name(one["name"]) for one in found} - locked.keys()
     assert any("cudnn" in name for name in more), "the index' build for Linux is the one for NVIDIA GPUs"

@@ -1,9 +1,10 @@
-"""How long things are, that each says what it is, and which room imports which."""
+"""How long things are, that each says what it is, which room imports which, and that the docs name what is there."""
 
 import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,20 +74,23 @@ def test_configuration_files_are_short() -> None:
     assert not [file.name for file in files if len(file.read_text(encoding="utf-8").splitlines()) > 40]
 
 
+@cache
 def module(file: Path) -> str:
-    return ".".join(("langladder", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    """As it is imported: `langladder.…`, `pipeline.…`; a benchmark by its name alone."""
+    top = next(top for top in (SOURCE.parent, ROOT / "benchmarks", ROOT) if top in file.parents)
+    return ".".join(file.relative_to(top).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports() -> dict[str, set[str]]:
-    """Module of the library → those modules that it imports, anywhere in it, be it for annotations alone."""
-    modules = {module(file): file for file in SOURCE.rglob("*.py")}
+def imports(folder: Path) -> dict[str, set[str]]:
+    """Module of a folder → those modules of it that it imports, anywhere in it, be it for annotations alone."""
+    modules = {module(file): file for file in folder.rglob("*.py")}
     found: dict[str, set[str]] = {}
     for name, file in modules.items():
         named: set[str] = set()
         for node in ast.walk(tree(file)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("langladder"):
+            if isinstance(node, ast.ImportFrom) and node.module:
                 parts = [f"{node.module}.{alias.name}" for alias in node.names]
-                named |= {part if part in modules else str(node.module) for part in parts}
+                named |= {part if part in modules else node.module for part in parts}
             elif isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
         found[name] = named & modules.keys() - {name}
@@ -108,16 +112,20 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
 
 def test_no_module_imports_from_a_floor_above() -> None:
     floor = {name: number for number, rooms in enumerate(FLOORS) for name in rooms}
-    for name, others in imports().items():
+    for name, others in imports(SOURCE).items():
         for other in others:
             assert floor[room(other)] <= floor[room(name)], f"{name} imports {other}"
 
 
-def test_no_circle_of_imports_between_modules_or_rooms() -> None:
-    graph = imports()
-    assert not circle(graph)
+@pytest.mark.parametrize("folder", [SOURCE, ROOT / "pipeline", ROOT / "benchmarks"], ids=lambda folder: folder.name)
+def test_no_circle_of_imports_between_modules(folder: Path) -> None:
+    graph = imports(folder)
+    assert any(graph.values()) and not circle(graph)
+
+
+def test_no_circle_of_imports_between_rooms() -> None:
     rooms: dict[str, set[str]] = {}
-    for name, others in graph.items():
+    for name, others in imports(SOURCE).items():
         rooms.setdefault(room(name), set()).update({room(other) for other in others} - {room(name)})
     assert not circle(rooms)
 
@@ -131,3 +139,42 @@ def test_the_library_imports_none_of_the_pipelines_tools() -> None:
             assert not tools, f"{module(file)} imports {tools}"
             if room(module(file)) in ("nn", "models"):
                 assert not any(name.startswith(("lightning", "pytorch_lightning")) for name in names), module(file)
+
+
+def defined_pairs() -> set[tuple[str, str]]:
+    """What stands in what: a module in its package, a definition in its module, a method or a field in its class."""
+    found: set[tuple[str, str]] = set()
+    for file in FILES:
+        name = module(file)
+        dotted = [name] + [f"{name}.{one}" for one, _ in definitions(tree(file))]
+        for cls, node in definitions(tree(file)):
+            fields = [one.target for one in getattr(node, "body", []) if isinstance(one, ast.AnnAssign)]
+            dotted += [f"{cls}.{field.id}" for field in fields if isinstance(field, ast.Name)]
+        found |= {pair for one in dotted for pair in pairwise(one.split("."))}
+    return found
+
+
+def settings_words() -> set[str]:
+    """Keys, rungs and groups of the configuration, and fields of the settings' classes."""
+    yamls = [ROOT / "params.yaml", ROOT / "dvc.yaml", *(ROOT / "conf").rglob("*.yaml")]
+    keys = {key for file in yamls for key in re.findall(r"(\w+):", file.read_text(encoding="utf-8"))}
+    return keys | {part for file in yamls for part in file.relative_to(ROOT).with_suffix("").parts}
+
+
+def test_code_that_the_docs_name_is_there() -> None:
+    """A dotted name in backticks is code of ours, a setting, another library's, a guide's example or a file."""
+    other = {"KeyedVectors", "datasets", "http", "hydra", "item", "mlflow", "numpy", "task", "torch"}
+    file = re.compile(r"\.(bin|en|env|jsonl?|lock|md|ndjson|onnx|parquet|py|safetensors|toml|tsv|txt|vec|yaml|zh)$")
+    pairs, settings = defined_pairs(), settings_words()
+    fields = {name for _, name in pairs}
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    unknown: dict[str, str] = {}
+    for page in pages:
+        text = re.sub(r"(?ms)^ *```.*?^ *```", "", page.read_text(encoding="utf-8"))
+        for span in re.findall(r"`([^`]+)`", text) if page.name != "LOG.md" else []:
+            for name in re.findall(r"(?<![\w./-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/.-])", span):
+                parts = name.split(".")
+                ours = set(pairwise(parts)) <= pairs or set(parts) <= settings | fields
+                if not (ours or parts[0] in other or "Mine" in parts or file.search(name)):
+                    unknown[name] = page.name
+    assert not unknown, unknown
