@@ -33,7 +33,8 @@ def main() -> None:
 
 @main.command()
 def uri() -> None:
-    """Print the tracking store."""
+    """Print the tracking store (its locations of artifacts are set first, if the checkout was moved)."""
+    store.update_locations()
     click.echo(store.uri())
 
 

@@ -165,7 +165,7 @@ def _begin(client: Any, experiment: str, job: Job, folder: Path) -> Tracked:
 
     made = client.create_run(experiment, tags=tags(job) | {"process": processes.this_process()})
     tracked = Tracked(client, made.info.run_id, job, set())
-    write_json(folder / "run.json", {"store": _store_id(), "run": tracked.run_id})
+    write_json(folder / "run.json", {"store": _store_ids()[0], "run": tracked.run_id})
     client.log_batch(tracked.run_id, params=[Param(*item) for item in parameters(job).items()])
     client.log_inputs(tracked.run_id, datasets(job))
     settings = yaml.safe_dump(dict(job.settings), sort_keys=False, allow_unicode=True)
@@ -179,7 +179,7 @@ def _enter(client: Any, job: Job, file: Path) -> Tracked | None:
 
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        found = client.get_run(kept["run"]) if kept["store"] == _store_id() else None
+        found = client.get_run(kept["run"]) if kept["store"] in _store_ids() else None
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     except MlflowException as error:
@@ -195,9 +195,10 @@ def _enter(client: Any, job: Job, file: Path) -> Tracked | None:
     return Tracked(client, run_id, job, known)
 
 
-def _store_id() -> str:
-    """The store's address as a hash: it may hold a password."""
-    return hashlib.sha256(store.uri().encode()).hexdigest()[:16]
+def _store_ids() -> list[str]:
+    """The store's names, as hashes: an address may hold a password. The first one outlives a move of the checkout."""
+    names = [*(["mlflow.db"] if store.own_database() else []), store.uri()]
+    return [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
 
 
 def _end_of_the_dead(client: Any, experiment: str) -> None:
