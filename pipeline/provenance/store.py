@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from langladder.errors import InputError
 from langladder.families import families
+from pipeline.provenance import processes
 from pipeline.provenance.fingerprint import home
 
 PATIENCE = 20.0  # seconds to wait for a database that another process has locked
@@ -49,6 +50,7 @@ def client() -> Any:
     """
     _check(uri(), write=False)
     update_locations()
+    end_dead_runs()
     with sentences():
         return _client()
 
@@ -130,6 +132,26 @@ def update_locations() -> None:
             for root in before:
                 _replace(database, root, here)
             database.execute("COMMIT")
+
+
+def end_dead_runs() -> None:
+    """Set the runs of this checkout's database to KILLED whose process has died here without ending them.
+
+    A job ends those of its experiment (`tracking`). This is for the runs of jobs that do not run again, because DVC has
+    taken their outputs from its cache.
+    """
+    file = own_database()
+    if file is None or not file.is_file():
+        return
+    running = "SELECT r.run_uuid, t.value FROM runs r JOIN tags t USING (run_uuid) WHERE r.status = ? AND t.key = ?"
+    with suppress(OSError, sqlite3.Error, InputError):
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            found = database.execute(running, ["RUNNING", "process"]).fetchall()
+        dead = [run for run, process in found if processes.is_dead(process)]
+        with sentences():
+            made = _client() if dead else None  # which takes a second or two
+            for run in dead:
+                made.set_terminated(run, "KILLED")
 
 
 def _replace(database: sqlite3.Connection, root: str, here: str) -> None:

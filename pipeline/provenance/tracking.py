@@ -140,8 +140,8 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
 def run(job: Job, folder: Path) -> Iterator[Tracked]:
     """Open the run `<stage> <rung>` of a job, or enter the one whose id stands in `folder` again.
 
-    It ends as FINISHED, as FAILED when the block raises, as KILLED on Ctrl-C or SIGTERM. A process that is killed
-    outright leaves it RUNNING: the next job here ends it, or goes on with it.
+    It ends as FINISHED, as FAILED when the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
+    killed outright leaves it RUNNING: the next job here ends it, or goes on with it.
 
     Raises:
         InputError: the store cannot be used.
@@ -211,15 +211,17 @@ def _end_of_the_dead(client: Any, experiment: str) -> None:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM end the block as errors do, and are noted. Handlers that others have set stay."""
+    """Ctrl-C, SIGTERM and SIGHUP end the block as errors do, and are noted. Handlers that others have set stay."""
     received: list[int] = []
 
     def interrupt(signum: int, _: Any) -> None:
         received.append(signum)
-        signal.signal(signum, signal.SIG_IGN)  # the second comes too late
+        for one in ours:
+            signal.signal(one, signal.SIG_IGN)  # the second comes too late
         raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
 
-    defaults: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    defaults: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+    defaults |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
     main = threading.current_thread() is threading.main_thread()
     ours = [signum for signum, default in defaults.items() if main and signal.getsignal(signum) == default]
     try:
