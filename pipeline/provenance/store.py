@@ -147,11 +147,11 @@ def end_dead_runs() -> None:
     with suppress(OSError, sqlite3.Error, InputError):
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
             found = database.execute(running, ["RUNNING", "process"]).fetchall()
-        dead = [run for run, process in found if processes.is_dead(process)]
-        with sentences():
-            made = _client() if dead else None  # which takes a second or two
-            for run in dead:
-                made.set_terminated(run, "KILLED")
+        if dead := [run for run, process in found if processes.is_dead(process)]:
+            with sentences():
+                made = _client()  # which takes a second or two
+                for run in dead:
+                    made.set_terminated(run, "KILLED")
 
 
 def _replace(database: sqlite3.Connection, root: str, here: str) -> None:
