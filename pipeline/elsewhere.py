@@ -67,6 +67,11 @@ class Job:
             self._dvc.stdin.write(f"{code}\n")
             self._dvc.stdin.flush()
 
+    def terminate(self) -> None:
+        """End DVC's process, and with the client all that it has asked of the workers."""
+        self._dvc.terminate()
+        self._cluster.client.close()
+
     def wait(self) -> int:
         """DVC's exit code."""
         return self._dvc.wait()

@@ -15,6 +15,7 @@ begin sooner (`warm`).
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ from importlib import import_module
 from threading import Thread
 from time import monotonic
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from langladder import progress
 from langladder.collector import rarely
@@ -33,7 +34,7 @@ from langladder.errors import InputError
 from pipeline import ROOT, elsewhere
 from pipeline.elsewhere import Cluster
 from pipeline.settings.threads import jobs_at_once, processors
-from pipeline.warm import REPRO, Servers
+from pipeline.warm import REPRO, SINGLE, Servers
 
 DVC = ["dvc", *REPRO]
 # What DVC says of each job that only the last of them need say, if at all.
@@ -72,7 +73,22 @@ def plan() -> tuple[Needs, set[str]]:
                     )
                 return needs, stale(needs, set(status))
         except DvcException as error:
-            sys.exit(f"parallel: {error}")
+            sys.exit(f"parallel: {reason(error)}")
+
+
+def reason(error: BaseException) -> str:
+    """What DVC says of an error and of what caused it, and who holds its lock where that is it."""
+    chain = [error]
+    while chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+    said = ": ".join(" ".join(str(one).split()) for one in chain)
+    if "acquire lock" not in said:
+        return said
+    with suppress(OSError, ValueError):  # the holder has written its number there
+        pid = int((ROOT / ".dvc" / "tmp" / "lock").read_text())
+        shown = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        said += f" It is held by process {pid} ({shown.stdout.strip()[:200] or 'which has ended'})"
+    return said
 
 
 def touched(status: Mapping[str, Any]) -> list[str]:
@@ -124,6 +140,7 @@ def run_all(
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
+    commands = Commands()
     failed: list[str] = []
     running: dict[Future[int], str] = {}
     ready: list[str] = []
@@ -133,6 +150,7 @@ def run_all(
         here = stack.enter_context(ThreadPoolExecutor(jobs))
         there = stack.enter_context(ThreadPoolExecutor(cluster.slots)) if cluster else here
         warm = stack.enter_context(Servers(ROOT, [job for job in needs if not (cluster and cluster.goes(job))]))
+        stack.enter_context(commands)
         while order.is_active() and not (failed and not running):
             if not failed:
                 ready = sorted([*ready, *order.get_ready()], key=lambda job: until.get(job, 0.0), reverse=True)
@@ -141,7 +159,7 @@ def run_all(
                     if away or places:
                         places -= away is None
                         ready.remove(job)
-                        running[(there if away else here).submit(_run, job, warm, away)] = job
+                        running[(there if away else here).submit(_run, job, warm, away, commands)] = job
             if beside_last and len(running) == len(needs) - task.done == 1:
                 thread = Thread(target=_quietly, args=[beside_last])
                 thread.start()
@@ -160,16 +178,44 @@ def run_all(
     return failed
 
 
+class Commands:
+    """The processes of the jobs that run: they are ended where an error or a signal ends this process."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Any] = {}
+        self._over = False
+
+    def begun(self, job: str, command: Any) -> None:
+        """Note the process of a job."""
+        self._running[job] = command
+        if self._over:
+            command.terminate()
+
+    def ended(self, job: str) -> None:
+        """Forget it."""
+        self._running.pop(job, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._over = True
+            for command in list(self._running.values()):
+                command.terminate()
+
+
 def _quietly(run: Callable[[], None]) -> None:
     with suppress(Exception):
         run()
 
 
-def _run(job: str, warm: Servers, cluster: Cluster | None) -> int:
+def _run(job: str, warm: Servers, cluster: Cluster | None, commands: Commands) -> int:
     """One job through DVC; the lines of its own output, each under the job's name."""
     began = monotonic()
     with progress.working(job) as task:
-        command: Any = cluster.begin(job, [*DVC, job]) if cluster else warm.begin(job) or _begin([*DVC, job])
+        command: Any = cluster.begin(job, [*DVC, job]) if cluster else warm.begin(job) or _begin(job)
+        commands.begun(job, command)
         if not _terminal():
             _say(job, "begins")
         for line in map(str.rstrip, command.stdout):
@@ -177,13 +223,15 @@ def _run(job: str, warm: Servers, cluster: Cluster | None) -> int:
                 task.note(line.removeprefix(progress.MARK))
             elif line and not line.startswith(UNSAID):
                 _say(job, line)
+        commands.ended(job)
         code = int(command.wait())
     if code:
         _say(job, f"exit code {code} after {monotonic() - began:.0f} s")
     return code
 
 
-def _begin(command: list[str]) -> Any:
+def _begin(job: str) -> Any:
+    command = [sys.executable, "-m", "pipeline.warm", SINGLE, job, str(os.getpid())]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -204,6 +252,9 @@ def _say(job: str, line: str) -> None:
 @rarely()
 def main() -> None:
     """See the module's first lines."""
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signum) == signal.SIG_DFL:
+            signal.signal(signum, _end)
     targets = [name for name in sys.argv[1:] if name != SUMMARY]
     said = SUMMARY in sys.argv[1:]
     if {"-h", "--help"} & set(targets):
@@ -216,10 +267,19 @@ def main() -> None:
     except InputError as error:
         print(f"parallel: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("parallel: interrupted; the jobs that ran have been ended", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
     if said:
         _summary("main")()
+
+
+def _end(signum: int, _: object) -> None:
+    signal.signal(signum, signal.SIG_IGN)  # the second comes too late
+    print(f"parallel: {signal.Signals(signum).name}; the jobs that run are ended", file=sys.stderr)
+    sys.exit(128 + signum)
 
 
 def _summary(name: str) -> Callable[[], None]:
@@ -229,11 +289,13 @@ def _summary(name: str) -> Callable[[], None]:
 
 def _make(targets: list[str], beside_last: Callable[[], None] | None) -> list[str]:
     """What is out of date of the named jobs, or of all; returns those that failed."""
+    from pipeline.provenance import store
     from pipeline.provenance.estimate import estimate
     from pipeline.settings import growth, params, urls
     from pipeline.settings.errors import together
 
     os.chdir(ROOT)
+    store.end_dead_runs()
     progress.show()
     chosen = params.load()
     # of a circle or a broken link DVC would say less

@@ -33,7 +33,9 @@ def main() -> None:
 
 @main.command()
 def uri() -> None:
-    """Print the tracking store."""
+    """Print the tracking store, which is brought up to date: locations of artifacts, runs whose process has died."""
+    store.update_locations()
+    store.end_dead_runs()
     click.echo(store.uri())
 
 

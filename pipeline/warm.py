@@ -14,6 +14,7 @@ import gc
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -31,9 +32,11 @@ from typing import IO, Any, Self, cast
 from langladder import placeholders
 from langladder.collector import rarely
 from pipeline.settings import plan
+from pipeline.settings.launch import end_with
 
 COMMAND = re.compile(r"python -m (pipeline\.\w+)( [\w./@=-]+)*")
 """What a fork can run in the shell's place: nothing in it means anything to a shell."""
+SINGLE = "--single"
 REPRO = ["--wait-for-lock", "repro", "--single-item"]
 LIMIT = 1 << 16  # bytes of a request
 DVC = ("dvc.commands.repro", "dvc.repo.reproduce", "dvc.stage.cache", "dvc.dependency", "dvc.parsing")
@@ -53,20 +56,20 @@ class Server:
         theirs.close()
 
     def run(self, job: str) -> "Job | None":
-        """The job's process; None where the server is gone."""
+        """The job's process; None where the server is gone. It ends when this process does."""
         output, written = os.pipe()
         status, told = os.pipe()
         try:
             with self._lock:
                 socket.send_fds(self._socket, [json.dumps(job).encode()], [written, told])
-                begun = self._socket.recv(1)
+                begun = self._socket.recv(16)
         except OSError:
             begun = b""
         finally:
             os.close(written)
             os.close(told)
         if begun:
-            return Job(os.fdopen(output, errors="replace"), status)
+            return Job(os.fdopen(output, errors="replace"), status, int(begun))
         os.close(output)
         os.close(status)
         return None
@@ -107,8 +110,13 @@ class Servers:
 class Job:
     """A job under way, to be read like a `Popen`."""
 
-    def __init__(self, stdout: IO[str], status: int) -> None:
-        self.stdout, self._status = stdout, status
+    def __init__(self, stdout: IO[str], status: int, process: int) -> None:
+        self.stdout, self._status, self._process = stdout, status, process
+
+    def terminate(self) -> None:
+        """End DVC's process, and with it the stage's."""
+        with suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGTERM)
 
     def wait(self) -> int:
         """Its exit code; 1 where it died without one."""
@@ -212,12 +220,31 @@ def _begin(job: str, output: int, status: int, control: socket.socket) -> int:
 
     pid = fork(stage)
     theirs.close()
-    code = 1
+    code, over = 1, threading.Event()
+    threading.Thread(target=_end_with_reader, args=(status, over), daemon=True).start()
     try:
         code = _dvc(job, pid, ours)
     finally:
+        over.set()
         os.write(status, str(code).encode())
     return code
+
+
+def _end_with_reader(status: int, over: threading.Event) -> None:
+    """End this process when nobody can read its status any more: the asker has died, however that ended."""
+    poll = select.poll()
+    poll.register(status, 0)  # an error, as where the other end is closed, is always reported
+    poll.poll()
+    if not over.is_set():
+        os._exit(1)
+
+
+def single(job: str, parent: int) -> int:
+    """What `dvc repro` does for one job, in a process that ends when its parent has died."""
+    end_with(parent)
+    from dvc.cli import main
+
+    return int(main([*REPRO, job]))
 
 
 def serve(control: socket.socket, modules: list[str]) -> None:
@@ -241,11 +268,13 @@ def serve(control: socket.socket, modules: list[str]) -> None:
         if not request:
             return
         output, status = files
-        fork(lambda: _begin(json.loads(request), output, status, control))  # noqa: B023 - used before the next
+        pid = fork(lambda: _begin(json.loads(request), output, status, control))  # noqa: B023 - used before the next
         os.close(output)
         os.close(status)
-        control.send(b"1")
+        control.send(str(pid).encode())
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == SINGLE:
+        sys.exit(single(sys.argv[2], int(sys.argv[3])))
     serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

@@ -66,6 +66,26 @@ def test_a_folder_is_replaced_by_its_owner_only(tmp_path: Path) -> None:
     assert names(tmp_path) == ["shelf"]
 
 
+@pytest.mark.parametrize("owner", [None, BOOKS])
+def test_what_appears_in_its_place_while_a_folder_is_written_stays(owner: Owner | None, tmp_path: Path) -> None:
+    """A user's file, in a folder that was not there or was the owner's when the work began."""
+    shelf, message = tmp_path / "shelf", r"notes\.txt, which does not" if owner else "it is not empty"
+    for _ in range(2):
+        with pytest.raises(InputError, match=message), atomic_folder(shelf, owner) as folder:
+            (folder / "mark").touch()
+            shelf.mkdir(exist_ok=True)
+            (shelf / "notes.txt").write_text("mine")
+        assert names(tmp_path) == ["shelf", "shelf/notes.txt"] and (shelf / "notes.txt").read_text() == "mine"
+        (shelf / "notes.txt").unlink()
+    for write in (atomic_file, atomic_folder):
+        place = tmp_path / write.__name__
+        with pytest.raises(InputError, match=f"{place.name}: is a f"), write(place) as temporary:
+            (place.mkdir if write is atomic_file else place.touch)()
+            if write is atomic_file:
+                temporary.write_text("new")
+        assert place.exists() and place.is_dir() == (write is atomic_file)
+
+
 def test_a_block_that_fails_leaves_all_as_it_was(tmp_path: Path) -> None:
     write_text(tmp_path / "file", "old")
     with atomic_folder(tmp_path / "shelf", BOOKS) as folder:

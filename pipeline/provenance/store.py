@@ -2,6 +2,9 @@
 
 What is wrong with it is said in one sentence before anything is spent; a store that fails later loses no training
 (see `tracking`).
+
+Artifacts are in `mlartifacts/` beside the checkout's mlflow.db. MLflow makes every local location absolute, so in a
+project that was moved or copied they are set to the folder beside the database when the store is opened.
 """
 
 import fcntl
@@ -9,12 +12,14 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from langladder.errors import InputError
 from langladder.families import families
+from pipeline.provenance import processes
 from pipeline.provenance.fingerprint import home
 
 PATIENCE = 20.0  # seconds to wait for a database that another process has locked
@@ -23,6 +28,12 @@ BOUNDS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT":
 BOUNDS["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines a run, with the server's password
 # What the UI goes by: without it, it takes an experiment for one on prompts and traces, and opens on empty pages.
 KIND = {"mlflow.experimentKind": "custom_model_development"}
+LOCATIONS = {  # columns of MLflow's tables that hold an artifact's location
+    "experiments": ["artifact_location"],
+    "runs": ["artifact_uri"],
+    "logged_models": ["artifact_location"],
+    "model_versions": ["source", "storage_location"],
+}
 ALLOWED = "sqlite:////absolute/path.db, http://host:port or another of MLflow's stores"
 
 
@@ -38,6 +49,8 @@ def client() -> Any:
         InputError: MLFLOW_TRACKING_URI is no address of a store, or the database cannot be read.
     """
     _check(uri(), write=False)
+    update_locations()
+    end_dead_runs()
     with sentences():
         return _client()
 
@@ -54,6 +67,7 @@ def prepare(names: Iterable[str] = ()) -> tuple[Any, dict[str, str]]:
         InputError: the store cannot be used.
     """
     _check(uri(), write=True)
+    update_locations()
     with sentences(), alone():
         made = _client()
         return made, {name: _experiment(made, name) for name in names or experiments()}
@@ -71,7 +85,7 @@ def _client() -> Any:
 def _experiment(client: Any, name: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
-        place = (home() / "mlartifacts" / name).as_uri() if uri().startswith("sqlite:///") else None
+        place = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
         return str(client.create_experiment(name, place, tags=KIND))
     if found.lifecycle_stage == "deleted":
         raise InputError(
@@ -82,6 +96,80 @@ def _experiment(client: Any, name: str) -> str:
         for key, value in KIND.items():
             client.set_experiment_tag(found.experiment_id, key, value)
     return str(found.experiment_id)
+
+
+def own_database() -> Path | None:
+    """The database of this very checkout, where it is the store; None where another is."""
+    scheme, _, path = uri().partition("://")
+    file = Path(path.removeprefix("/").partition("?")[0])
+    own = (home() / "mlflow.db").resolve()
+    return own if scheme == "sqlite" and file.resolve() == own else None
+
+
+def _artifacts() -> str:
+    """Address of the folder of all artifacts: beside this checkout's database, which may be a link to another's."""
+    return ((own_database() or home() / "mlflow.db").parent / "mlartifacts").as_uri()
+
+
+def update_locations() -> None:
+    """After the checkout was moved or copied, set all locations of artifacts to the folder beside its database.
+
+    A database that cannot be written stays as it is: who needs to write finds out by `_check`.
+    """
+    file = own_database()
+    if file is None or not file.is_file():
+        return
+    here = _artifacts()
+    with (
+        suppress(OSError, sqlite3.Error),
+        closing(sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)) as database,
+    ):
+        before = _other_roots(database, here)
+        if not before:
+            return
+        with alone():
+            database.execute("BEGIN IMMEDIATE")
+            for root in before:
+                _replace(database, root, here)
+            database.execute("COMMIT")
+
+
+def end_dead_runs() -> None:
+    """Set the runs of this checkout's database to KILLED whose process has died here without ending them.
+
+    A job ends those of its experiment (`tracking`). This is for the runs of jobs that do not run again, because DVC has
+    taken their outputs from its cache.
+    """
+    file = own_database()
+    if file is None or not file.is_file():
+        return
+    running = "SELECT r.run_uuid, t.value FROM runs r JOIN tags t USING (run_uuid) WHERE r.status = ? AND t.key = ?"
+    with suppress(OSError, sqlite3.Error, InputError):
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            found = database.execute(running, ["RUNNING", "process"]).fetchall()
+        if dead := [run for run, process in found if processes.is_dead(process)]:
+            with sentences():
+                made = _client()  # which takes a second or two
+                for run in dead:
+                    made.set_terminated(run, "KILLED")
+
+
+def _replace(database: sqlite3.Connection, root: str, here: str) -> None:
+    for table, columns in LOCATIONS.items():
+        there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}  # older stores lack some
+        for column in there.intersection(columns):
+            database.execute(
+                f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
+                [here, len(root) + 1, len(root) + 1, f"{root}/"],
+            )
+
+
+def _other_roots(database: sqlite3.Connection, here: str) -> set[str]:
+    """Where the experiments of the families have had their artifacts: `…/mlartifacts`, but not `here`."""
+    found = dict(database.execute("SELECT name, artifact_location FROM experiments"))
+    ends = {name: f"/{quote(name)}" for name in experiments()}
+    roots = {str(found[name]).removesuffix(end) for name, end in ends.items() if str(found.get(name)).endswith(end)}
+    return {root for root in roots if root.endswith("/mlartifacts") and root != here}
 
 
 def has_runs() -> bool:

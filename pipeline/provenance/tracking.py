@@ -140,8 +140,8 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
 def run(job: Job, folder: Path) -> Iterator[Tracked]:
     """Open the run `<stage> <rung>` of a job, or enter the one whose id stands in `folder` again.
 
-    It ends as FINISHED, as FAILED when the block raises, as KILLED on Ctrl-C or SIGTERM. A process that is killed
-    outright leaves it RUNNING: the next job here ends it, or goes on with it.
+    It ends as FINISHED, as FAILED when the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
+    killed outright leaves it RUNNING: the next job here ends it, or goes on with it.
 
     Raises:
         InputError: the store cannot be used.
@@ -165,7 +165,7 @@ def _begin(client: Any, experiment: str, job: Job, folder: Path) -> Tracked:
 
     made = client.create_run(experiment, tags=tags(job) | {"process": processes.this_process()})
     tracked = Tracked(client, made.info.run_id, job, set())
-    write_json(folder / "run.json", {"store": _store_id(), "run": tracked.run_id})
+    write_json(folder / "run.json", {"store": _store_ids()[0], "run": tracked.run_id})
     client.log_batch(tracked.run_id, params=[Param(*item) for item in parameters(job).items()])
     client.log_inputs(tracked.run_id, datasets(job))
     settings = yaml.safe_dump(dict(job.settings), sort_keys=False, allow_unicode=True)
@@ -179,7 +179,7 @@ def _enter(client: Any, job: Job, file: Path) -> Tracked | None:
 
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        found = client.get_run(kept["run"]) if kept["store"] == _store_id() else None
+        found = client.get_run(kept["run"]) if kept["store"] in _store_ids() else None
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     except MlflowException as error:
@@ -195,9 +195,10 @@ def _enter(client: Any, job: Job, file: Path) -> Tracked | None:
     return Tracked(client, run_id, job, known)
 
 
-def _store_id() -> str:
-    """The store's address as a hash: it may hold a password."""
-    return hashlib.sha256(store.uri().encode()).hexdigest()[:16]
+def _store_ids() -> list[str]:
+    """The store's names, as hashes: an address may hold a password. The first one outlives a move of the checkout."""
+    names = [*(["mlflow.db"] if store.own_database() else []), store.uri()]
+    return [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
 
 
 def _end_of_the_dead(client: Any, experiment: str) -> None:
@@ -210,15 +211,17 @@ def _end_of_the_dead(client: Any, experiment: str) -> None:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM end the block as errors do, and are noted. Handlers that others have set stay."""
+    """Ctrl-C, SIGTERM and SIGHUP end the block as errors do, and are noted. Handlers that others have set stay."""
     received: list[int] = []
 
     def interrupt(signum: int, _: Any) -> None:
         received.append(signum)
-        signal.signal(signum, signal.SIG_IGN)  # the second comes too late
+        for one in ours:
+            signal.signal(one, signal.SIG_IGN)  # the second comes too late
         raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
 
-    defaults: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    defaults: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+    defaults |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
     main = threading.current_thread() is threading.main_thread()
     ours = [signum for signum, default in defaults.items() if main and signal.getsignal(signum) == default]
     try:

@@ -7,6 +7,7 @@ all else. Where torchrun or srun has started the processes already, there is not
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,10 @@ from pipeline import ROOT
 from pipeline.settings import plan
 
 STARTER = "LANGLADDER_STARTED_BY"
+DVC_STAGE = "DVC_STAGE"
+"""What DVC sets in the environment of the commands that it runs."""
+GRACE = 10.0
+"""Seconds that a process has to end its run in MLflow after SIGTERM."""
 LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 END = 60.0
 """Seconds that a process has to end when the training has, or when another has failed."""
@@ -143,13 +148,22 @@ def _watch(started: list[Process], folder: Path, over: threading.Event) -> None:
 
 
 def watch_starter() -> None:
-    """In a process that another has started here: end when that one has died."""
+    """In a process that DVC, or another process of the training, has started: end when that one has died."""
     starter = int(os.environ.get(STARTER) or 0)
     if starter and ranks().rank:
-        threading.Thread(target=_end_with, args=(starter,), daemon=True).start()
+        end_with(starter)
+    elif DVC_STAGE in os.environ:
+        end_with(os.getppid())
 
 
-def _end_with(starter: int) -> None:
-    while os.getppid() == starter:
-        time.sleep(1.0)
+def end_with(parent: int) -> None:
+    """End this process, as SIGTERM does, once its parent has died, however that ended."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
     os._exit(1)

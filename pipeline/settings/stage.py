@@ -8,6 +8,7 @@
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -27,6 +28,7 @@ from langladder import collector, progress
 from langladder.atomic import check_folder, disk_error, explain
 from langladder.errors import InputError
 from langladder.families import families
+from langladder.memory import out_of_memory
 from langladder.ranks import first
 from langladder.schema import Config
 from pipeline import ROOT
@@ -48,6 +50,11 @@ VALUED = ("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cd", "--co
 QUIET |= {"TOKENIZERS_PARALLELISM": "true", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
 
 
+SMALLER = (
+    "run fewer jobs at a time (JOBS), or choose a smaller size, training.batch_size, or memory in params.yaml: memory"
+)
+
+
 def stage(run: Run) -> Callable[[], None]:
     """Make `run(job, out)` a stage: job = its checked settings, out = the folder that its outputs are relative to."""
     name = run.__module__.rpartition(".")[2] if run.__module__ != "__main__" else Path(sys.argv[0]).stem
@@ -60,9 +67,14 @@ def stage(run: Run) -> Callable[[], None]:
         except InputError as error:
             problem = str(error)
         except Exception as error:
-            if (number := disk_error(error)) is None:
+            if out_of_memory(error):
+                problem = (
+                    f"not enough memory ({' '.join(str(error).split())[:200] or 'no more could be had'}); {SMALLER}"
+                )
+            elif (number := disk_error(error)) is not None:
+                problem = explain(Path(getattr(error, "filename", None) or "."), number)
+            else:
                 raise
-            problem = explain(Path(getattr(error, "filename", None) or "."), number)
         else:
             return None
         if sweeps.swept():
@@ -89,6 +101,9 @@ def stage(run: Run) -> Callable[[], None]:
             said = str(error) if isinstance(error, InputError) else _in_our_words(name, error)
             print(f"{name}: {said}", file=sys.stderr)
             sys.exit(2)
+        except KeyboardInterrupt:
+            print(f"{name}: interrupted", file=sys.stderr)
+            sys.exit(128 + signal.SIGINT)
 
     return main
 

@@ -84,6 +84,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
             mode = stat.S_IMODE(path.stat().st_mode) | stat.S_IRUSR | stat.S_IWUSR
         yield temporary
         temporary.chmod(mode)  # a library may have put a file of its own, with its own mode, in the place of ours
+        check_file(path)
         temporary.replace(path)
 
 

@@ -45,6 +45,13 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there was not enough memory: Python's, NumPy's and Arrow's own, and torch's."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)  # torch on a processor
+
+
 def held_bytes() -> int:
     """Memory that this process holds for itself now, without what it has mapped from files; 0 where nothing says so."""
     status = Path("/proc/self/status")

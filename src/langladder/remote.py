@@ -12,7 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from langladder.remote_bytes import RemoteBytes
-from langladder.remote_errors import missing, told
+from langladder.remote_errors import missing, told, without_secrets
 
 BUFFER = 2**20  # bytes that a reader holds
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
@@ -27,13 +27,13 @@ def is_url(path: object) -> bool:
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or folder behind a URL."""
+    """A file or folder behind a URL; as text, without user, password and query."""
 
-    url: str
+    url: str = field(repr=False)
     listed: bool = field(default=False, compare=False, repr=False)  # as a file, so nobody need ask again
 
     def __str__(self) -> str:
-        return self.url
+        return without_secrets(self.url)
 
     @property
     def scheme(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from langladder.errors import InputError
-from langladder.remote_errors import told
+from langladder.remote_errors import told, without_secrets
 
 BLOCK = 2**23  # bytes that are asked for at once
 TRIES = 5
@@ -46,7 +46,9 @@ class RemoteBytes(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go elsewhere; nothing is read yet. Raises InputError for the end of what says no length."""
         if whence == io.SEEK_END and self._size is None:
-            raise InputError(f"{self._url}: the server does not say how long it is; copy it first (langladder copy)")
+            raise InputError(
+                f"{without_secrets(self._url)}: the server does not say how long it is; copy it first (langladder copy)"
+            )
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size or 0}[whence]
         return self._at
 
@@ -68,7 +70,7 @@ class RemoteBytes(io.RawIOBase):
         info = system.info(path)
         version = [info.get(key) for key in ("size", "ETag", "Last-Modified")]
         if self._version not in (None, version):
-            raise InputError(f"{self._url}: it changed while it was read; run this again")
+            raise InputError(f"{without_secrets(self._url)}: it changed while it was read; run this again")
         self._version, self._size = version, info.get("size")
         self._parts &= info.get("partial", True)
         self._file = system.open(path, "rb", block_size=BLOCK if self._parts else 0, cache_type="readahead")

@@ -1,5 +1,7 @@
 """What goes wrong with files behind a URL, told in one sentence with what to do about it."""
 
+import re
+
 from langladder.errors import InputError
 
 _PACKAGES = {"s3": "'langladder[cluster]'", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
@@ -9,6 +11,12 @@ _CREDENTIALS = {
     "gs": "; credentials come from GOOGLE_APPLICATION_CREDENTIALS or `gcloud auth application-default login`",
     "hf": "; credentials come from HF_TOKEN or `hf auth login`",
 }
+
+
+def without_secrets(text: str) -> str:
+    """A text whose URLs have lost what may be secret: user and password, the values of the query."""
+    text = re.sub(r"\b([a-z][a-z0-9+.-]*://)[^/?#\s]*@", r"\1", text, flags=re.IGNORECASE)
+    return re.sub(r"\b([a-z][a-z0-9+.-]*://[^?\s'\"]*)\?[^\s'\")]+", r"\1?…", text, flags=re.IGNORECASE)
 
 
 def missing(error: BaseException) -> bool:
@@ -21,8 +29,8 @@ def told(url: str, error: BaseException) -> InputError:
     """What went wrong with a URL, in a sentence."""
     if isinstance(error, InputError):
         return error
-    scheme = url.partition("://")[0]
-    said = (str(error) or type(error).__name__).splitlines()[0][:200]
+    scheme, url = url.partition("://")[0], without_secrets(url)
+    said = without_secrets((str(error) or type(error).__name__).splitlines()[0])[:200]
     if isinstance(error, ImportError):
         package = _PACKAGES.get(scheme, "what it names")
         return InputError(f"{url}: {scheme}:// needs a package that is not installed ({said}); pip install {package}")
@@ -33,5 +41,5 @@ def told(url: str, error: BaseException) -> InputError:
     if isinstance(error, PermissionError) or "Credential" in type(error).__name__:
         return InputError(f"{url}: access is refused ({said}){_CREDENTIALS.get(scheme, '')}")
     if isinstance(error, FileNotFoundError):
-        said = str(error.__cause__)[:200]
+        said = without_secrets(str(error.__cause__))[:200]
     return InputError(f"{url}: cannot be read ({said})")

@@ -103,6 +103,78 @@ def test_names_that_lead_out_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(tmp_path.rglob("*"))
 
 
+@pytest.mark.usefixtures("s3")
+def test_a_folder_is_not_copied_into_itself(vectors: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(vectors)
+    before = sorted(tmp_path.rglob("*"))
+    for inside in (vectors / "x", vectors / "deep" / "x", tmp_path / "link" / "x"):
+        for source in (vectors, tmp_path / "link"):
+            assert "copied into itself; name a place outside" in ask("copy", source, inside, code=2)
+    assert sorted(tmp_path.rglob("*")) == before
+    ask("copy", vectors, f"s3://{BUCKET}/whole")
+    assert "copied into itself" in ask("copy", f"s3://{BUCKET}/whole", f"s3://{BUCKET}/whole/part", code=2)
+    ask("copy", vectors, tmp_path / "vectors2")  # only the beginning of the name is the same
+    ask("copy", vectors / "words.json", vectors / "more" / "words.json")  # a file has no inside
+
+
+def test_links_out_of_a_folder_are_refused_and_none_is_dropped(s3: Any, vectors: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key")
+    (tmp_path / "folder").mkdir()
+    said = {
+        "secret": "a link to a file outside",
+        "folder": "a link to a folder",
+        "vectors": "a link to a folder",  # a circle
+        "missing": "a link to nothing",
+    }
+    for name, what in said.items():
+        (vectors / "odd").symlink_to(tmp_path / name)
+        for out in (tmp_path / "copy", f"s3://{BUCKET}/linked"):
+            assert f"odd: {what}" in " ".join(ask("copy", vectors, out, code=2).split())
+        (vectors / "odd").unlink()
+    os.mkfifo(vectors / "odd")
+    assert "neither a file nor a folder" in ask("copy", vectors, tmp_path / "copy", code=2)
+    (vectors / "odd").unlink()
+    assert not (tmp_path / "copy").exists() and not s3.exists(f"{BUCKET}/linked")
+    cached = tmp_path / "cache" / "files" / "md5" / "ab" / ("0" * 30)
+    cached.parent.mkdir(parents=True)
+    cached.write_text("of DVC")
+    (vectors / "output").symlink_to(cached)
+    (vectors / "again").symlink_to("words.json")
+    ask("copy", vectors, tmp_path / "copy")
+    copied = {file.name: file.read_text() for file in (tmp_path / "copy").iterdir() if file.suffix != ".safetensors"}
+    assert copied["output"] == "of DVC" and copied["again"] == copied["words.json"]
+    assert not any(file.is_symlink() for file in (tmp_path / "copy").iterdir())
+
+
+def test_a_folder_that_may_not_be_read_is_not_left_out(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (vectors / "deep").mkdir()
+    scan = os.scandir
+
+    def refuses(place: Any) -> Any:
+        if Path(place).name == "deep":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    with pytest.raises(InputError, match=r"deep: cannot be read \(Permission denied\); nothing was copied"):
+        copy(vectors, vectors.parent / "copy")
+
+
+def test_no_password_is_shown(vectors: Path, tmp_path: Path) -> None:
+    with web_server(vectors.parent) as (url, _):
+        secret = url.replace("http://", "http://me:PASS@")
+        for path in ("words.json", "words.json?token=SIGNED", "nothing.json?token=SIGNED"):
+            missing = path.startswith("nothing")
+            said = ask("copy", f"{secret}/vectors/{path}", tmp_path / f"out{len(path)}", code=2 if missing else 0)
+            said += ask("copy", f"{secret}/vectors/{path}", tmp_path, code=2)
+            assert f"{url}/vectors/{path.partition('?')[0]}" in said
+            assert "PASS" not in said and "SIGNED" not in said
+    for address in ("http://me:PASS@127.0.0.1:1/x", "nonsense://me:P@ASS:PASS@b/x", "s3://me:PASS@b?versionId=SIGNED"):
+        said = ask("copy", address, tmp_path / "new", code=2)
+        assert "PASS" not in said and "SIGNED" not in said, said
+    assert "PASS" not in repr(Remote("http://me:PASS@host/x"))
+
+
 def test_the_web_is_only_read(vectors: Path, tmp_path: Path) -> None:
     with web_server(vectors.parent) as (url, _):
         ask("copy", f"{url}/vectors/words.json", tmp_path / "words.json")

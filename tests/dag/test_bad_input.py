@@ -306,6 +306,34 @@ def test_a_full_disk_leaves_nothing_behind(
     assert left in ([], ["corpus.log"])  # Hydra's
 
 
+def test_an_interrupt_and_too_little_memory_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("one\ntwo\n")
+    of_torch = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"
+    errors = {
+        KeyboardInterrupt(): (130, r"corpus: interrupted\n"),
+        MemoryError(): (2, r"corpus: not enough memory \(no more could be had\); .*training\.batch_size.*\n"),
+        MemoryError("Unable to\nallocate 9 TiB"): (2, r"corpus: not enough memory \(Unable to allocate 9 TiB\); .*\n"),
+        RuntimeError(of_torch): (2, r"corpus: not enough memory \(\[enforce fail .*\n"),
+    }
+    for error, (code, said) in errors.items():
+
+        def fails(*_: object, error: BaseException = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(ShardWriter, "add", fails)
+        assert corpus(path, tmp_path / "out", monkeypatch) == code
+        lines = [line for line in capsys.readouterr().err.splitlines(keepends=True) if not line.startswith("… ")]
+        assert len(lines) == 1 and re.fullmatch(said, lines[0]), lines
+    left = [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    assert left in ([], ["corpus.log"])
+    monkeypatch.setattr(ShardWriter, "add", lambda *_: 1 / 0)  # our own mistakes keep their traceback
+    with pytest.raises(ZeroDivisionError):
+        corpus(path, tmp_path / "out", monkeypatch)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

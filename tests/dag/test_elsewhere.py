@@ -72,6 +72,29 @@ def test_a_lost_worker_s_job_runs_again_and_its_first_command_does_not_go_on(
     assert run(tmp_path, "dvc", "status", "a", "b", "c").strip() == "Data and pipelines are up to date."
 
 
+@pytest.mark.dag
+def test_an_interrupt_ends_what_runs_on_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from langladder.engine.dask import start
+
+    monkeypatch.setattr(parallel, "ROOT", tmp_path)
+    monkeypatch.setattr(elsewhere.Cluster, "goes", lambda *_: True)
+    (tmp_path / "dvc.yaml").write_text("stages: {a: {cmd: echo begun >> log; sleep 60; echo ended >> log}}\n")
+    run(tmp_path, "dvc", "init", "-q", "--no-scm")
+
+    def interrupted(*_: object, **__: object) -> None:
+        while not (tmp_path / "log").is_file():
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parallel, "wait", interrupted)
+    engine, began = start("processes", 1, {}), time.monotonic()
+    with pytest.raises(KeyboardInterrupt), elsewhere.Cluster(engine.client, tmp_path, 1) as cluster:  # type: ignore[attr-defined]
+        parallel.run_all({"a": set()}, 1, cluster)
+    engine.close()
+    assert time.monotonic() - began < 50
+    assert (tmp_path / "log").read_text() == "begun\n"
+
+
 def test_a_command_s_code_and_lines_come_back(client: Any, tmp_path: Path) -> None:
     from langladder.engine import commands
 

@@ -6,8 +6,10 @@ Jobs are shell commands of a small DVC project here; what the real ones make in 
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from project_copy import ENVIRONMENT, run
 
 from langladder.errors import InputError
 from pipeline import ROOT, warm
+from pipeline.provenance import processes
 from pipeline.settings import threads
 
 STAGES = """
@@ -46,19 +49,69 @@ def make(tmp_path: Path) -> Make:
 
 def drive(folder: Path, *targets: str, before: str = "pass", **environment: str) -> tuple[int, str]:
     """Exit code and output of the runner on the project in `folder`; `before`: what changes the runner first."""
+    process = start(folder, *targets, before=before, **environment)
+    output, errors = process.communicate()
+    return process.returncode, output + errors
+
+
+def start(folder: Path, *targets: str, before: str = "pass", **environment: str) -> subprocess.Popen[str]:
+    """The runner's process."""
     script = (
         f"import pipeline.parallel as p; from pathlib import Path; p.ROOT = Path({str(folder)!r}); {before}; p.main()"
     )
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
-    result = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", script, *targets],
         cwd=folder,
         env=ENVIRONMENT | path | environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    return result.returncode, result.stdout + result.stderr
+
+
+SLOW_STAGE = """
+import os, time
+from pathlib import Path
+from pipeline.settings.launch import watch_starter
+watch_starter()
+Path("pid").write_text(str(os.getpid()))
+time.sleep(100)
+"""
+
+
+def alive(pid: int) -> bool:
+    return processes.started(pid) is not None
+
+
+@pytest.mark.dag
+@pytest.mark.parametrize(
+    ("signum", "cold"),
+    [(signal.SIGTERM, ""), (signal.SIGKILL, ""), (signal.SIGINT, ""), (signal.SIGKILL, "1")],
+)
+def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, cold: str) -> None:
+    """Also where the signal goes to the runner alone, as of `kill` or systemd; DVC's lock is free then."""
+    folder = make("python slow.py")
+    (folder / "slow.py").write_text(SLOW_STAGE)
+    process = start(folder, LANGLADDER_COLD=cold)
+    deadline = time.monotonic() + 100
+    while not ((folder / "pid").is_file() and (folder / "pid").read_text()) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.1)
+    pid = int((folder / "pid").read_text())
+    code, output = drive(folder)  # a second runner at the same time
+    assert code == 1 and re.search(r"blocked by: \(PID \d+\): |It is held by process \d+ \(", output), output
+    process.send_signal(signum)
+    said = "".join(process.communicate(timeout=60))
+    assert process.returncode == (-signum if signum == signal.SIGKILL else 128 + signum), said
+    assert "Traceback" not in said
+    deadline = time.monotonic() + 15
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(pid)
+    (folder / "slow.py").write_text("print('b', file=open('b', 'w'))")
+    code, output = drive(folder)
+    assert code == 0, output
 
 
 @pytest.mark.dag

@@ -67,6 +67,49 @@ def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> N
         mlflow.pyfunc.load_model(f"models:/{model.model_id}")
 
 
+@pytest.mark.parametrize("how", ["moved", "copied"])
+def test_a_project_that_was_moved_or_copied_takes_its_store_along(
+    how: str, registry: Path, job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier runs are read, and later ones written, beside the database; the original stays as it is."""
+    first, new = registry / "first place", tmp_path / "new place"
+
+    def use(folder: Path) -> None:
+        monkeypatch.delenv("MLFLOW_TRACKING_URI")  # MLflow sets it
+        for module in ("fingerprint", "python_function"):
+            monkeypatch.setattr(f"pipeline.provenance.{module}.ROOT", folder)
+        monkeypatch.chdir(folder)
+
+    def content(folder: Path) -> dict[str, bytes]:
+        return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    first.mkdir()
+    shutil.copy(registry / "mlflow.db", first)
+    use(first)
+    store.prepare()
+    make(job)
+    assert runs("register", str(PLACE), "--alias", "champion").exit_code == 0
+    run_id = make(job, seed=4).run.run_id  # in its place: a model that MLflow has no copy of
+    with pytest.raises(KeyError), tracked_job("lm", "train_lm", job(seed=2), {}) as interrupted:
+        raise KeyError
+    before = content(first)
+    (shutil.move if how == "moved" else shutil.copytree)(first, new)
+    use(new)
+    assert runs("uri").output.strip() == f"sqlite:///{new / 'mlflow.db'}"  # with which `make ui` begins
+    found = store.client().get_run(run_id)
+    assert found.info.artifact_uri.startswith(f"{(new / 'mlartifacts').as_uri()}/")
+    assert {file.path for file in store.client().list_artifacts(run_id)} == {"resolved.yaml"}
+    mlflow.set_tracking_uri(store.uri())
+    [model] = found.outputs.model_outputs
+    for address in ("models:/lm-lstm@champion", f"models:/{model.model_id}"):
+        assert mlflow.pyfunc.load_model(address).predict(pd.DataFrame({"text": LINES}))
+    with tracked_job("lm", "train_lm", job(seed=2), {}) as resumed:
+        assert resumed.run.run_id == interrupted.run.run_id
+    later = make(job, seed=3).run.run_id
+    assert list((new / "mlartifacts").rglob(f"{later}/artifacts/resolved.yaml"))
+    assert content(first) == (before if how == "copied" else {}) and first.exists() == (how == "copied")
+
+
 @pytest.mark.usefixtures("registry")
 def test_a_registered_model_is_a_copy_with_figures_and_hashes(job: Any) -> None:
     work = make(job)

@@ -145,7 +145,7 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) -> None:
     before = signal.getsignal(signum)
     with pytest.raises((SystemExit, KeyboardInterrupt)), tracked_job("lm", "train_lm", job(), {}):
@@ -167,6 +167,16 @@ def test_a_process_killed_outright(child: Any, job: Any) -> None:
     with tracked_job("lm", "train_lm", job(), {}):
         assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED", "FINISHED"]
     assert points(runs()[0]) == [(5, 0.5)]
+
+
+def test_the_run_of_a_killed_job_that_is_not_run_again_is_ended_when_the_store_is_opened(child: Any) -> None:
+    """As where DVC takes from its cache what the killed job was to make."""
+    assert CliRunner().invoke(main, ["uri"]).exit_code == 0
+    assert [run.info.status for run in runs()] == ["RUNNING"]
+    child.kill()
+    child.wait()
+    assert CliRunner().invoke(main, ["uri"]).exit_code == 0
+    assert [run.info.status for run in runs()] == ["KILLED"]
 
 
 def test_only_the_dead_of_this_place_are_ended(job: Any) -> None:

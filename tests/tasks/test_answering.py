@@ -11,10 +11,11 @@ from langladder.errors import InputError
 from langladder.families import families
 from langladder.models.bert_span import BERTSpan
 from langladder.models.gpt_choice import GPTChoice
-from langladder.tasks.answering import make
+from langladder.tasks.answering import Answering, make
 from langladder.tasks.settings import ReadingTraining
 from tests.models.grown_rungs import saved_bert, saved_gpt
 from tests.models.question_rows import QUESTIONS
+from tests.tasks.small_run import moved, stop_at
 
 SHORT = {"max_steps": 40, "lr": 0.01, "batch_size": 3, "progress": False, "accelerator": "cpu", "validations": 2}
 
@@ -29,9 +30,14 @@ def trained(kind: type[Any], folder: Path, place: str, **model: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", [BERTSpan, GPTChoice])
-def test_it_learns_and_the_same_seed_gives_the_same_bits(kind: type[Any], tmp_path: Path) -> None:
+def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(
+    kind: type[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, made = trained(kind, tmp_path, "a")
-    second, _ = trained(kind, tmp_path, "b")
+    with monkeypatch.context() as patch, pytest.raises(KeyError):
+        stop_at(patch, Answering, 25)
+        trained(kind, tmp_path, "b")
+    second, _ = trained(kind, tmp_path, moved(tmp_path / "b").name)
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(one, other)
     assert made.validation_loss is not None and [row["step"] for row in made.curve] == [20, 40]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_run import STEPS, make_model, make_stream, stop_at
+from small_run import STEPS, make_model, make_stream, moved, stop_at
 from small_run import settings as lm_settings
 from torch import nn
 
@@ -126,8 +126,9 @@ def test_interrupted_average_ends_with_the_same_bits(tmp_path: Path, monkeypatch
         stop_at(patch, LanguageModelling, stop)
         with pytest.raises(KeyError):
             train_lm(tmp_path / "broken", average_checkpoints=2)
+    work = moved(tmp_path / "broken")
     for _ in range(2):  # resumed, and asked again when finished
-        model, result = train_lm(tmp_path / "broken", average_checkpoints=2)
+        model, result = train_lm(work, average_checkpoints=2)
         assert equal(model, whole) and result.curve == expected.curve
         assert result.best_validation_loss == expected.best_validation_loss
 
@@ -258,7 +259,7 @@ def test_interrupted_choice_by_bleu_ends_with_the_same_bits(
         stop_at(patch, TranslationTask, stop)
         with pytest.raises(KeyError):
             train(tmp_path / "broken", pairs, tokenizer)
-    model, result = train(tmp_path / "broken", pairs, tokenizer)
+    model, result = train(moved(tmp_path / "broken"), pairs, tokenizer)
     assert equal(model, whole) and result.curve == expected.curve
 
 

@@ -27,7 +27,10 @@ from langladder.models.ctc import CTCConfig, CTCRecognizer
 from langladder.models.making import Made
 from langladder.schema import locate_function
 from langladder.tasks.settings import SpeechTraining, TranslationTraining
+from langladder.tasks.speech_recognition import CTCTask
+from langladder.tasks.translation import TranslationTask
 from langladder.text.specials import BOS, EOS
+from tests.tasks.small_run import moved, stop_at
 
 TRAINING: dict[str, Any] = {
     "max_steps": 12, "validate_every": 6, "checkpoint_every": 4, "log_every": 3, "lr": 0.01, "progress": False,
@@ -82,7 +85,7 @@ def transcript_page(speech: Path, model: Path) -> TranscriptPage:
 
 
 @pytest.mark.parametrize("what", ["captions", "speech"])
-def test_train_and_judge(what: str, tmp_path: Path) -> None:
+def test_train_and_judge(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     if what == "captions":
         write_scenes(SceneConfig(size="tiny", scenes=800), data)
@@ -91,8 +94,14 @@ def test_train_and_judge(what: str, tmp_path: Path) -> None:
         write_speech(SpeechConfig(size="tiny", utterances=60, longest=16), data)
         train, judge = recogniser, transcript_page  # type: ignore[assignment]
     pages, files = [], []
-    for run in ("one", "two"):  # the same seed, the same bytes
-        made = train(data, tmp_path / run, tmp_path / f"{run} checkpoints")
+    for run in ("one", "two"):  # the same seed, the same bytes: the second is killed, moved and resumed
+        checkpoints = tmp_path / f"{run} checkpoints"
+        if run == "two":
+            with monkeypatch.context() as patch, pytest.raises(KeyError):
+                stop_at(patch, TranslationTask if what == "captions" else CTCTask, 8)
+                train(data, tmp_path / run, checkpoints)
+            checkpoints = moved(checkpoints)
+        made = train(data, tmp_path / run, checkpoints)
         assert [row["step"] for row in made.curve] == [3, 6, 9, 12]
         assert made.curve[-1]["train_loss"] < made.curve[0]["train_loss"] and made.cost["seconds"] > 0
         files.append((tmp_path / run / "model.safetensors").read_bytes())

@@ -19,6 +19,7 @@ from langladder.text.labelled import Example
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
 from langladder.text.units import SubwordUnits, WordUnits
+from tests.tasks.small_run import moved
 
 LABELS = ["bad", "good"]
 WORDS = {"good": ["fine", "lovely", "bright"], "bad": ["dull", "grim", "sour"]}
@@ -79,7 +80,7 @@ def test_a_training_goes_on_after_a_kill_with_the_same_bits(tmp_path: Path, monk
     with monkeypatch.context() as patched, pytest.raises((KeyboardInterrupt, SystemExit)):
         patched.setattr(MeanEmbedding, "loss", dies)
         trained(tmp_path / "killed", settings())
-    resumed, _ = trained(tmp_path / "killed", settings())
+    resumed, _ = trained(moved(tmp_path / "killed"), settings())
     for own, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(own, other)
 

@@ -19,7 +19,7 @@ from langladder.text.chat_template import ChatTemplate
 from langladder.text.instructions import Dialogue
 from langladder.text.specials import PAD
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, asked, judge, saved_base
-from tests.tasks.small_run import stop_at
+from tests.tasks.small_run import moved, stop_at
 
 TEMPLATE = ChatTemplate(TOKENIZER)
 GREEDY = SamplingConfig(strategy="greedy", max_tokens=5)
@@ -102,7 +102,8 @@ def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeyp
         stop_at(patch, InstructionTuning, step)
         with pytest.raises(KeyError):
             tuned(tmp_path, "broken", **short)
-    (resumed, one), (whole, other) = tuned(tmp_path, "broken", **short), tuned(tmp_path, "whole", **short)
+    again = moved(tmp_path / "broken").name
+    (resumed, one), (whole, other) = tuned(tmp_path, again, **short), tuned(tmp_path, "whole", **short)
     for (name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), name
     assert one.curve == other.curve and whole.config.dropout == 0.2

@@ -18,6 +18,7 @@ from langladder.text.encoding import framed
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import Tokenizer, TokenizerConfig
 from tests.models.test_bert import V, gaps, make
+from tests.tasks.small_run import moved
 
 LINES = ["the cat sleeps", "the dog barks", "a bird sings", "a fish swims"]
 
@@ -98,7 +99,7 @@ def test_a_killed_run_ends_with_the_same_bits(
     with pytest.raises((KeyboardInterrupt, SystemExit)):
         train(tokenizer, text, tmp_path / "cut", pairs=pairs, max_steps=20, checkpoint_every=5)
     monkeypatch.undo()
-    resumed, after = train(tokenizer, text, tmp_path / "cut", pairs=pairs, max_steps=20, checkpoint_every=5)
+    resumed, after = train(tokenizer, text, moved(tmp_path / "cut"), pairs=pairs, max_steps=20, checkpoint_every=5)
     assert after.curve == result.curve
     for name, parameter in model.named_parameters():
         assert torch.equal(parameter, resumed.get_parameter(name)), name

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from policy_run import PROMPTS, WATCHED, make_pairs, make_policy, make_text, on_policy, run, settings
-from small_run import stop_at
+from small_run import moved, stop_at
 
 from langladder.models.gpt import GPT
 from langladder.tasks.checkpoints import read_checkpoint
@@ -48,7 +48,7 @@ def test_interrupted_run_ends_with_the_same_bits(name: str, tmp_path: Path, monk
             train(name, tmp_path / "broken")
     saved = read_checkpoint(tmp_path / "broken" / "last.safetensors")
     assert saved["steps_done"] in (9, 10)
-    resumed, whole = train(name, tmp_path / "broken"), train(name, tmp_path / "whole")
+    resumed, whole = train(name, moved(tmp_path / "broken")), train(name, tmp_path / "whole")
     for (parameter, ours), theirs in zip(resumed[0].state_dict().items(), whole[0].state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), parameter
     assert resumed[1:] == whole[1:]

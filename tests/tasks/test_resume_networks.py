@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_run import V, make_stream, settings, stop_at
+from small_run import V, make_stream, moved, settings, stop_at
 
 from langladder.models.convolutional import ConvolutionalLM
 from langladder.models.neural import NeuralLanguageModel
@@ -41,7 +41,7 @@ def test_interrupted_run_ends_with_the_same_bits(name, tmp_path, monkeypatch):
         stop_at(patch, LanguageModelling, 8)
         with pytest.raises(KeyError):
             train(name, tmp_path / "broken")
-    resumed, whole = train(name, tmp_path / "broken"), train(name, tmp_path / "whole")
+    resumed, whole = train(name, moved(tmp_path / "broken")), train(name, tmp_path / "whole")
     for (parameter_name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), parameter_name
     if "counts" in whole.head.state_dict():

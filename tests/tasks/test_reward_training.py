@@ -14,7 +14,7 @@ from langladder.tasks.reward import RewardModelling, make
 from langladder.tasks.settings import RewardTraining
 from langladder.text.instructions import Message, Ranking
 from tests.models.spoken import DIALOGUES, RANKINGS, asked, saved_instructed
-from tests.tasks.small_run import stop_at
+from tests.tasks.small_run import moved, stop_at
 
 
 def trained(folder: Path, place: str = "a", **changes: Any) -> tuple[RewardModel, Made]:
@@ -58,7 +58,8 @@ def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeyp
         stop_at(patch, RewardModelling, step)
         with pytest.raises(KeyError):
             trained(tmp_path, "broken", **short)
-    (resumed, one), (whole, other) = trained(tmp_path, "broken", **short), trained(tmp_path, "whole", **short)
+    again = moved(tmp_path / "broken").name
+    (resumed, one), (whole, other) = trained(tmp_path, again, **short), trained(tmp_path, "whole", **short)
     for (name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), name
     assert one.curve == other.curve

@@ -14,6 +14,7 @@ from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagge
 from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
 from langladder.text.labelled import Tagged
 from langladder.text.specials import UNK
+from tests.tasks.small_run import moved, stop_at
 
 TAGS = ["D", "N", "V"]
 LINES = ["the/D dog/N sees/V", "a/D cat/N sleeps/V", "dogs/N sleep/V", "the/D cats/N see/V the/D dog/N"]
@@ -46,9 +47,12 @@ def network(**settings) -> RecurrentTagger:
     return RecurrentTagger(config, *words.sizes, len(TAGS)).equip(words, TAGS)
 
 
-def test_it_learns_and_the_same_seed_gives_the_same_bits(tmp_path):
+def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(tmp_path, monkeypatch):
     first, made = trained(tmp_path / "a")
-    second, _ = trained(tmp_path / "b")
+    with monkeypatch.context() as patch, pytest.raises(KeyError):
+        stop_at(patch, Tagging, 25)
+        trained(tmp_path / "b")
+    second, _ = trained(moved(tmp_path / "b"))
     assert [tuple(row) for row in first.tag([one.words for one in corpus()])] == [one.tags for one in corpus()]
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(one, other)

@@ -14,6 +14,7 @@ from langladder.tasks.word_vectors import make
 from langladder.text.corpus_ids import TokenStream
 from langladder.text.vocabulary import Vocabulary
 from langladder.text.word_corpus import WordCorpus
+from tests.tasks.small_run import moved
 
 TRAINING = TrainingConfig(
     optimizer="adagrad", lr=0.1, eps=1e-12, schedule="constant", clip_norm=None, precision="fp32", progress=False
@@ -75,7 +76,7 @@ def test_resumed_equals_uninterrupted(tmp_path: Path) -> None:
         patch.setattr(SkipGramBatches, "train", fail_at_17)
         with pytest.raises(KilledError):
             train(tmp_path / "part", training=TRAINING.model_copy(update={"checkpoint_every": 5}))
-    resumed, made = train(tmp_path / "part")
+    resumed, made = train(moved(tmp_path / "part"))
     assert made.curve[-1]["step"] == 27
     assert np.array_equal(resumed.matrix, whole.matrix)
 

@@ -59,6 +59,44 @@ def test_interrupted_anywhere_ends_with_the_same_bits(kind, stop, whole, tmp_pat
     torch.testing.assert_close(last["carried"], state["carried"], rtol=0, atol=0)
 
 
+# The learning rate is too high: validations go up and down, so the best one lies before the kill.
+UNSTEADY = {"lr": 0.3, "schedule": "constant", "warmup_steps": 0}
+
+
+@pytest.mark.parametrize("more", [{"max_steps": 20}, {"max_steps": 60, "patience": 3}])
+def test_interrupted_and_moved_run_ends_with_the_same_bits(more, tmp_path, monkeypatch):
+    """The best weights so far, and how long patience lasts, do not depend on where the folder is."""
+    reference, expected = train("gpt", tmp_path / "whole", **UNSTEADY, **more)
+    losses = [row["validation_loss"] for row in expected.curve if row["validation_loss"] is not None]
+    assert losses.index(min(losses)) == 1 and losses[3] < losses[0]
+    with monkeypatch.context() as patch:
+        stop_at(patch, LanguageModelling, 17)
+        with pytest.raises(KeyError):
+            train("gpt", tmp_path / "first", **UNSTEADY, **more)
+    (tmp_path / "first").rename(tmp_path / "moved")
+    model, result = train("gpt", tmp_path / "moved", **UNSTEADY, **more)
+    assert equal(model, reference) and result.curve == expected.curve
+    assert result.best_validation_loss == expected.best_validation_loss
+    for name in ("last", "best"):
+        ours, theirs = (read_checkpoint(tmp_path / run / f"{name}.safetensors") for run in ("moved", "whole"))
+        assert ours["steps_done"] == theirs["steps_done"]
+    for file in tmp_path.rglob("*.safetensors"):
+        assert str(tmp_path).encode() not in file.read_bytes()
+
+
+def test_a_checkpoint_without_the_weights_kept_beside_it_is_refused(tmp_path, monkeypatch):
+    for name, more in (("best.safetensors", {}), ("snapshots", {"average_checkpoints": 2})):
+        work = tmp_path / name
+        with monkeypatch.context() as patch, pytest.raises(KeyError):
+            stop_at(patch, LanguageModelling, 7)
+            train("lstm", work, **more)
+        (work / name).rename(tmp_path / "elsewhere")
+        with pytest.raises(InputError, match=rf"{name}: missing or incomplete, and the training at step 6 may end"):
+            train("lstm", work, **more)
+        (tmp_path / "elsewhere").rename(work / name)
+        assert train("lstm", work, **more)[1].steps == STEPS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_process_resumes_to_the_same_bits(kind, whole, tmp_path):

@@ -2,7 +2,7 @@
 
 MLflow's folder has `langladder.json` beside its MLmodel: {"model", where in it the model lies, "place", where that was
 written, "fingerprint"}. A registered model is a copy and lies in the folder. One that was only logged stays where the
-pipeline wrote it, and is found there as long as it is the same.
+pipeline wrote it, and is found there as long as it is the same; where the project was moved, beside `mlartifacts/`.
 """
 
 from importlib import import_module
@@ -82,10 +82,12 @@ def _lies_in(folder: Path) -> Path:
     if (folder / inside).is_dir():
         return folder / inside
     place = Path(said["place"])
-    about = read_json(place / "provenance.json") if (place / "provenance.json").is_file() else None
-    if not isinstance(about, dict) or about.get("fingerprint") != said["fingerprint"]:
-        raise InputError(
-            f"{place}: the model {said['fingerprint']} is not there (any more), and MLflow has no copy of it: "
-            f"`python -m pipeline.runs register {said['model']}`, where it is, makes one"
-        )
-    return place
+    beside = [above.parent / inside for above in folder.resolve().parents if above.name == "mlartifacts"]
+    for candidate in (*beside, place):  # a project that was moved or copied has its models beside MLflow's folder
+        about = read_json(candidate / "provenance.json") if (candidate / "provenance.json").is_file() else None
+        if isinstance(about, dict) and about.get("fingerprint") == said["fingerprint"]:
+            return candidate
+    raise InputError(
+        f"{place}: the model {said['fingerprint']} is not there (any more), and MLflow has no copy of it: "
+        f"`python -m pipeline.runs register {said['model']}`, where it is, makes one"
+    )

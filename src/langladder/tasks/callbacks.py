@@ -5,7 +5,7 @@ import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from pytorch_lightning import Callback, Trainer
@@ -16,6 +16,9 @@ from langladder.progress import say, working
 from langladder.ranks import ranks, summed
 from langladder.tasks.gradients import UpdateWatch, makes_row
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
+from langladder.tasks.task import MONITOR, Task
+
+Row = dict[str, float | None]
 
 
 class Recorder(Callback):
@@ -29,7 +32,7 @@ class Recorder(Callback):
 
     def __init__(self, config: TrainingConfig, watch: UpdateWatch) -> None:
         self.config, self.watch = config, watch
-        self.rows: list[dict[str, float | None]] = []
+        self.rows: list[Row] = []
         self.total, self.batches = torch.zeros(()), 0
         self.tokens, self.seconds = 0, 0.0
 
@@ -83,6 +86,39 @@ class Recorder(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         vars(self).update(state_dict)
+
+
+def validations(rows: list[Row]) -> list[Row]:
+    """The rows of a curve at which the run validated."""
+    return [row for row in rows if row[MONITOR] is not None]
+
+
+def best_row(rows: list[Row], module: Task) -> Row:
+    """The first of the best validations; empty where there was none. What is not a number is the worst."""
+    sign = 1.0 if module.mode == "min" else -1.0
+
+    def badness(row: Row) -> float:
+        value = sign * cast(float, row[module.monitor])
+        return math.inf if math.isnan(value) else value
+
+    return min(validations(rows), key=badness, default={})
+
+
+class BestWeights(Checkpoint):
+    """Keeps the weights of the best validation so far.
+
+    Which one is the best, the recorded curve says. So this callback has no state of its own, and a run goes on as it
+    was in another folder (Lightning's `ModelCheckpoint` forgets its best score where its absolute path has changed).
+    """
+
+    def __init__(self, path: Path, recorder: Recorder) -> None:
+        self.path, self.recorder = path, recorder
+
+    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Write where no validation before was as good (the recorder has added this one to the curve by now)."""
+        rows = self.recorder.rows
+        if not self.recorder.config.fast_dev_run and rows and best_row(rows, pl_module) is rows[-1]:
+            trainer.save_checkpoint(self.path, weights_only=True)
 
 
 class ResumePoint(Checkpoint):

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.callbacks import EarlyStopping
 
 from langladder.data.batches import StepBatches, Update
 from langladder.errors import InputError
 from langladder.memory import keep_freed_memory, peak_bytes
 from langladder.ranks import first, from_first, ranks
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
-from langladder.tasks.callbacks import Recorder, ResumePoint, StepBar
+from langladder.tasks.callbacks import BestWeights, Recorder, ResumePoint, Row, StepBar, best_row, validations
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
 from langladder.tasks.devices import joined
 from langladder.tasks.float32 import quick_products
@@ -30,8 +30,6 @@ from langladder.tasks.gradients import UpdateWatch
 from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
 from langladder.tasks.trainer import trainer_settings
-
-Row = dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class TrainingResult:
 
     steps: int
     best_validation_loss: float | None
-    curve: list[dict[str, float | None]]
+    curve: list[Row]
     seconds: float
     tokens_per_second: float
     peak_memory_bytes: int
@@ -92,7 +90,9 @@ def _train(
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
     with _quiet(), _reproducible(), quick_products(shapes_recur=batches.shapes_recur):
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
-        if saved is None and not config.fast_dev_run:
+        if saved is not None:
+            _check_kept(module, saved, best, kept)
+        elif not config.fast_dev_run:
             for old in all_snapshots(kept) if first() else ():  # of a run that was never saved
                 old.unlink()
         if saved is None or not _finished(saved, module):
@@ -107,7 +107,7 @@ def _train(
             module.on_load_checkpoint(saved)
             recorder.load_state_dict(saved["callbacks"]["Recorder"])
             module.load_state_dict(saved["state_dict"])
-        loss = _best_row(recorder.rows, module).get(MONITOR)
+        loss = best_row(recorder.rows, module).get(MONITOR)
         if config.average_checkpoints > 1 and not config.fast_dev_run:
             module.load_state_dict(mean_weights(snapshots(kept, module.steps_done)))
             loss = _validated(module, precision, validation, checkpoints) if len(validation) else None
@@ -129,11 +129,15 @@ def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: b
     if config.progress and first():
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
-        callbacks.append(EarlyStopping(module.monitor, patience=config.patience, mode=module.mode))
+        # At the validation, not at the end of Lightning's epoch: the checkpoint of this very step is to hold the count.
+        stops = EarlyStopping(
+            module.monitor, patience=config.patience, mode=module.mode, check_on_train_epoch_end=False
+        )
+        callbacks.append(stops)
     if config.average_checkpoints > 1:
         callbacks.append(Snapshots(checkpoints / "snapshots", config))
     if validates:
-        callbacks.append(_best_weights(module, checkpoints))
+        callbacks.append(BestWeights(checkpoints / f"best{SUFFIX}", recorder))
     return [*callbacks, ResumePoint(checkpoints / f"last{SUFFIX}", config)]
 
 
@@ -170,21 +174,6 @@ def _validated(module: Task, precision: Precision, validation: Sequence[Any], ch
     trainer = _trainer(module.config, precision, [], checkpoints, 0)
     trainer.validate(module, _Validation(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
-
-
-def _best_weights(module: Task, checkpoints: Path) -> ModelCheckpoint:
-    checkpoint = ModelCheckpoint(
-        checkpoints,
-        "best",
-        monitor=module.monitor,
-        mode=module.mode,
-        save_weights_only=True,
-        auto_insert_metric_name=False,
-        enable_version_counter=False,
-        save_on_train_epoch_end=False,
-    )
-    checkpoint.FILE_EXTENSION = SUFFIX
-    return checkpoint
 
 
 class _Steps:
@@ -224,24 +213,34 @@ def _read_own(module: Task, path: Path) -> dict[str, Any]:
     return saved
 
 
+def _check_kept(module: Task, saved: dict[str, Any], best: Path, kept: Path) -> None:
+    """Refuse to go on where the weights that the run may end with are no longer beside its checkpoint.
+
+    Raises:
+        InputError: they are missing, as where the checkpoint alone was copied.
+    """
+    config, done = module.config, int(saved["steps_done"])
+    if config.average_checkpoints > 1:
+        so_far = done // config.validate_every + (done == config.max_steps and done % config.validate_every > 0)
+        missing = kept if len(snapshots(kept, done)) < min(config.average_checkpoints, so_far) else None
+    else:
+        validated = validations(saved["callbacks"]["Recorder"]["rows"])
+        missing = best if validated and not best.is_file() else None
+    if missing is not None:
+        raise InputError(
+            f"{missing}: missing or incomplete, and the training at step {done} may end with its weights; copy it too, "
+            f"or delete {best.parent} to start afresh"
+        )
+
+
 def _finished(saved: dict[str, Any], module: Task) -> bool:
     """Whether the checkpoint is a run's end: all steps made, or early stopping's patience used up."""
     if saved["steps_done"] >= module.config.max_steps:
         return True
-    rows = _validations(saved["callbacks"]["Recorder"]["rows"])
+    rows = validations(saved["callbacks"]["Recorder"]["rows"])
     if module.config.patience is None or not rows:
         return False
-    return len(rows) - 1 - rows.index(_best_row(rows, module)) >= module.config.patience
-
-
-def _validations(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row[MONITOR] is not None]
-
-
-def _best_row(rows: list[Row], module: Task) -> Row:
-    """The first of the best validations; empty where there was none."""
-    best = min if module.mode == "min" else max
-    return best(_validations(rows), key=lambda row: cast(float, row[module.monitor]), default={})
+    return len(rows) - 1 - rows.index(best_row(rows, module)) >= module.config.patience
 
 
 @contextmanager

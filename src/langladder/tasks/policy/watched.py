@@ -8,10 +8,10 @@ import torch
 
 from langladder.decoding.rollouts import Prompts
 from langladder.models.neural import NeuralLanguageModel
+from langladder.tasks.callbacks import Row
 from langladder.tasks.policy.settings import WatchedTraining
 from langladder.tasks.policy.watching import REWARD, watch
 from langladder.tasks.task import MONITOR, Task
-from langladder.tasks.training import Row
 
 LAST = "validation_step"
 """The measure by which the last weights are the best."""
