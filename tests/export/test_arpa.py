@@ -212,6 +212,7 @@ def test_saved_arpa_model_loads_roundtrip(tmp_path: Path) -> None:
         ("-0.75\tthe", "-0_75\tthe", 9, "b'-0_75' is not a number"),  # Python reads -75
         ("-0.75\tthe", "-0.75\tt\x01e", 9, "control character"),
         ("-0.125", "inf", 9, "log10 b a number"),
+        ("-0.125", "\t0.125", 9, "n-grams of order 1"),  # a sign that was lost
         ("\tthe\t-0.125", "\tthe 0", 9, "n-grams of order 1"),  # a word that was cut in two
         ("-0.5\tthe </s>", "-0.5\tthe </s> 0", 14, "n-grams of order 2"),
         ("\\end\\\n", "\\end\\\n\n-0.5\tthe the\n", 18, "after .*an ARPA file ends there"),

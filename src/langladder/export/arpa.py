@@ -154,8 +154,7 @@ def _complete(section: Section) -> None:
     for token in (BOS, EOS):
         if MARKS[token].encode() not in words:
             raise InputError(
-                f"{section.path}: no word {MARKS[token]} among the 1-grams; a model of sentences has <s> and </s>: make it "
-                "with them, as KenLM's lmplz and SRILM's ngram-count do"
+                f"{section.path}: no word {MARKS[token]} among the 1-grams; a model of sentences has <s> and </s>"
             )
     if not words & {MARKS[UNK].encode(), CAPITAL_UNK}:
         logging.getLogger(__name__).warning("%s: no word <unk>; it gets log10 p = %g", section.path, MISSING_UNK)

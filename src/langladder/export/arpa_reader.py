@@ -21,6 +21,7 @@ from langladder.text.specials import BOS, PAD
 LONGEST_LINE = 1_000_000  # bytes
 HIGHEST_ORDER = 64
 ZERO = -99.0  # the logarithm of 0
+LARGEST = 1e30  # of numbers that are no mistake
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")  # the others part fields
 
 
@@ -103,7 +104,7 @@ class Reader:
                 raise self.wrong(f"{self._text(line)[:60]!r} is not one of the {size} n-grams of order {n} ({shape})")
             section.log_probs.append(self._number(line, fields[0]))
             section.log_backoffs.append(self._number(line, fields[-1]) if extra else 0.0)
-            if not section.log_probs[-1] <= 0 or not section.log_backoffs[-1] < math.inf:
+            if not section.log_probs[-1] <= 0 or not section.log_backoffs[-1] < LARGEST:
                 raise self.wrong(f"{self._text(line)[:60]!r}: log10 p must be at most 0, and log10 b a number")
             if n == 1:
                 self._text(line)  # longer n-grams hold words that order 1 has: so they can stay bytes
@@ -132,11 +133,12 @@ class Reader:
 def _has_backoff(line: bytes, last: bytes, highest: bool) -> bool:
     """Whether the last field of a line with one more than p and the words is a back-off, as KenLM would read it.
 
-    A tab stands before it, where the line has tabs at all: otherwise a word that is cut in two could pass for one.
+    One tab stands before it (one space, where the line has no tabs): otherwise a word that is cut in two, or a number
+    that has lost its sign, could pass for one.
     """
-    line = line.strip()
-    tabbed = line[-len(last) - 1 : -len(last)] == b"\t" or b"\t" not in line
-    return tabbed and (not highest or re.fullmatch(rb"[+-]?0*\.?0*", last) is not None)
+    before = line.strip()[: -len(last)]
+    separated = not before[-2:-1].isspace() and (before.endswith(b"\t") or b"\t" not in before)
+    return separated and (not highest or re.fullmatch(rb"[+-]?0*\.?0*", last) is not None)
 
 
 class Tables:
@@ -191,12 +193,14 @@ class Tables:
     def arrays(self) -> dict[str, np.ndarray]:
         """As `BackoffLanguageModel.set_arrays` takes them."""
         lower = [np.zeros(0), *self.log_backoffs[:-1]]  # the highest order has none
+        with np.errstate(over="ignore"):  # what is too small for float32 is log 0
+            log_probs, log_backoffs = (np.concatenate(part).astype(np.float32) for part in (self.log_probs, lower))
         return {
             "levels": np.array(self.levels, dtype=np.int64),
             "words": self.words,
             "starts": self.starts,
-            "log_probs": np.concatenate(self.log_probs).astype(np.float32),
-            "log_backoffs": np.concatenate(lower).astype(np.float32),
+            "log_probs": log_probs,
+            "log_backoffs": log_backoffs,
         }
 
 
