@@ -55,6 +55,8 @@ def keep(
         if beside:
             beside(folder)
     work.write_curve(out / "curves" / work.family / f"{work.rung}.csv", made.curve)
+    if skipped := getattr(made, "vectors_skipped", 0):
+        figures = {**figures, "vectors_skipped": skipped}
     write_json(out / "metrics" / work.stage / f"{work.rung}.json", to_plain(figures))
     work.run.metrics({**figures, **made.cost})
     print(f"{work.stage} {work.rung}: {made.cost['seconds']:.0f} s, {said} → {place}")

@@ -53,8 +53,8 @@ def read_vectors(path: Path | str, damage: Damage | None = None) -> WordVectors:
     Of a model, the whole-word tokens are read; see `input_embedding` for the words of a vocabulary.
 
     Args:
-        damage: what to do with damaged entries of a foreign file, and what was found; None: they are left out, and a
-            warning says how many.
+        damage: what to do with damaged entries of a foreign file, and what was found; None: they are left out. A
+            warning is logged that says how many.
 
     Raises:
         InputError: missing, malformed, of no known format, a damaged entry and the policy is `strict`, or saved vectors
@@ -70,7 +70,7 @@ def read_vectors(path: Path | str, damage: Damage | None = None) -> WordVectors:
         if str(path) in str(error):
             raise
         raise InputError(f"{path}: {error}") from error  # what `WordVectors` refuses, such as a word that occurs twice
-    if damage is None and found.counts:
+    if found.counts:
         logging.getLogger(__name__).warning("%s: %s", path, found.summary())
     values = vectors.matrix.data if vectors.is_sparse else vectors.matrix
     bad = np.argwhere(~np.isfinite(values))
