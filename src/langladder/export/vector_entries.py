@@ -64,7 +64,7 @@ class Entries:
             self.damage.found(place, TWICE, f"{text[:60]!r} is at {self._places[text]} already")
         else:
             self._places[text] = at
-            self._numbers.frombytes(np.ascontiguousarray(vector, dtype=np.float32).tobytes())
+            self._numbers.frombytes(vector.tobytes())
             return True
         return False
 
@@ -160,7 +160,7 @@ def parse_entry(place: str, line: bytes, dim: int, expected: str) -> tuple[bytes
     if len(numbers) != dim:
         raise InputError(f"{place}: {len(numbers)} numbers after the word; {expected} {dim}")
     vector = parse_numbers(place, numbers)
-    if len(word) + sum(map(len, numbers)) + dim != len(line):
+    if len(word) + len(b" ".join(numbers)) + 1 != len(line):
         raise InputError(f"{place}: two spaces or tabs between two numbers; is a number missing?")
     if _holds_numbers(word.split(), dim):
         raise InputError(f"{place}: {dim + len(word.split()) - 1} numbers after the word; {expected} {dim}")

@@ -127,16 +127,16 @@ class _Binary:
             InputError: this is no such file, an entry is damaged and the policy is `strict`.
         """
         before = word = b""
-        vector = np.empty(0, dtype=np.float32)
+        values = b""
         self.next = self.file.read(1)
         for number in range(1, self.size + 1):
             self.entry = number
             before, word = word, self._word()
-            self._refuse_shifted(before, vector, word)
+            self._refuse_shifted(before, values, word)
             values = self.file.read(4 * self.dim)
             if len(values) != 4 * self.dim:
                 self._wrong("the file ends inside the vector")
-            vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
+            vector = np.frombuffer(values, dtype="<f4").astype(np.float32, copy=False)
             self.next = self.file.read(1)
             if self.entry == 1:
                 self.lines = self.next == b"\n"
@@ -169,19 +169,20 @@ class _Binary:
                     self._wrong(f"the word {bytes(word[:40])!r} is not UTF-8")
         return bytes(word)
 
-    def _refuse_shifted(self, before: bytes, vector: np.ndarray, word: bytes) -> None:
+    def _refuse_shifted(self, before: bytes, values: bytes, word: bytes) -> None:
         """Raise InputError where the word before held a space, so that its vector was read from a wrong place.
 
         Then the last bytes of its vector stand before the next word. Read in the right place, the numbers are of one
         size; read k bytes too early, they are of any size.
         """
-        values = vector.tobytes()
+        if self.lines or b" " not in values[: len(word)]:
+            return
         for found in re.finditer(rb" ", re.match(rb"[^\x00-\x1f\x7f]*", values)[0]):  # type: ignore[index]
             k = found.end()
-            if k >= len(word) or self.lines:
+            if k >= len(word):
                 return
             other = np.frombuffer(values[k:] + word[:k], dtype="<f4")
-            if _spread(other) + 20 < _spread(vector):
+            if _spread(other) + 20 < _spread(np.frombuffer(values, dtype="<f4")):
                 spaced = before + b" " + values[: k - 1]
                 self._wrong(f"the word before it, {spaced[:40]!r}, holds a space, which this format cannot say")
 
