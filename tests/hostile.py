@@ -22,7 +22,7 @@ from langladder.errors import InputError
 ROOM = 768 * 2**20  # bytes that reading a tiny file may take; a number that is believed takes gigabytes
 _ALL = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=40, derandomize=True, **_ALL)
-settings.register_profile("thorough", max_examples=3000, **_ALL)
+settings.register_profile("thorough", max_examples=10_000, **_ALL)
 fuzzed = settings(settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick")))
 
 VALUES: list[Any] = [

@@ -55,6 +55,8 @@ def keep(
         model.save(folder)
         if beside:
             beside(folder)
+    if skipped := getattr(made, "vectors_skipped", 0):
+        figures = {**figures, "vectors_skipped": skipped}
     work.write_curve(output(out, "curves", work.family, work.rung, ending=".csv"), made.curve)
     write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), to_plain(figures))
     work.run.metrics({**figures, **made.cost})

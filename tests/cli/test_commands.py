@@ -82,6 +82,34 @@ def test_analogy(run: Run, folder: Path, method: str) -> None:
     assert restricted["answers"] == []  # the three words of the question are the only ones left
 
 
+def test_damaged_entries_are_left_out_and_counted_or_refused(
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, out = tmp_path / "v.txt", tmp_path / "out.vec"
+    path.write_bytes(b"king 1 2\nqueen 2 1\nking 3 4\nna\xc3 1 2\nman 1 3\nwoman 3 1\n")
+    pairs, tests = tmp_path / "pairs.tsv", tmp_path / "tests.txt"
+    pairs.write_text("king\tqueen\t9\nman\tking\t8\nman\twoman\t1\n")
+    tests.write_text(": t\na: king\nb: queen\nc: man\nd: woman\n")
+    commands = [
+        ["neighbours", path, "king"], ["analogy", path, "man", "woman", "king"], ["similarity", path, "king", "queen"],
+        ["similarity", path, pairs], ["map", path, tmp_path / "m.svg"], ["convert", path, out],
+        ["bias", "weat", path, tests],
+    ]  # fmt: skip
+    for command in commands:
+        caplog.clear()
+        found = answer(run(*command, "--json"))
+        assert found["skipped"] == {
+            "a word that stands there twice": {"count": 1, "first": f"{path}:3"},
+            "a word that is not UTF-8": {"count": 1, "first": f"{path}:4"},
+        }
+        assert len(caplog.messages) == 1 and caplog.messages[0].startswith(f"{path}: 2 entries skipped: ")
+        refused = run(*command, "--damaged", "strict", *(["--overwrite"] if command[0] in ("map", "convert") else []))
+        assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
+        assert f"{path}:3: a word that stands there twice; 'king' is at line 1 already" in refused.stderr
+    assert read_vectors(out).words == ["king", "queen", "man", "woman"]
+    assert "skipped" not in answer(run("neighbours", out, "king", "--json"))
+
+
 def test_words_made_up_of_their_ngrams(run: Run, tmp_path: Path) -> None:
     cut = NgramBuckets(3, 3, 1000)
     words = ["walking", "talking", "rose"]

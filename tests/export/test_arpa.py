@@ -208,9 +208,16 @@ def test_saved_arpa_model_loads_roundtrip(tmp_path: Path) -> None:
         ("ngram 2=2", "ngram 3=2", 4, "expected 'ngram 2=<number>'"),
         ("\\1-grams:", "\\2-grams:", 6, "expected '\\\\1-grams:'"),
         ("-0.75\tthe\t-0.125", "-0.75\tthe cat\t-0.1 5", 9, "n-grams of order 1"),
-        ("-0.75\tthe", "-0.7.5\tthe", 9, "could not convert"),
+        ("-0.75\tthe", "-0.7.5\tthe", 9, "b'-0.7.5' is not a number"),
+        ("-0.75\tthe", "-0_75\tthe", 9, "b'-0_75' is not a number"),  # Python reads -75
+        ("-0.75\tthe", "-0.75\tt\x01e", 9, "control character"),
+        ("-0.125", "inf", 9, "log10 b a number"),
+        ("-0.125", "\t0.125", 9, "n-grams of order 1"),  # a sign that was lost
+        ("\tthe\t-0.125", "\tthe 0", 9, "n-grams of order 1"),  # a word that was cut in two
+        ("-0.5\tthe </s>", "-0.5\tthe </s> 0", 14, "n-grams of order 2"),
+        ("\\end\\\n", "\\end\\\n\n-0.5\tthe the\n", 18, "after .*an ARPA file ends there"),
         ("-0.75\tthe", "0.75\tthe", 9, "at most 0"),
-        ("-1\t</s>", "-1\tthe", 10, "twice"),
+        ("-0.5\t<unk>", "-0.5\tthe", 9, "twice"),
         ("<s> the", "<s> cat", 13, "'cat' is not among"),
         ("-0.25\t<s> the\n", "-0.25\t<s> the\n-0.1\tthe the\n", 15, "expected \\\\end"),
         ("ngram 2=2", "ngram 2=3", 15, "2-grams|n-grams of order 2"),
@@ -300,3 +307,53 @@ def test_a_long_line_is_quoted_in_part(tmp_path: Path, place: str) -> None:
     with pytest.raises(InputError) as refused:
         read_arpa(path)
     assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n\\data", "\ufeff\\data"),
+        ("ngram 2=2\n\n", "ngram 2=2\n"),
+        ("<s> the\n", "<s> the\t0\n"),
+        ("<s> the\n", "<s> the\t-0.0\r\n"),
+        ("<unk>", "<UNK>"),
+        ("\\end\\\n", "\\end\\\n \n\n"),
+    ],
+)
+def test_what_kenlm_takes_is_taken(old: str, new: str, tmp_path: Path) -> None:
+    (tmp_path / "m.arpa").write_text(SMALL)
+    expected, tokens = read_arpa(tmp_path / "m.arpa")
+    assert SMALL.count(old) == 1
+    (tmp_path / "m.arpa").write_text(SMALL.replace(old, new))
+    model, again = read_arpa(tmp_path / "m.arpa")
+    assert again == tokens
+    rows = torch.tensor([[BOS, 4, UNK, EOS], [BOS, UNK, UNK, 4]])
+    assert torch.equal(model.log_probs(rows), expected.log_probs(rows)) and model.log_probs(rows).isfinite().all()
+
+
+def test_unknown_words_of_longer_ngrams_have_both_spellings(tmp_path: Path) -> None:
+    (tmp_path / "m.arpa").write_text(SMALL.replace("<unk>", "<UNK>").replace("<s> the", "<s> <UNK>"))
+    model, tokens = read_arpa(tmp_path / "m.arpa")
+    assert log10_scores(model, tokens, ["never"]) == pytest.approx([-0.25, -1.0])
+    (tmp_path / "m.arpa").write_text(SMALL.replace("the\t-0.125", "<UNK>\t-0.125").replace("the", "<unk>"))
+    with pytest.raises(InputError, match="'<UNK>' stands in the file twice"):
+        read_arpa(tmp_path / "m.arpa")
+
+
+@pytest.mark.parametrize("mark", ["<s>", "</s>"])
+def test_a_file_without_marks_of_sentences_is_refused(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "m.arpa").write_text(SMALL.replace(mark, "other"))
+    with pytest.raises(InputError, match=f"m.arpa: no word {mark} among the 1-grams"):
+        read_arpa(tmp_path / "m.arpa")
+
+
+def test_a_missing_unknown_word_is_nearly_impossible_as_in_kenlm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "m.arpa").write_text(SMALL.replace("-0.5\t<unk>\n", "").replace("1=4", "1=3"))
+    model, tokens = read_arpa(tmp_path / "m.arpa")
+    assert caplog.messages == [f"{tmp_path}/m.arpa: no word <unk>; it gets log10 p = -100"]
+    assert log10_scores(model, tokens, ["never", "the"]) == pytest.approx([-100.25, -0.75, -0.5])
+    write_arpa(tmp_path / "again.arpa", model, tokens)
+    model, tokens = read_arpa(tmp_path / "again.arpa")
+    assert log10_scores(model, tokens, ["never", "the"]) == pytest.approx([-100.25, -0.75, -0.5])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.embeddings.word_lists import read_stereotypes, read_word_sets, read_words
+from langladder.errors import Damage
 from langladder.export.vector_files import read_vectors, write_vectors
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
 
@@ -43,6 +45,71 @@ def test_fuzz_vector_file(tmp_path: Path, format: str, data: st.DataObject) -> N
     path = tmp_path / FILES[format]
     path.write_bytes(data.draw(strange_bytes(gzip.compress(raw, 1))) if data.draw(st.booleans()) else raw)
     read(ask, path)
+
+
+# no two words are one byte apart; the file is long enough that its kind shows
+FIVE = WordVectors(
+    ["the", "naïve", "苹果", "no\u00a0break", "\u3000x7"],
+    np.random.default_rng(0).normal(size=(5, 6)).round(3).astype(np.float32),
+)
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def valid(kind: str) -> bytes:
+    """FIVE as a file: of our own writing, or as other tools write it."""
+    words, rows = [word.encode() for word in FIVE.words], FIVE.matrix
+    if kind.startswith("binary"):
+        end = b"\n" * kind.endswith("lines")
+        return b"5 6\n" + b"".join(word + b" " + row.tobytes() + end for word, row in zip(words, rows, strict=True))
+    separator, end = (b"\t", b"\r\n") if kind.endswith("tabs") else (b" ", b" \n")
+    numbers = [separator.join(f"{number:.3f}".encode() for number in row) for row in rows.tolist()]
+    lines = [word + separator + line + end for word, line in zip(words, numbers, strict=True)]
+    return (b"" if kind.startswith("glove") else b"5 6\n") + b"".join(lines)
+
+
+def account(kind: str, data: bytes, place: int, found: WordVectors, damage: Damage) -> None:
+    """What was read of a file of FIVE with a damaged byte: all of it, but what can be the byte's own doing."""
+    skipped = sum(damage.counts.values())
+    assert len(found) + skipped == len(FIVE) and skipped <= 1
+    rows = [row for row in range(5) if not skipped or FIVE.words[row] in found]
+    assert len(rows) == len(found)
+    other = [row for row, word in zip(rows, found.words, strict=True) if word != FIVE.words[row]]
+    differ = np.argwhere(found.matrix != FIVE.matrix[rows])
+    assert len(other) + len(differ) <= 1, (found.words, differ)
+    field = re.split(rb"\s", data[:place])[-1] + re.split(rb"\s", data[place:])[0]
+    if len(differ) and not kind.startswith(
+        "binary"
+    ):  # a digit for another: nobody can know; of binary numbers, any byte
+        assert NUMBER.fullmatch(field), field
+    assert not re.search(r"[\0-\x1f\x7f]", "".join(found.words))
+
+
+@pytest.mark.parametrize("kind", ["word2vec", "word2vec-tabs", "glove", "glove-tabs", "binary", "binary-lines"])
+@given(data=st.data())
+@fuzzed
+def test_fuzz_one_damaged_byte(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+    """Right vectors, and the damage reported, or one sentence: never other numbers without a word."""
+    whole = valid(kind)
+    place, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
+    path = tmp_path / "v"
+    path.write_bytes(damaged := whole[:place] + bytes([byte]) + whole[place + 1 :])
+    damage = Damage()
+    if (found := read(read_vectors, path, damage)) is not None:
+        account(kind, damaged, place, found, damage)
+    if damage.counts:
+        assert read(read_vectors, path, Damage("strict")) is None
+
+
+@pytest.mark.parametrize("kind", ["word2vec", "glove", "binary"])
+@given(data=st.data())
+@fuzzed
+def test_fuzz_one_damaged_byte_of_a_gzip_file(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+    whole = gzip.compress(valid(kind), mtime=0)
+    place, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
+    path = tmp_path / "v"
+    path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+    if (found := read(read_vectors, path)) is not None:
+        assert found.words == FIVE.words and np.array_equal(found.matrix, FIVE.matrix)
 
 
 @given(

@@ -11,12 +11,12 @@ from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.export import glove_format, projector, vector_entries
 from langladder.export.vector_files import FORMATS, Format, format_of, read_vectors, write_vectors
 
-# U+0085, U+2028 and U+000B end a line or a word for some of Python's functions, but not in these files
-WORDS = ["the", "naïve", "苹果", "a\u0085b", "\u2028", "no\u00a0break", "x\x0by", "3.14", "[bold]", "-1e5", "{", '"']
+# U+0085, U+2028, U+00A0 and U+3000 end a line or a word for some of Python's functions, but not in these files
+WORDS = ["the", "naïve", "苹果", "a\u0085b", "\u2028", "no\u00a0break", "\u3000", "3.14", "[bold]", "-1e5", "{", '"']
 NAMES: dict[Format, list[str]] = {
     "safetensors": ["folder"],
     "word2vec": ["v.txt", "v.vec.gz"],
@@ -105,11 +105,9 @@ def test_glove_reads_words_with_spaces(tmp_path: Path) -> None:
         (b"a 1 2\nb 1\nc 3 4\n", ":2: 1 numbers after the word; most lines have 2"),
         (b"a 1\nb 1 2\nc 3 4\n", ":1: 1 numbers"),
         (b"a 1 2\nb 1 2 3\nc 3 4\n", ":2: 3 numbers"),
-        (b"a 1 2\nb 1 x\n", ":2: could not convert"),
+        (b"a 1 2\nb 1 x\n", ":2: b'x' is not a number"),
+        (b"2 3Xa 1 2 3\nb 1 2 3\n", ":1: b'2 3Xa': a header of word2vec's text format that has lost its line end"),
         (b"a 1 2\n\nb 1 2\n", ":2: 0 numbers"),
-        (b"a 1 2\n\xff 1 2\n", r":2: the word b'\\xff' is not UTF-8"),
-        (b"a 1 2\nb 1 2\na 3 4\n", ":3: the word 'a' stands on line 1"),
-        (b"a 1 2\n 1 2\n", ":2: no word before the numbers"),
     ],
 )
 def test_malformed_glove_lines_are_named(tmp_path: Path, content: bytes, message: str) -> None:
@@ -136,8 +134,8 @@ def _numpy_file() -> bytes:
         (b"\xba\x16\x4f\x2f\x0c\x00", "fastText"),
         (_numpy_file(), "NumPy array"),
         (gzip.compress(b"2 2\na 1 2\nb 3 4\n" * 99, mtime=0)[:-9], "damaged gzip file"),
-        (b"2 2\na 1 2\na 3 4\n", r"v: word vectors: the word 'a' occurs twice"),
-        (b"2 2\na 1 2\nb nan 4\n", "vector of 'b' has a number that is not finite"),
+        (b"\xff\xfe2\x00 \x002\x00", "UTF-16: convert it"),
+        (b"1 2\na nan 4\n", r"no word vectors \(1 entry skipped: a number that is not finite"),
         (b"2 2\na 1 2\nb 1 2 3\n", ":3: 3 numbers after the word; the header says 2"),
     ],
 )
@@ -156,7 +154,7 @@ def test_folders_are_refused_with_what_they_lack(tmp_path: Path) -> None:
         read_vectors(tmp_path / "missing")
     matrix = np.array([[0, np.inf], [1, 0]], dtype=np.float32)
     WordVectors(["a", "b"], csr_matrix(matrix)).save(tmp_path / "sparse")
-    with pytest.raises(InputError, match="'a' has a number"):
+    with pytest.raises(InputError, match="a number that is not finite in the vector of 'a'"):
         read_vectors(tmp_path / "sparse")
 
 
@@ -189,8 +187,9 @@ def test_projector_tables(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["word2vec", "word2vec-binary", "glove", "projector"])
 def test_words_that_a_format_cannot_hold_are_refused(tmp_path: Path, format: Format) -> None:
-    with pytest.raises(InputError, match="New York"):
-        write_vectors(WordVectors(["New York"], np.ones((1, 2), dtype=np.float32)), tmp_path / "v", format)
+    for word in ("New York", "x\x0by", ""):
+        with pytest.raises(InputError, match="cannot be written"):
+            write_vectors(WordVectors([word], np.ones((1, 2), dtype=np.float32)), tmp_path / "v", format)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -199,3 +198,69 @@ def test_unknown_formats_are_refused(tmp_path: Path) -> None:
         write_vectors(some_vectors(), tmp_path / "v", "csv")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no format ends so"):
         format_of("x.csv")
+
+
+@pytest.mark.parametrize("header", [b"", b"\xef\xbb\xbf", b"7 2\n", b"\xef\xbb\xbf7 2\r\n"])
+def test_damaged_entries_of_text_are_left_out_and_counted_or_refused(tmp_path: Path, header: bytes) -> None:
+    lines = [b"the 1 2", b"the 3 4", b"na\xc3 1 2", b"b\x01d 1 2", b" 1 2", b"a nan 1", b"\xe3\x80\x80 5 6"]
+    path = tmp_path / "v.txt"
+    path.write_bytes(header + b"\n".join(lines) + b"\n")
+    found = read_vectors(path, damage := Damage("skip"))
+    assert found.words == ["the", "\u3000"] and found.matrix.tolist() == [[1, 2], [5, 6]]
+    first = 1 + (b"7" in header)
+    kinds = [
+        "a word that stands there twice", "a word that is not UTF-8", "a word with a control character",
+        "no word before the first space", "a number that is not finite",
+    ]  # fmt: skip
+    places = enumerate(kinds, start=first + 1)
+    assert damage.report() == {kind: {"count": 1, "first": f"{path}:{line}"} for line, kind in places}
+    assert found.matrix.flags.writeable  # as torch asks for
+
+    with pytest.raises(InputError, match=rf":{first + 1}: a word that stands there twice; 'the' is at line {first}"):
+        read_vectors(path, Damage("strict"))
+    path.write_bytes(header.replace(b"7", b"1") + b"the 1 2\n")
+    assert read_vectors(path, Damage("strict")).words == ["the"]
+
+
+def test_what_is_left_out_without_being_asked_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "v.txt").write_bytes(b"the 1 2\na 1 2\nthe 3 4\n")
+    assert read_vectors(tmp_path / "v.txt")["the"].tolist() == [1, 2]
+    assert caplog.messages == [
+        f"{tmp_path}/v.txt: 1 entry skipped: a word that stands there twice (1, first at {tmp_path}/v.txt:3)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"2 2\na\t1\t2\nb\t3\t4\n",
+        b"a\t1\t2\nb\t3\t4\n",
+        b"\xef\xbb\xbfa\t1 2\r\nb\t3 4\r\n\r\n",
+        b"2 2\na 1 2 \nb 3 4 \n\n",  # fastText's .vec: a space after each number
+        b"2 2\na 1 2\nb 3 4",
+    ],
+)
+def test_tabs_marks_and_line_ends_are_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "v").write_bytes(content)
+    found = read_vectors(tmp_path / "v", Damage("strict"))
+    assert found.words == ["a", "b"] and found.matrix.tolist() == [[1, 2], [3, 4]]
+
+
+def test_projector_leaves_damaged_entries_out(tmp_path: Path) -> None:
+    write_vectors(WordVectors(["a", "b", "c"], np.eye(3, dtype=np.float32), np.array([3, 2, 1])), tmp_path, "projector")
+    (tmp_path / "metadata.tsv").write_bytes(b"\xef\xbb\xbfword\tcount\r\na\t3\r\na\t2\r\nc\t1\r\n")
+    found = read_vectors(tmp_path, damage := Damage())
+    assert found.words == ["a", "c"] and found.matrix.tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert found.counts is not None and found.counts.tolist() == [3, 1] and sum(damage.counts.values()) == 1
+    with pytest.raises(InputError, match=r"metadata\.tsv:3: a word that stands there twice; 'a' is at line 2"):
+        read_vectors(tmp_path, Damage("strict"))
+    (tmp_path / "metadata.tsv").write_bytes(b"word\tcount\na\t3\nb\t1_0\nc\t1\n")
+    with pytest.raises(InputError, match=r"metadata\.tsv:3: the column `count`"):
+        read_vectors(tmp_path)
+
+
+@pytest.mark.parametrize("line", [b"a 1  2 3", b"a - .5 2 3", b"a 1 .5 2 3", b"a 1 2 3 b 1 2 3"])
+def test_a_number_that_is_damaged_is_no_part_of_the_word(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "v").write_bytes(b"\n".join([b"x 1 2 3", line, b"y 1 2 3"]))
+    with pytest.raises(InputError, match="v:2: "):
+        read_vectors(tmp_path / "v")

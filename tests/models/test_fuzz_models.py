@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,72 @@ def test_fuzz_arpa(tmp_path: Path, data: st.DataObject) -> None:
     found = read(read_arpa, path)
     if found is not None and found[0].vocab_size > 7:
         found[0].log_probs(TOKENS)
+
+
+ARPA = """
+\\data\\
+ngram 1=6
+ngram 2=4
+ngram 3=2
+
+\\1-grams:
+-1.25\t<unk>
+-99\t<s>\t-0.25
+-0.75\tthe\t-0.125
+-1\t</s>
+-0.5\t苹果\t-0.5
+-1.5\tnaïve10\t-0.0625
+
+\\2-grams:
+-0.25\t<s> the\t-0.75
+-0.5\tthe </s>
+-0.375\t苹果 naïve10\t-1.5
+-2.5e-1\tthe naïve10\t-.5
+
+\\3-grams:
+-0.25\t<s> the naïve10
+-0.125\t<s> the </s>\t0
+
+\\end\\
+""".encode()
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-inf(inity)?", re.IGNORECASE)
+
+
+@given(place=st.integers(0, len(ARPA) - 1), byte=st.integers(0, 255))
+@fuzzed
+def test_fuzz_one_damaged_byte_of_arpa(tmp_path: Path, place: int, byte: int) -> None:
+    """The right model, one number or one word of which may be the byte's own doing, or one sentence."""
+    path = tmp_path / "m.arpa"
+    path.write_bytes(ARPA)
+    right, words = read_arpa(path)
+    path.write_bytes(damaged := ARPA[:place] + bytes([byte]) + ARPA[place + 1 :])
+    found = read(read_arpa, path)
+    if found is None:
+        return
+    if b"<unk>" not in damaged:  # its line is that of another word now
+        assert len(found[1]) == len(words) + 1
+        return
+    model, read_words = found
+    old, new = right.arrays(), model.arrays()
+    assert all(np.array_equal(old[name], new[name]) for name in ("levels", "words", "starts"))
+    other = [word for word, known in zip(read_words, words, strict=True) if word != known]
+    differ = [row for name in ("log_probs", "log_backoffs") for row in np.flatnonzero(old[name] != new[name])]
+    assert len(other) + len(differ) <= 1
+    if differ:
+        assert NUMBER.fullmatch(re.split(rb"\s", damaged[:place])[-1] + re.split(rb"\s", damaged[place:])[0])
+
+
+@given(place=st.integers(0, 10_000), byte=st.integers(0, 255))
+@fuzzed
+def test_fuzz_one_damaged_byte_of_a_gzipped_arpa(tmp_path: Path, place: int, byte: int) -> None:
+    whole, path = bytearray(gzip.compress(ARPA, mtime=0)), tmp_path / "m.arpa.gz"
+    path.write_bytes(whole)
+    right, words = read_arpa(path)
+    whole[place % len(whole)] = byte
+    path.write_bytes(whole)
+    if (found := read(read_arpa, path)) is not None:
+        assert found[1] == words
+        assert all(np.array_equal(right.arrays()[name], array) for name, array in found[0].arrays().items())
 
 
 @given(data=st.data())

@@ -114,6 +114,15 @@ def test_a_frozen_table_stays_and_all_else_learns(tmp_path: Path) -> None:
     assert torch.equal(model.embedding.weight[row], fresh.embedding.weight[row])
 
 
+def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("".join(f"{word} {' '.join('12345678')}\n" for word in ("film", "dull", "film")))
+    _, made = trained(tmp_path / "run", settings(input={"vectors": str(path)}))
+    assert made.vectors_skipped == 1
+    with pytest.raises(InputError, match=r"v\.txt:3: a word that stands there twice"):
+        trained(tmp_path / "run", settings(input={"vectors": str(path), "damaged": "strict"}))
+
+
 def test_reads_subwords_of_the_text_s_tokenizer(tmp_path: Path) -> None:
     tokenizer = train_tokenizer([one.text for one in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
     tokenizer.save(tmp_path / "tokenizer.json")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.export.input_embedding import input_embedding
 from langladder.export.vector_files import read_vectors
 from langladder.models.gpt import GPT
@@ -143,6 +143,17 @@ def test_frozen_rows_stay_while_others_learn(frozen: bool, tmp_path: Path) -> No
     train(model, tokenizer)
     moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
     assert moved == set(before) - ({"embedding.weight"} if frozen else set())
+
+
+def test_damaged_entries_are_left_out_and_counted_or_refused(tmp_path: Path) -> None:
+    tokenizer, path = TOKENIZERS["word"], tmp_path / "v.txt"
+    words = list(word_tokens(tokenizer).values())[:3]
+    path.write_text("".join(f"{word} {' '.join(['1'] * D)}\n" for word in [*words, words[0]]))
+    settings, damage = InputVectors(vectors=str(path)), Damage()
+    assert start_from_vectors(gpt(tokenizer), tokenizer, settings, damage).sum() == 3
+    assert damage.counts == {"a word that stands there twice": 1}
+    with pytest.raises(InputError, match=r"v\.txt:4: a word that stands there twice"):
+        start_from_vectors(gpt(tokenizer), tokenizer, settings.model_copy(update={"damaged": "strict"}))
 
 
 def test_without_vectors_nothing_changes() -> None:

@@ -11,7 +11,7 @@ from langladder.errors import InputError
 from langladder.models.tagger_words import TaggerWords
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagger
-from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
+from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining, TransferInput
 from langladder.text.labelled import Tagged
 from langladder.text.specials import UNK
 from tests.tasks.small_run import moved, stop_at
@@ -86,6 +86,21 @@ def test_vectors_give_words_that_training_lacks_an_id_and_stay_frozen(tmp_path):
     scale = 8**-0.5 / torch.from_numpy(vectors().matrix).std()
     kept = model.embedding.weight[model.words.index["horse"]]
     torch.testing.assert_close(kept, torch.from_numpy(vectors().matrix[1]) * scale)
+
+
+def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("".join(f"{word} {' '.join('12345678')}\n" for word in ("dog", "horse", "dog")))
+    model, made = trained(tmp_path / "run", input={"vectors": str(path)}, max_steps=2)
+    assert "horse" in model.words.index and made.vectors_skipped == 1
+    with pytest.raises(InputError, match=r"v\.txt:3: a word that stands there twice"):
+        trained(tmp_path / "run", input={"vectors": str(path), "damaged": "strict"})
+    settings = chosen(max_steps=2)
+    settings.input = TransferInput()
+    _, made = make(
+        RecurrentTagger, TAGS, corpus(), corpus()[:2], settings=settings, seed=1, checkpoints=tmp_path / "b", base=path
+    )
+    assert made.vectors_skipped == 1
 
 
 def test_vectors_of_another_dimension_or_of_no_word_are_refused():

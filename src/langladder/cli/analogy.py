@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
+from langladder.cli.output import interval, json_option, print_json, print_table, read_given, vectors_argument
 from langladder.cli.words import file_of
+from langladder.errors import Damage
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import AnalogyMethod, WordVectors
@@ -20,7 +21,9 @@ METHODS: dict[str, "AnalogyMethod"] = {"add": "3cosadd", "mul": "3cosmul"}
 @click.option("--method", type=click.Choice([*METHODS]), default="add", show_default=True, help="3CosAdd or 3CosMul.")
 @click.option("--restrict", type=click.IntRange(min=1), help="Answer from the most frequent so many words only.")
 @json_option
-def analogy(vectors: str, asked: tuple[str, ...], count: int, method: str, restrict: int | None, as_json: bool) -> None:
+def analogy(
+    vectors: str, damage: Damage, asked: tuple[str, ...], count: int, method: str, restrict: int | None, as_json: bool
+) -> None:
     """A is to B as C is to …: the best answers.
 
     With a FILE (or folder) in the form of Google's question set, how many of its questions are answered right; there
@@ -33,17 +36,15 @@ def analogy(vectors: str, asked: tuple[str, ...], count: int, method: str, restr
     """
     if len(asked) not in (1, 3):
         raise click.UsageError(f"{len(asked)} words: an analogy asks three, A B C (or give one file of questions)")
-    from langladder.export.vector_files import read_vectors
-
-    known = read_vectors(vectors)
+    known = read_given(vectors, damage)
     if len(asked) == 1:
-        _answer_file(known, asked[0], METHODS[method], restrict, as_json)
+        _answer_file(known, asked[0], METHODS[method], restrict, damage, as_json)
         return
     from langladder.evaluation.word_questions import analogy as answers_to
 
     answers = answers_to(known, asked, count, METHODS[method], restrict)
     if as_json:
-        print_json({"a": asked[0], "b": asked[1], "c": asked[2], "method": METHODS[method], "answers": answers})
+        print_json({"a": asked[0], "b": asked[1], "c": asked[2], "method": METHODS[method], "answers": answers}, damage)
         return
     title = "{} is to {} as {} is to".format(*asked)
     rows = [[place, answer["word"], answer["score"]] for place, answer in enumerate(answers, start=1)]
@@ -51,14 +52,14 @@ def analogy(vectors: str, asked: tuple[str, ...], count: int, method: str, restr
 
 
 def _answer_file(
-    vectors: "WordVectors", path: str, method: "AnalogyMethod", restrict: int | None, as_json: bool
+    vectors: "WordVectors", path: str, method: "AnalogyMethod", restrict: int | None, damage: Damage, as_json: bool
 ) -> None:
     from langladder.evaluation.analogy import evaluate_analogies
 
     questions = file_of(vectors, path, "an analogy asks three words, A B C, or one file of questions")
     found = evaluate_analogies(vectors, questions, restrict_vocabulary=restrict, method=method)
     if as_json:
-        print_json(found.model_dump(mode="json", exclude={"cosmul"}))
+        print_json(found.model_dump(mode="json", exclude={"cosmul"}), damage)
         return
     totals = {"all": found.overall, "semantic": found.semantic, "syntactic": found.syntactic}
     named = [(section.name, section) for section in found.sections]

@@ -8,7 +8,8 @@ import click
 
 from langladder.cli.convert import FORMATS, folder_of
 from langladder.cli.out import claim, overwrite_option
-from langladder.cli.output import echo, json_option, print_json, print_table, vectors_argument
+from langladder.cli.output import echo, json_option, print_json, print_table, read_given, vectors_argument
+from langladder.errors import Damage
 
 if TYPE_CHECKING:
     from langladder.export.vector_files import Format
@@ -38,7 +39,7 @@ def bias() -> None:
 @vectors_argument
 @click.argument("tests", type=click.Path(path_type=Path))
 @json_option
-def weat(vectors: str, tests: Path, as_json: bool) -> None:
+def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
     """The word-embedding association test, for each test in a file.
 
     TESTS is text: a line `: name of the test`, then four lines `set: word word …`, two targets and two attributes; or
@@ -50,11 +51,10 @@ def weat(vectors: str, tests: Path, as_json: bool) -> None:
       langladder bias weat vectors.bin WEAT.json
     """
     from langladder.evaluation.weat import evaluate_weat
-    from langladder.export.vector_files import read_vectors
 
-    found = evaluate_weat(read_vectors(vectors), tests)
+    found = evaluate_weat(read_given(vectors, damage), tests)
     if as_json:
-        print_json(found)
+        print_json(found, damage)
         return
     rows = [[test["name"], test["effect_size"], test["p_value"], f"{test['coverage']:.0%}"] for test in found["tests"]]
     print_table(["test", "effect size", "p", "words known"], rows)
@@ -65,7 +65,7 @@ def weat(vectors: str, tests: Path, as_json: bool) -> None:
 @click.argument("lists", type=click.Path(path_type=Path))
 @_audit_options
 @json_option
-def audit(vectors: str, lists: Path, weat: Path | None, components: int, as_json: bool) -> None:
+def audit(vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int, as_json: bool) -> None:
     """How professions lean, and what hard debiasing would change.
 
     LISTS is a folder with definitional_pairs, equalize_pairs, specific (or gender_specific_full) and professions, each
@@ -75,8 +75,8 @@ def audit(vectors: str, lists: Path, weat: Path | None, components: int, as_json
     Example:
       langladder bias audit vectors.bin debiaswe --weat WEAT.json
     """
-    _, found = _debias(vectors, lists, weat, components)
-    print_json(found) if as_json else _show(found)
+    _, found = _debias(vectors, damage, lists, weat, components)
+    print_json(found, damage) if as_json else _show(found)
 
 
 @bias.command()
@@ -89,6 +89,7 @@ def audit(vectors: str, lists: Path, weat: Path | None, components: int, as_json
 @json_option
 def debias(
     vectors: str,
+    damage: Damage,
     lists: Path,
     out: Path,
     format: "Format | None",
@@ -110,21 +111,22 @@ def debias(
 
     chosen = format or format_of(out)
     place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
-    debiased, found = _debias(vectors, lists, weat, components)
+    debiased, found = _debias(vectors, damage, lists, weat, components)
     write_vectors(debiased, place, chosen)
     if as_json:
-        print_json(found | {"out": str(out), "format": chosen})
+        print_json(found | {"out": str(out), "format": chosen}, damage)
         return
     _show(found)
     echo(f"{len(debiased):,} words × {debiased.matrix.shape[1]} → {out} ({chosen})")
 
 
-def _debias(vectors: str, lists: Path, weat: Path | None, components: int) -> tuple[Any, dict[str, Any]]:
+def _debias(
+    vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int
+) -> tuple[Any, dict[str, Any]]:
     from langladder.embeddings.word_lists import BiasLists
     from langladder.evaluation.bias import debias_and_audit
-    from langladder.export.vector_files import read_vectors
 
-    return debias_and_audit(read_vectors(vectors), BiasLists.read(lists), weat=weat, components=components)
+    return debias_and_audit(read_given(vectors, damage), BiasLists.read(lists), weat=weat, components=components)
 
 
 def _show(found: dict[str, Any]) -> None:

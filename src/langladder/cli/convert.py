@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.out import Place, claim, overwrite_option, tell, to
-from langladder.cli.output import json_option, print_json, vectors_argument
-from langladder.errors import InputError
+from langladder.cli.output import json_option, print_json, read_given, vectors_argument
+from langladder.errors import Damage, InputError
 
 if TYPE_CHECKING:
     from langladder.atomic import Owner
@@ -28,6 +28,7 @@ FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
 @json_option
 def convert(
     vectors: str,
+    damage: Damage,
     out: "File",
     format: "Format | None",
     top: int | None,
@@ -49,18 +50,18 @@ def convert(
       langladder convert models/embedding/skipgram skipgram.bin
       langladder convert models/lm/lstm lstm.vec.gz --vocabulary data/words/vocabulary.json
     """
-    from langladder.export.vector_files import format_of, read_vectors, write_vectors
+    from langladder.export.vector_files import format_of, write_vectors
 
     chosen = format or format_of(str(out))
     place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen), answers=as_json)
-    known = read_vectors(vectors) if vocabulary is None else _from_model(Path(vectors), vocabulary)
+    known = read_given(vectors, damage) if vocabulary is None else _from_model(Path(vectors), vocabulary)
     if top is not None:
         known = _first(known, top)
     with to(place) as path:
         write_vectors(known, path, chosen)
     words, dimension = len(known), int(known.matrix.shape[1])
     if as_json:
-        print_json({"out": str(out), "format": chosen, "words": words, "dimension": dimension})
+        print_json({"out": str(out), "format": chosen, "words": words, "dimension": dimension}, damage)
     else:
         tell(place, f"{words:,} words × {dimension} → {out} ({chosen})")
 

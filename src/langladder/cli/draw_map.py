@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.out import claim, overwrite_option
-from langladder.cli.output import echo, json_option, print_json, vectors_argument
+from langladder.cli.output import echo, json_option, print_json, read_given, vectors_argument
 from langladder.cli.reading import LARGEST_SEED, Number
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.evaluation.map_methods import METHODS
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ SHOWN = 100  # words, where none are named
 @json_option
 def draw_map(
     vectors: str,
+    damage: Damage,
     out: Path,
     words: tuple[str, ...],
     file: Path | None,
@@ -61,9 +62,8 @@ def draw_map(
     place = claim(out, overwrite, [vectors, file])
     from langladder.evaluation.maps import word_map
     from langladder.evaluation.word_questions import find
-    from langladder.export.vector_files import read_vectors
 
-    known = read_vectors(vectors)
+    known = read_given(vectors, damage)
     groups = dict.fromkeys(words, "") | ({} if file is None else _read_groups(file))
     for word in groups:
         find(known, word)
@@ -76,7 +76,7 @@ def draw_map(
     if as_json:
         points = zip(found.words, found.points.tolist(), strict=True)
         places = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]
-        print_json({"out": str(out), "method": method, "explained": found.explained, "words": places})
+        print_json({"out": str(out), "method": method, "explained": found.explained, "words": places}, damage)
     else:
         echo(f"{caption} → {out}")
 

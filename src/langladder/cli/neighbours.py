@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table, vectors_argument
+from langladder.cli.output import json_option, print_json, print_table, read_given, vectors_argument
+from langladder.errors import Damage
 
 if TYPE_CHECKING:
     from langladder.evaluation.similarity import Measure
@@ -20,7 +21,9 @@ COLUMNS = {"cosine": "cosine", "dot": "dot product", "euclidean": "distance"}
 )
 @click.option("--measure", type=click.Choice([*COLUMNS]), default="cosine", show_default=True, help="What near means.")
 @json_option
-def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measure", as_json: bool) -> None:
+def neighbours(
+    vectors: str, damage: Damage, words: tuple[str, ...], count: int, measure: "Measure", as_json: bool
+) -> None:
     """The words nearest to each of WORDS.
 
     \b
@@ -28,13 +31,12 @@ def neighbours(vectors: str, words: tuple[str, ...], count: int, measure: "Measu
       langladder neighbours models/embedding/skipgram king Paris -k 5
     """
     from langladder.evaluation.word_questions import nearest
-    from langladder.export.vector_files import read_vectors
 
-    known = read_vectors(vectors)
+    known = read_given(vectors, damage)
     found = {word: nearest(known, word, count, measure) for word in words}
     if as_json:
         answers = [{"word": word, "nearest": near} for word, near in found.items()]
-        print_json({"measure": measure, "neighbours": answers})
+        print_json({"measure": measure, "neighbours": answers}, damage)
         return
     for word, near in found.items():
         rows = [[place, other["word"], other["score"]] for place, other in enumerate(near, start=1)]

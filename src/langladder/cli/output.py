@@ -8,12 +8,15 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from langladder.errors import InputError, printable
+from langladder.errors import Damage, InputError, printable
 from langladder.remote import located
+
+if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Cell = str | int | float | None
@@ -22,8 +25,28 @@ _WIDE = 100_000  # columns of a pipe
 
 
 def vectors_argument(function: Function) -> Function:
-    """The argument VECTORS, first of every command."""
-    return click.argument("vectors", metavar="VECTORS", callback=_there)(function)
+    """The argument VECTORS, first of every command, and the option --damaged, as `damage`."""
+    damaged = click.option(
+        "--damaged",
+        "damage",
+        type=click.Choice(["skip", "strict"]),
+        default="skip",
+        show_default=True,
+        callback=lambda _context, _option, policy: Damage(policy),
+        help="Damaged entries of VECTORS: skip leaves them out and counts them, strict refuses the file.",
+    )
+    return click.argument("vectors", metavar="VECTORS", callback=_there)(damaged(function))
+
+
+def read_given(vectors: str, damage: Damage) -> "WordVectors":
+    """The word vectors that a command was given; of entries left out, a warning goes to the standard error.
+
+    Raises:
+        InputError: see `read_vectors`.
+    """
+    from langladder.export.vector_files import read_vectors
+
+    return read_vectors(vectors, damage)
 
 
 def _there(context: click.Context, _: click.Parameter, vectors: str) -> str:
@@ -44,9 +67,12 @@ def echo(text: str, err: bool = False) -> None:
     click.echo(printable(text) if err or sys.stdout.isatty() else text, err=err)
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON document; on a terminal, control characters that JSON may hold as they are, escaped."""
-    text = as_text(value)
+def print_json(value: Any, damage: Damage | None = None) -> None:
+    """Print one JSON document; on a terminal, control characters that JSON may hold as they are, escaped.
+
+    Where entries of a file were left out, `skipped` says which.
+    """
+    text = as_text(value | {"skipped": damage.report()} if damage and damage.counts else value)
     if sys.stdout.isatty():
         text = re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
     click.echo(text)

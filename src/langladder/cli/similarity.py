@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.output import interval, json_option, print_json, print_table, vectors_argument
+from langladder.cli.output import interval, json_option, print_json, print_table, read_given, vectors_argument
 from langladder.cli.words import file_of
+from langladder.errors import Damage
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     help="By what the pairs of a file are ranked.",
 )
 @json_option
-def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json: bool) -> None:
+def similarity(vectors: str, damage: Damage, asked: tuple[str, ...], measure: "Measure", as_json: bool) -> None:
     """How alike two words are, or how well scored pairs are met.
 
     Of two words: cosine, dot product and Euclidean distance.
@@ -38,18 +39,16 @@ def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json
     """
     if len(asked) not in (1, 2):
         raise click.UsageError(f"{len(asked)} words: name two, or one file of pairs")
-    from langladder.export.vector_files import read_vectors
-
-    known = read_vectors(vectors)
+    known = read_given(vectors, damage)
     if len(asked) == 2:
-        _compare(known, *asked, as_json)
+        _compare(known, *asked, damage, as_json)
         return
     from langladder.evaluation.similarity import evaluate_similarity
 
     pairs = file_of(known, asked[0], "name two words to compare, or one file of pairs `word word score`")
     found = evaluate_similarity(known, pairs, measure=measure)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(found.model_dump(mode="json"), damage)
         return
     print_table(
         ["pairs of", "Spearman's ρ", "95 % interval", "known", "pairs"],
@@ -57,12 +56,12 @@ def similarity(vectors: str, asked: tuple[str, ...], measure: "Measure", as_json
     )
 
 
-def _compare(vectors: "WordVectors", first: str, second: str, as_json: bool) -> None:
+def _compare(vectors: "WordVectors", first: str, second: str, damage: Damage, as_json: bool) -> None:
     from langladder.evaluation.word_questions import compare
 
     figures = compare(vectors, first, second)
     if as_json:
-        print_json({"first": first, "second": second} | figures)
+        print_json({"first": first, "second": second} | figures, damage)
         return
     print_table(
         [f"{first} and {second}", ""],

@@ -10,8 +10,12 @@ BOS is `<s>`, EOS `</s>`, UNK `<unk>`; PAD is no word and is left out. Other tok
 word can hold no white space (a BPE token, or a character, may) and none may pass for one of these three (WikiText
 writes an ordinary `<unk>`): such characters, and every backslash, are written `\xHH`, and read back. A logarithm of 0
 is -99, as in SRILM. `.gz` files are compressed.
+
+They are read as KenLM reads them: `<UNK>` is `<unk>`; a file without `<s>` or `</s>` is refused; one without `<unk>`
+gets it with log10 p = -100, and a warning is logged.
 """
 
+import logging
 import math
 import re
 from collections.abc import Sequence
@@ -23,13 +27,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from langladder.errors import InputError
-from langladder.export.arpa_reader import ZERO, Reader, Tables, shown
+from langladder.export.arpa_reader import ZERO, Reader, Section, Tables, shown
 from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.text.lines import writing
 from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
 
 MARKS = {UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
+CAPITAL_UNK = b"<UNK>"
+MISSING_UNK = -100.0  # log10 p
 ROWS = 1 << 18  # lines written at a time
 
 
@@ -114,13 +120,15 @@ def read_arpa(path: Path, tokens: Sequence[str] | None = None) -> tuple[ArpaMode
         The model, and its tokens by id.
 
     Raises:
-        InputError: the file is missing or malformed (names file and line), or has a word that is not among `tokens`.
+        InputError: the file is missing or malformed (names file and line), lacks <s> or </s>, or has a word that is not
+            among `tokens`.
     """
     path = Path(path)
     reader = Reader(path)
     sizes = reader.sizes()
     section = reader.section(1, sizes[0], len(sizes) == 1)
-    names = {word.encode(): token for token, word in MARKS.items()}
+    names = {word.encode(): token for token, word in MARKS.items()} | {CAPITAL_UNK: UNK}
+    _complete(section)
     if tokens is not None:
         names |= {spell(text).encode(): token for token, text in enumerate(tokens) if token not in (PAD, *MARKS)}
         known = list(tokens)
@@ -138,3 +146,18 @@ def read_arpa(path: Path, tokens: Sequence[str] | None = None) -> tuple[ArpaMode
     model = ArpaModel(ArpaConfig(), len(known))
     model.set_arrays(tables.arrays())
     return model, known
+
+
+def _complete(section: Section) -> None:
+    """Add <unk> where the words of order 1 lack it; raise InputError where they lack <s> or </s>."""
+    words = {word for (word,), _ in section.rows}
+    for token in (BOS, EOS):
+        if MARKS[token].encode() not in words:
+            raise InputError(
+                f"{section.path}: no word {MARKS[token]} among the 1-grams; a model of sentences has <s> and </s>"
+            )
+    if not words & {MARKS[UNK].encode(), CAPITAL_UNK}:
+        logging.getLogger(__name__).warning("%s: no word <unk>; it gets log10 p = %g", section.path, MISSING_UNK)
+        section.rows.append(([MARKS[UNK].encode()], 0))
+        section.log_probs.append(MISSING_UNK)
+        section.log_backoffs.append(0.0)

@@ -1,5 +1,11 @@
-"""Reading ARPA files line by line into the trie of `langladder.counts.ngrams`; the format stands in `export.arpa`."""
+"""Reading ARPA files line by line into the trie of `langladder.counts.ngrams`; the format stands in `export.arpa`.
 
+What KenLM takes is taken: a byte-order mark, no blank line after the head, a back-off of 0 at the highest order. What
+KenLM refuses is refused: a back-off other than 0 there, text after \\end\\, a file without <s> or </s>. Words with
+control characters are refused, too: such a file is damaged.
+"""
+
+import codecs
 import math
 import re
 from collections.abc import Iterator
@@ -15,6 +21,8 @@ from langladder.text.specials import BOS, PAD
 LONGEST_LINE = 1_000_000  # bytes
 HIGHEST_ORDER = 64
 ZERO = -99.0  # the logarithm of 0
+LARGEST = 1e30  # of numbers that are no mistake
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")  # the others part fields
 
 
 class Section:
@@ -33,11 +41,12 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
         self.lines = self._lines()
+        self.header = ""  # of order 1, where it ended the head
 
     def _lines(self) -> Iterator[bytes]:
         for number, line in byte_lines(self.path, LONGEST_LINE):
             self.number = number
-            yield line
+            yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
     def wrong(self, what: str) -> InputError:
         """An error in the line that was read last."""
@@ -66,10 +75,12 @@ class Reader:
         sizes: list[int] = []
         for line in self.lines:
             text = self._text(line)
-            if not text:
+            if not text or text == "\\1-grams:":
+                self.header = text
                 if sizes:
                     return sizes
-                continue
+                if not text:
+                    continue
             found = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text)
             if not found or int(found[1][:9]) != len(sizes) + 1 or len(found[2]) > 15:
                 raise self.wrong(f"{text[:60]!r}; expected 'ngram {len(sizes) + 1}=<number>'")
@@ -80,32 +91,54 @@ class Reader:
 
     def section(self, n: int, size: int, highest: bool) -> Section:
         """The n-grams of order n."""
-        header = self.filled()
+        header, self.header = self.header or self.filled(), ""
         if header != f"\\{n}-grams:":
             raise self.wrong(f"{header[:60]!r}; expected '\\{n}-grams:'")
         section = Section(self.path)
         for _ in range(size):
             line = next(self.lines, b"")
             fields = line.split()  # at ASCII white space, and no other
-            if len(fields) not in ((n + 1,) if highest else (n + 1, n + 2)):
-                shape = f"log10 p, {n} words" + ("" if highest else ", and perhaps log10 b")
+            extra = len(fields) - n - 1
+            if extra not in (0, 1) or (extra and not _has_backoff(line, fields[-1], highest)):
+                shape = f"log10 p, {n} words" + (", no log10 b but 0" if highest else ", and perhaps log10 b")
                 raise self.wrong(f"{self._text(line)[:60]!r} is not one of the {size} n-grams of order {n} ({shape})")
-            try:
-                section.log_probs.append(float(fields[0]))
-                section.log_backoffs.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
-            except ValueError as error:
-                raise self.wrong(f"{self._text(line)[:60]!r}: {str(error)[:100]}") from error
-            if not section.log_probs[-1] <= 0 or math.isnan(section.log_backoffs[-1]):
+            section.log_probs.append(self._number(line, fields[0]))
+            section.log_backoffs.append(self._number(line, fields[-1]) if extra else 0.0)
+            if not section.log_probs[-1] <= 0 or not section.log_backoffs[-1] < LARGEST:
                 raise self.wrong(f"{self._text(line)[:60]!r}: log10 p must be at most 0, and log10 b a number")
             if n == 1:
                 self._text(line)  # longer n-grams hold words that order 1 has: so they can stay bytes
+                if CONTROL.search(fields[1]):
+                    raise self.wrong(f"the word {fields[1][:40]!r} has a control character: is the file damaged?")
             section.rows.append((fields[1 : n + 1], self.number))
         return section
 
+    def _number(self, line: bytes, field: bytes) -> float:
+        try:
+            if b"_" in field:  # which Python would read over: 1_5 as 15
+                raise ValueError
+            return float(field)
+        except ValueError:
+            raise self.wrong(f"{self._text(line)[:60]!r}: {field[:40]!r} is not a number") from None
+
     def end(self) -> None:
-        """The file is complete."""
+        """The file is complete, and ends here."""
         if (line := self.filled()) != "\\end\\":
             raise self.wrong(f"{line[:60]!r}; expected \\end\\ (more n-grams than the head announces?)")
+        for more in self.lines:
+            if more.strip():
+                raise self.wrong(f"{self._text(more)[:60]!r} after \\end\\; an ARPA file ends there")
+
+
+def _has_backoff(line: bytes, last: bytes, highest: bool) -> bool:
+    """Whether the last field of a line with one more than p and the words is a back-off, as KenLM would read it.
+
+    One tab stands before it (one space, where the line has no tabs): otherwise a word that is cut in two, or a number
+    that has lost its sign, could pass for one.
+    """
+    before = line.strip()[: -len(last)]
+    separated = not before[-2:-1].isspace() and (before.endswith(b"\t") or b"\t" not in before)
+    return separated and (not highest or re.fullmatch(rb"[+-]?0*\.?0*", last) is not None)
 
 
 class Tables:
@@ -160,12 +193,14 @@ class Tables:
     def arrays(self) -> dict[str, np.ndarray]:
         """As `BackoffLanguageModel.set_arrays` takes them."""
         lower = [np.zeros(0), *self.log_backoffs[:-1]]  # the highest order has none
+        with np.errstate(over="ignore"):  # what is too small for float32 is log 0
+            log_probs, log_backoffs = (np.concatenate(part).astype(np.float32) for part in (self.log_probs, lower))
         return {
             "levels": np.array(self.levels, dtype=np.int64),
             "words": self.words,
             "starts": self.starts,
-            "log_probs": np.concatenate(self.log_probs).astype(np.float32),
-            "log_backoffs": np.concatenate(lower).astype(np.float32),
+            "log_probs": log_probs,
+            "log_backoffs": log_backoffs,
         }
 
 
@@ -176,7 +211,7 @@ def shown(words: list[bytes]) -> str:
 
 def _natural(base10: list[float]) -> np.ndarray:
     values = np.array(base10, dtype=np.float64)
-    return np.where(values <= ZERO, -np.inf, values * math.log(10))
+    return np.where(values == ZERO, -np.inf, values * math.log(10))
 
 
 def _refuse_repeats(section: Section, keys: np.ndarray, order: np.ndarray) -> None:

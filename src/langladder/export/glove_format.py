@@ -4,20 +4,16 @@ gensim reads it with `KeyedVectors.load_word2vec_format(path, no_header=True)`. 
 what most of the first lines have.
 """
 
-from array import array
+import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from langladder.errors import InputError
-from langladder.export.vector_entries import (
-    check_words,
-    entry_line,
-    parse_entry,
-    write_entries,
-)
+from langladder.errors import Damage, InputError
+from langladder.export.vector_entries import BOM, Entries, check_words, entry_line, parse_entry, write_entries
 from langladder.text.lines import reading, writing
 
 LINES_LOOKED_AT = 100  # to find the dimension
@@ -35,29 +31,46 @@ def write(path: Path, words: list[str], matrix: Any) -> None:
         write_entries(file, words, matrix)
 
 
-def read(path: Path) -> tuple[list[str], np.ndarray]:
+def read(path: Path, damage: Damage | None = None) -> tuple[list[str], np.ndarray]:
     """Words and their (V, D) float32 vectors, from a plain or gzipped file.
 
+    Args:
+        damage: what to do with damaged entries; None: they are left out.
+
     Raises:
-        InputError: the file is missing or empty, a line is malformed, or a word stands there twice (names the line).
+        InputError: the file is missing or empty, a line is malformed, an entry is damaged and the policy is `strict`
+            (names the line).
     """
     dim = _dimension(path)
-    lines: dict[str, int] = {}  # word → line
-    numbers = array("f")
+    entries, first, number = Entries(dim, damage or Damage()), b"", 0
     with reading(path) as file:
-        for number, line in enumerate(iter(lambda: entry_line(path, file, len(lines) + 1, dim), b""), start=1):
+        for number, line in enumerate(_lines(path, file, dim), start=1):
             word, vector = parse_entry(f"{path}:{number}", line, dim, "most lines have")
-            first = lines.setdefault(word, number)
-            if first != number:
-                raise InputError(f"{path}:{number}: the word {word[:60]!r} stands on line {first} already")
-            numbers.extend(vector)
-    return list(lines), np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim).copy()
+            entries.add(f"{path}:{number}", f"line {number}", word, vector)
+            first = first or word
+    if re.match(rb"%d\s%d" % (number, dim), first):
+        raise InputError(f"{path}:1: {first[:60]!r}: a header of word2vec's text format that has lost its line end")
+    return entries.finish(path)
+
+
+def _lines(path: Path, file: IO[bytes], dim: int) -> Iterator[bytes]:
+    """The lines without a byte-order mark, and without blank lines at the end."""
+    blank = number = 0
+    while line := entry_line(path, file, number := number + 1, dim):
+        line = line.removeprefix(BOM) if number == 1 else line
+        if line.strip():
+            yield from [b""] * blank
+            blank = 0
+            yield line
+        else:
+            blank += 1
 
 
 def _dimension(path: Path) -> int:
+    """What most of the first lines have."""
     with reading(path) as file:
         first = (entry_line(path, file, number, LONGEST_LINE) for number in range(1, LINES_LOOKED_AT + 1))
-        found = Counter(len(line.split(b" ")) - 1 for line in first if line)
+        found = Counter(len(line.split()) - (not line[:1].isspace()) for line in first if line.strip())
     if not found:
         raise InputError(f"{path}: empty; a GloVe file has a word and its numbers on each line")
     dim = min(found, key=lambda fields: (-found[fields], fields))

@@ -12,8 +12,8 @@ import numpy as np
 
 from langladder.artefacts import write_text
 from langladder.atomic import Owner, atomic_folder
-from langladder.errors import InputError
-from langladder.export.vector_entries import check_words, decode, dense_rows, entry_line
+from langladder.errors import Damage, InputError
+from langladder.export.vector_entries import BOM, Entries, check_words, dense_rows, entry_line, parse_numbers
 from langladder.text.lines import reading
 
 MOST_NUMBERS = 100_000  # on a line
@@ -47,40 +47,46 @@ def write(folder: Path, words: list[str], matrix: Any, counts: np.ndarray | None
         write_text(temporary / SETTINGS, _CONFIG)
 
 
-def read(folder: Path) -> tuple[list[str], np.ndarray, np.ndarray | None]:
+def read(folder: Path, damage: Damage | None = None) -> tuple[list[str], np.ndarray, np.ndarray | None]:
     """Words, (V, D) float32 vectors and (V,) int64 counts (None where there are none).
 
     Of other metadata the first column is taken for the word.
 
+    Args:
+        damage: what to do with damaged entries; None: they are left out.
+
     Raises:
-        InputError: a file is missing or malformed (names the line), or the two differ in length.
+        InputError: a file is missing or malformed, the two differ in length, an entry is damaged and the policy is
+            `strict` (names the line).
     """
     matrix = _read_vectors(Path(folder) / VECTORS)
     path = Path(folder) / METADATA
     with reading(path) as file:
         lines = enumerate(iter(lambda: entry_line(path, file, 0, 0), b""), start=1)
-        rows = [decode(f"{path}:{n}", line.rstrip(b"\r\n")).split("\t") for n, line in lines]
-    header = rows.pop(0) if len(rows) == len(matrix) + 1 and len(rows[0]) > 1 else []
+        rows = [(number, line.rstrip(b"\r\n").removeprefix(BOM).split(b"\t")) for number, line in lines]
+    header = rows.pop(0)[1] if len(rows) == len(matrix) + 1 and len(rows[0][1]) > 1 else []
     if len(rows) != len(matrix):
         raise InputError(f"{path}: {len(rows)} words, but {len(matrix)} vectors in {Path(folder) / VECTORS}")
-    counts = None
-    if header[1:2] == ["count"]:
-        try:
-            counts = np.array([int(row[1]) for row in rows], dtype=np.int64)
-        except (ValueError, IndexError, OverflowError) as error:
-            raise InputError(f"{path}: the column `count` must have a whole number in every row ({error})") from error
-    return [row[0] for row in rows], matrix, counts
+    entries, kept = Entries(matrix.shape[1], damage or Damage()), []
+    for (number, row), vector in zip(rows, matrix, strict=True):
+        if entries.add(f"{path}:{number}", f"line {number}", row[0], vector):
+            kept.append((number, row))
+    words, matrix = entries.finish(path)
+    return words, matrix, _counts(path, kept) if header[1:2] == [b"count"] else None
+
+
+def _counts(path: Path, rows: list[tuple[int, list[bytes]]]) -> np.ndarray:
+    for number, row in rows:
+        if len(row) < 2 or not row[1].isdigit() or len(row[1]) > 18:
+            raise InputError(f"{path}:{number}: the column `count` must have a whole number in every row")
+    return np.array([int(row[1]) for _, row in rows], dtype=np.int64)
 
 
 def _read_vectors(path: Path) -> np.ndarray:
     rows: list[np.ndarray] = []
     with reading(path) as file:
         for number, line in enumerate(iter(lambda: entry_line(path, file, len(rows) + 1, MOST_NUMBERS), b""), start=1):
-            try:
-                with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
-                    row = np.array([float(field) for field in line.split(b"\t")], dtype=np.float32)
-            except ValueError as error:
-                raise InputError(f"{path}:{number}: {str(error)[:100]}") from error
+            row = parse_numbers(f"{path}:{number}", line.rstrip(b"\r\n").removeprefix(BOM).split(b"\t"))
             if rows and len(row) != len(rows[0]):
                 raise InputError(f"{path}:{number}: {len(row)} numbers; the first line has {len(rows[0])}")
             rows.append(row)

@@ -25,8 +25,10 @@ class Made(NamedTuple):
         curve: rows of the learning curve; none where nothing is learnt step by step.
         cost: what the machine took: seconds, tokens_per_second and, where it was measured, peak_memory_bytes.
         validation_loss: nats per token at the end, where training watched it.
+        vectors_skipped: damaged entries of the word vectors that it begins with, which were left out.
     """
 
     curve: list[dict[str, Any]]
     cost: dict[str, float]
     validation_loss: float | None = None
+    vectors_skipped: int = 0

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from langladder.data.reading import ReadingBatches
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.models.classifier import label_ids
 from langladder.models.making import Made
 from langladder.models.neural_classifier import NeuralClassifier
@@ -119,7 +119,8 @@ def make(
     base: Path | None = None,
 ) -> tuple[NeuralClassifier, Made]:
     """Train a classifier from its settings; see `models.reading`."""
-    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base)
+    damage = Damage(settings.input.damaged)
+    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base, damage=damage)
     torch.manual_seed(seed)
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
     start_embedding(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
@@ -127,4 +128,4 @@ def make(
     made = train_classifier(
         model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
     )
-    return model, made
+    return model, made._replace(vectors_skipped=sum(damage.counts.values()))

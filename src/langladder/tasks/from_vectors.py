@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.export.vector_files import read_vectors
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
@@ -46,10 +46,15 @@ def initial_table(tokenizer: Tokenizer, vectors: WordVectors, dim: int) -> tuple
     return table, covered
 
 
-def start_from_vectors(model: NeuralLanguageModel, tokenizer: Tokenizer, settings: InputVectors) -> np.ndarray:
+def start_from_vectors(
+    model: NeuralLanguageModel, tokenizer: Tokenizer, settings: InputVectors, damage: Damage | None = None
+) -> np.ndarray:
     """Put word vectors into the model's input embedding, in place, and freeze it where asked to.
 
     Call it before training and before a checkpoint is read back.
+
+    Args:
+        damage: counts the damaged entries of the vectors; None: by the policy of the settings.
 
     Returns:
         covered (V,) bool: the tokens that begin with a vector; none where `settings.vectors` is null.
@@ -62,7 +67,7 @@ def start_from_vectors(model: NeuralLanguageModel, tokenizer: Tokenizer, setting
     embedding = model.input_embedding()
     if embedding is None:
         raise InputError(f"input.vectors: a {type(model).__name__} has no input embedding to put word vectors into")
-    vectors, dim = read_vectors(Path(settings.vectors)), embedding.embedding_dim
+    vectors, dim = read_vectors(Path(settings.vectors), damage or Damage(settings.damaged)), embedding.embedding_dim
     if vectors.matrix.shape[1] != dim:
         key = "embedding_dim" if "embedding_dim" in type(model.config).model_fields else "width"
         raise InputError(
@@ -102,5 +107,7 @@ def make(
     **others: Any,
 ) -> Made:
     """Begin with the vectors that `settings.input` names, then train; see `models.making`."""
-    start_from_vectors(model, tokenizer, settings.input)
-    return language_modelling.make(model, tokenizer, train, validation, settings=settings, **others)
+    damage = Damage(settings.input.damaged)
+    start_from_vectors(model, tokenizer, settings.input, damage)
+    made = language_modelling.make(model, tokenizer, train, validation, settings=settings, **others)
+    return made._replace(vectors_skipped=sum(damage.counts.values()))

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.export.vector_files import read_vectors
 from langladder.tasks.settings import ReadingInput
 from langladder.text.labelled import Example
@@ -36,12 +36,14 @@ def units_for(
     *,
     tokenizer: Path | None = None,
     vectors: Path | WordVectors | None = None,
+    damage: Damage | None = None,
 ) -> tuple[Units, Table | None]:
     """The units of a rung, and the vectors of its ids where it begins with some.
 
     Args:
         tokenizer: of the text, for subwords. vectors: to begin with, or their path, instead of those that the settings
             name.
+        damage: counts their damaged entries; None: by the policy of the settings.
 
     Raises:
         InputError: no word is left, subwords without a tokenizer, vectors that cannot be read or share no word.
@@ -50,7 +52,7 @@ def units_for(
         found: WordVectors | None = vectors
     else:
         path = vectors or settings.vectors
-        found = None if path is None else read_vectors(Path(path))
+        found = None if path is None else read_vectors(Path(path), damage or Damage(settings.damaged))
     if settings.units == "subwords":
         if tokenizer is None:
             raise InputError("input.units=subwords: needs the tokenizer of the text; set input.units to words")

@@ -5,6 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from langladder.errors import Policy
 from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.text.segmenters import WordChoice, installed
@@ -27,6 +28,7 @@ class InputVectors(Config):
 
     vectors: str | None = Field(default=None, min_length=1)  # folder or file of word vectors; null: at random
     frozen: bool = False  # true: the input embedding is not trained
+    damaged: Policy = "skip"  # entries of a foreign file: skip leaves them out and counts them, strict refuses the file
 
     @model_validator(mode="after")
     def _something_to_freeze(self) -> Self:

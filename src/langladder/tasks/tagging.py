@@ -12,7 +12,7 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.errors import Damage, InputError
 from langladder.export.vector_files import read_vectors
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.making import Made
@@ -198,7 +198,8 @@ def make(
     """Train a tagger from its settings; see `models.reading`."""
     chosen = settings.input
     path = base or (Path(chosen.vectors) if chosen.vectors else None)
-    found = None if path is None else read_vectors(path)
+    damage = Damage("skip" if base else chosen.damaged)
+    found = None if path is None else read_vectors(path, damage)
     words = TaggerWords.of(
         train,
         lowercase=chosen.lowercase,
@@ -212,4 +213,4 @@ def make(
     made = train_tagger(
         model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
     )
-    return model, made
+    return model, made._replace(vectors_skipped=sum(damage.counts.values()))
