@@ -3,11 +3,11 @@
 Columns are separated by tabs where the first word's line has one, else by spaces; a line that this gives another
 number of columns is cut the other way. Only tabs and ASCII spaces separate columns, so that a word may be any other
 space (U+3000 in Chinese text by the character); such a word, and a space inside a word, is read as _. Of CoNLL-U
-(Nivre et al. 2020),
-ranges (3-4) and empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) part documents.
+(Nivre et al. 2020), ranges (3-4) and empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder
+2003) separate documents.
 
 A line that begins with # is a comment where words are numbered (CoNLL-U), where "# " opens the first of several columns
-parted by tabs, or where the line has another number of columns; else its word is #.
+separated by tabs, or where the line has another number of columns; else its word is #.
 """
 
 import re
