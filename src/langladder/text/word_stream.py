@@ -114,8 +114,9 @@ def _count_shard(mode: WordChoice, scratch: Path, part: tuple[int, Path]) -> Cou
         documents.append(batch.column("document").to_numpy())
     stem, running = scratch / f"words-{number:06}", np.concatenate(numbers)
     ends = _last_lines(np.concatenate(documents))
-    arrays = {"numbers": running, "lengths": np.concatenate(lengths), "ends": ends}
-    write_arrays(stem.with_suffix(".safetensors"), arrays)
+    write_arrays(
+        stem.with_suffix(".safetensors"), {"numbers": running, "lengths": np.concatenate(lengths), "ends": ends}
+    )
     _write_counts(stem, known.words, np.bincount(running, minlength=len(known.words)))
     return Counted(stem, len(running))
 
