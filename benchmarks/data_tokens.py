@@ -30,7 +30,7 @@ from langladder.text.encoding import encode_corpus, training_text
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig
 config = TokenizerConfig(vocab_size=8000, min_frequency=2)
-encode_corpus(text, train_tokenizer(training_text(text, out), config), out)
+encode_corpus(text, train_tokenizer(training_text(text), config), out)
 """
 VOCAB = """
 from langladder.text.vocabulary import VocabularyConfig

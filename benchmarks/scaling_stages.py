@@ -58,7 +58,7 @@ def tokenize(folder: Path) -> dict[str, Any]:
     place = folder / "tokens"
     place.mkdir()
     config = TokenizerConfig(kind="bpe_bytes", vocab_size=VOCABULARY)
-    tokenizer = train_tokenizer(training_text(folder / "clean", place), config)
+    tokenizer = train_tokenizer(training_text(folder / "clean"), config)
     return encode_corpus(folder / "clean", tokenizer, place)
 
 

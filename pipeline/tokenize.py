@@ -10,7 +10,7 @@ from langladder.text.alphabet import Alphabet
 from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.table_lines import TableLines
 from langladder.text.tokenizer_report import report_on
-from langladder.text.tokenizer_training import train_tokenizer
+from langladder.text.tokenizer_training import Sample, train_tokenizer
 from langladder.text.tokenizers import Tokenizer
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
@@ -18,25 +18,25 @@ from pipeline.settings.stage import stage
 
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
-    tokenizer = train_tokenizer(training_text(clean, folder), job.tokenizer)
+    sample = Sample.of(training_text(clean), job.tokenizer.sample_bytes)
+    tokenizer = train_tokenizer(sample, job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
     report = report_on(tokenizer, TableLines([(clean / "validation", "text")]))
-    return {"splits": splits} | report | alphabet(training_text(clean), tokenizer)
+    return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer)
 
 
 def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
-    source, *other = [
-        train_tokenizer(training_sides(clean, side, folder), job.tokenizer)
-        for side in sides[: 2 - job.shared_tokenizer]
-    ]
+    samples = [Sample.of(training_sides(clean, side), job.tokenizer.sample_bytes) for side in sides]
+    source, *other = [train_tokenizer(sample, job.tokenizer) for sample in samples[: 2 - job.shared_tokenizer]]
     target = other[0] if other else source
     splits = encode_pairs(clean, source, target, folder)
     reports = {
-        side: report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]))
+        side: sample.report()
+        | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]))
         | alphabet(training_sides(clean, [side]), tokenizer)
-        for side, tokenizer in (("source", source), ("target", target))
+        for side, tokenizer, sample in zip(("source", "target"), (source, target), samples, strict=True)
     }
     return {"splits": splits} | reports
 

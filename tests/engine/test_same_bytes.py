@@ -56,7 +56,7 @@ def chain(raw: Path, out: Path, engine: Engine) -> dict[str, str]:
         for folder in ("tokens", "words", "counts"):
             (out / folder).mkdir()
         tokens = out / "tokens"
-        tokenizer = train_tokenizer(training_text(out / "clean", tokens), TokenizerConfig(vocab_size=400))
+        tokenizer = train_tokenizer(training_text(out / "clean"), TokenizerConfig(vocab_size=400))
         encode_corpus(out / "clean", tokenizer, tokens)
         encode_words(out / "clean", VocabularyConfig(min_count=1), out / "words")
         countings = [

@@ -4,14 +4,13 @@ import hashlib
 import os
 import shutil
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_merging import ENGLISH, any_lines, wild_lines
+from test_line_encoder import ENGLISH, any_lines, wild_lines
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
@@ -20,7 +19,6 @@ from langladder.text.corpus_ids import PairStream, TokenStream
 from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.id_files import IdWriter, StreamJoiner
 from langladder.text.line_encoder import LineEncoder
-from langladder.text.pieces import Lines
 from langladder.text.sizes import words_of
 from langladder.text.tokenizer_training import train_tokenizer
 from langladder.text.tokenizers import TokenizerConfig, Trained
@@ -51,7 +49,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tokenised(clean: Path, out: Path, engine: Engine, kind: Trained) -> dict[str, str]:
     with used(engine):
         out.mkdir()
-        tokenizer = train_tokenizer(training_text(clean, out), TokenizerConfig(kind=kind, vocab_size=500))
+        tokenizer = train_tokenizer(training_text(clean), TokenizerConfig(kind=kind, vocab_size=500))
         encode_corpus(clean, tokenizer, out)
     return hashes(out)
 
@@ -88,9 +86,7 @@ def test_equal_bytes_whatever_the_engine(clean: Path, tmp_path: Path) -> None:
 
 
 def test_pairs_are_those_of_each_sentence(clean: Path, tmp_path: Path) -> None:
-    tokenizer = train_tokenizer(
-        training_sides(clean / "pairs", ["source", "target"], tmp_path), TokenizerConfig(vocab_size=400)
-    )
+    tokenizer = train_tokenizer(training_sides(clean / "pairs", ["source", "target"]), TokenizerConfig(vocab_size=400))
     report = encode_pairs(clean / "pairs", tokenizer, tokenizer, tmp_path)
     stream = PairStream.open(tmp_path / "train.arrow")
     table = tables.read_table(clean / "pairs" / "train.parquet").to_pydict()
@@ -145,29 +141,15 @@ def test_datasets_reads_wide_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert Dataset.from_file(str(tmp_path / "train.arrow"))["ids"][:] == [[2, 7, 3], [2, 3]]
 
 
-Way = Literal["array", "slice", "chunked"]
-
-
-@pytest.mark.parametrize("way", ["array", "slice", "chunked"])
-def test_lines_of_any_arrow_column(way: Way) -> None:
-    texts = ["ab", "", "我c", "d"]
-    column = {
-        "array": pa.array(texts),
-        "slice": pa.array(["x", *texts, "y"])[1:5],
-        "chunked": pa.chunked_array([texts[:2], [], texts[2:]], pa.string()),
-    }[way]
-    assert Lines.of(column).texts() == texts and Lines.of(column).line(2) == "我c"
-
-
 def test_words_are_counted_as_they_are_split() -> None:
     lines = [*ENGLISH, *CHINESE, *wild_lines(8, 1000), *any_lines(9, 500), ""]
-    assert words_of(Lines.of(pa.array(lines))) == sum(len(split_words(line, "auto")) for line in lines)
+    assert words_of(lines) == sum(len(split_words(line, "auto")) for line in lines)
 
 
 def test_a_tokenizer_of_bert_encodes_whole_lines() -> None:
     tokenizer = train_tokenizer(ENGLISH, TokenizerConfig(kind="wordpiece", vocab_size=100))
     tokenizer.kind = "bert"
-    ids, lengths = LineEncoder(tokenizer).encode(Lines.of(pa.array(ENGLISH)))
+    ids, lengths = LineEncoder(tokenizer).encode(ENGLISH)
     assert ids.tolist() == [one for row in tokenizer.encode_lines(ENGLISH) for one in row.tolist()]
     assert len(lengths) == len(ENGLISH)
 

@@ -3,21 +3,18 @@
 import random
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from test_merging import ENGLISH, any_lines, wild_lines
+from test_line_encoder import ENGLISH, any_lines, wild_lines
 from test_sharded_encoding import CHINESE, hashes
 
-from langladder.engine.base import LEAST, Engine, Serial, used
+from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.text import shards, tables, word_stream
-from langladder.text.pieces import Lines, Pieces
+from langladder.text import shards, tables
 from langladder.text.segmenters import WordChoice, splitter_of
 from langladder.text.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.word_corpus import WordCorpus
-from langladder.text.word_counts import WordReader
-from langladder.text.word_stream import encode_words
+from langladder.text.word_stream import NumberedWords, encode_words
 from langladder.text.words import WordMode
 
 # Marks and words that readings tell apart: clitics, initials, dotted and hyphenated words, signs that stay.
@@ -70,24 +67,21 @@ def test_words_are_those_of_each_line(mode: WordMode) -> None:
     ascii_pairs = [chr(one) + chr(two) for one in range(128) for two in range(128)]
     around = [f"{mark}a{other}" for mark in map(chr, range(33, 128)) for other in map(chr, range(33, 128))]
     lines = [*ENGLISH, *CHINESE, *marked_lines(1, 500), *wild_lines(2, 1500), *any_lines(3, 300), *ascii_pairs, *around]
-    words, split = Pieces(), splitter_of(mode)
-    numbers, lengths = WordReader(mode).read(Lines.of(pa.array(lines)), words)
-    texts, cut = words.lines.texts(), [split(line) for line in lines]
-    assert lengths.tolist() == [len(row) for row in cut]
-    assert [texts[number] for number in numbers] == [word for row in cut for word in row]
-    built = Vocabulary.build(lines, VocabularyConfig(), split)
-    assert dict(zip(texts, words.counts.tolist(), strict=True)) == dict(
-        zip(built.words, built.counts.tolist(), strict=True)
-    )
+    split = splitter_of(mode)
+    known = NumberedWords(split)
+    rows = [known.read(line) for line in lines]
+    words = list(known.words)
+    assert [[words[number] for number in row] for row in rows] == [split(line) for line in lines]
 
 
 @pytest.mark.parametrize(("choice", "line"), [("jieba", "我爱北京天安门。 GPT, ok"), ("fugashi", "東京に住む。 (ok)")])
 def test_words_are_those_of_segmenters_where_they_are_installed(choice: WordChoice, line: str) -> None:
     pytest.importorskip(choice)
-    words = Pieces()
-    numbers, _ = WordReader(choice).read(Lines.of(pa.array([line, *MARKED])), words)
-    expected = [word for text in (line, *MARKED) for word in splitter_of(choice)(text)]
-    assert [words.lines.texts()[number] for number in numbers] == expected
+    known = NumberedWords(splitter_of(choice))
+    rows = [known.read(text) for text in (line, *MARKED)]
+    assert [[[*known.words][number] for number in row] for row in rows] == [
+        splitter_of(choice)(text) for text in (line, *MARKED)
+    ]
 
 
 @pytest.fixture
@@ -122,23 +116,6 @@ def test_a_corpus_of_shards_is_that_of_its_lines(clean: Path, tmp_path: Path) ->
     assert [row.tolist() for row in corpus.stream] == rows and not corpus.stream.ids.flags.owndata
     ends = {document: place + 1 for place, document in enumerate(table["document"])}
     assert corpus.document_bounds.tolist() == [0, *(sum(map(len, rows[:end])) for end in ends.values())]
-
-
-def test_counts_that_do_not_fit_are_merged_share_by_share(
-    clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = encoded(clean, tmp_path / "whole", Serial())
-    steps: set[tuple[int, int]] = set()
-
-    def share(lines: Lines, number: int, shares: int, counts: np.ndarray) -> tuple[Lines, np.ndarray]:
-        steps.add((number, shares))
-        return one_share(lines, number, shares, counts)
-
-    one_share = Lines.share
-    monkeypatch.setattr(Lines, "share", share)
-    monkeypatch.setattr(word_stream, "ENTRY", LEAST // 500)  # the least that any engine grants then holds 500 words
-    assert encoded(clean, tmp_path / "shares", Serial(memory=1)) == whole
-    assert {shares for _, shares in steps} == {len(steps)} and len(steps) > 1
 
 
 @pytest.mark.long

@@ -5,15 +5,29 @@ bytes and which a model has to put together. A vocabulary below the alphabet's s
 Chinese thousands of tokens go to characters before the first word gets one.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from langladder.text.counted_pieces import count_characters
+import numpy as np
+
 from langladder.text.specials import SPELLINGS
+from langladder.text.table_lines import batches
 
 COVERED = 0.999
 BYTES = 256
+
+
+def count_characters(lines: Iterable[str]) -> Counter[str]:
+    """How often each character occurs."""
+    counts = np.zeros(0x110000, dtype=np.int64)
+    for chunk in batches(lines):
+        points = np.frombuffer("".join(chunk).encode("utf-32-le"), dtype=np.uint32)
+        found = np.bincount(points)
+        counts[: len(found)] += found
+    seen = np.flatnonzero(counts)
+    return Counter(dict(zip(map(chr, seen.tolist()), counts[seen].tolist(), strict=True)))
 
 
 @dataclass(frozen=True)

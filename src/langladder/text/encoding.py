@@ -14,10 +14,9 @@ import numpy as np
 
 from langladder.artefacts import write_json
 from langladder.engine.base import Serial, current
-from langladder.text.counted_pieces import count_characters
+from langladder.text.alphabet import count_characters
 from langladder.text.id_files import IdWriter, StreamJoiner
 from langladder.text.line_encoder import LineEncoder
-from langladder.text.pieces import Lines
 from langladder.text.scripts import write_writing, writing_of
 from langladder.text.shards import shard_files
 from langladder.text.sizes import TextSize, total
@@ -43,14 +42,14 @@ class Encoded:
     size: TextSize = field(default_factory=TextSize)
 
 
-def training_text(clean_folder: Path, scratch: Path | None = None) -> TableLines:
+def training_text(clean_folder: Path) -> TableLines:
     """The training lines of a clean corpus."""
-    return TableLines([(clean_folder / "train", "text")], scratch)
+    return TableLines([(clean_folder / "train", "text")])
 
 
-def training_sides(clean_folder: Path, sides: list[str], scratch: Path | None = None) -> TableLines:
+def training_sides(clean_folder: Path, sides: list[str]) -> TableLines:
     """Training sentences of a clean parallel corpus: `["source"]`, `["target"]`, or both for a shared tokenizer."""
-    return TableLines([(clean_folder / "train.parquet", side) for side in sides], scratch)
+    return TableLines([(clean_folder / "train.parquet", side) for side in sides])
 
 
 def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) -> dict[str, Any]:
@@ -110,7 +109,7 @@ def _encode_text(folder: Path, part: Part) -> Encoded:
     open_document, pending = None, 0  # the last document of the rows so far, and how many ids it has
     with IdWriter.of(made.stems["ids"]) as out:
         for batch in read_batches(shard, TEXT, ROWS):
-            lines = Lines.of(batch.column("text"))
+            lines = batch.column("text").to_pylist()
             ids, lengths = encoder.encode(lines, first=BOS, last=EOS)
             documents = batch.column("document").to_numpy()
             begins = np.flatnonzero(np.append(True, documents[1:] != documents[:-1]))
@@ -140,7 +139,7 @@ def _encode_pairs(folder: Path, part: Part) -> Encoded:
         for batch in read_batches(shard, PAIRS, ROWS):
             for side, out, first in (("source", sources, -1), ("target", targets, BOS)):
                 encoder = encoder_of(folder / f"{side}.json")
-                ids, lengths = encoder.encode(Lines.of(batch.column(side)), first=first, last=EOS)
+                ids, lengths = encoder.encode(batch.column(side).to_pylist(), first=first, last=EOS)
                 out.add(ids, lengths)
                 made.figures[f"{side}_tokens"] += len(ids) - (len(lengths) if side == "target" else 0)
             made.figures["pairs"] += len(batch)

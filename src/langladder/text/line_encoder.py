@@ -1,19 +1,19 @@
-"""Encoding whole batches of lines: each different piece once, whatever it takes, and a look-up for all others.
+"""Encoding whole batches of lines: each distinct piece of text is encoded once by the library, and looked up after that.
 
-The ids are those of `Tokenizer.encode_lines`. Byte-level BPE merges in Numba; the other models are asked by way of the
-`tokenizers` library.
+A piece is what stands before a space, with the spaces before it. No tokenizer here has a token across such a border, so
+the ids of a line are those of its pieces, one after the other: the ids of `Tokenizer.encode_lines`.
 """
 
-import json
-from typing import Any
+import re
+from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
-from langladder.text.byte_merges import ByteMerges
-from langladder.text.cutters import cutter
-from langladder.text.pieces import Lines, Pieces
-from langladder.text.pieces_kernels import expanded
-from langladder.text.tokenizers import BYTES, Tokenizer
+from langladder.text.tokenizers import Tokenizer
+
+BORDER = re.compile(r"(?<=\S)(?= )")  # a space begins a piece where it is the first of its white space
+MOST = 1_000_000  # distinct pieces remembered
 
 
 class LineEncoder:
@@ -21,14 +21,9 @@ class LineEncoder:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
-        self._cutter = None if tokenizer.kind == "bert" else cutter(tokenizer.kind)  # BERT's lines are taken whole
-        self._merges: ByteMerges | None = None
-        if tokenizer.kind == "bpe_bytes":
-            model: Any = json.loads(tokenizer.to_json())["model"]
-            if not (model["dropout"] or model["ignore_merges"]):
-                self._merges = ByteMerges.of(model["vocab"], [(a, b) for a, b in model["merges"]], BYTES)
+        self._ids: dict[str, list[int]] = {}
 
-    def encode(self, lines: Lines, *, first: int = -1, last: int = -1) -> tuple[np.ndarray, np.ndarray]:
+    def encode(self, lines: Sequence[str], *, first: int = -1, last: int = -1) -> tuple[np.ndarray, np.ndarray]:
         """Lines as ids, one after the other.
 
         Args:
@@ -37,18 +32,20 @@ class LineEncoder:
         Returns:
             (T,) int32 ids, and (L,) int64 how many each line has.
         """
-        pieces = Pieces()
-        if self._cutter is None:
-            numbers = pieces.add(lines, np.ones(len(lines), dtype=np.int64))
-            ends = np.arange(1, len(lines) + 1)
+        if self.tokenizer.kind == "bert":  # its normalizer may rewrite white space
+            rows = [ids.tolist() for ids in self.tokenizer.encode_lines(lines)]
         else:
-            numbers, ends = pieces.cut(lines, self._cutter.classes, self._cutter.rule)
-        return expanded(numbers, ends, *self._ids(pieces), first, last)
+            pieces = [BORDER.split(line) for line in lines]
+            self._learn({piece for row in pieces for piece in row})
+            rows = [list(chain.from_iterable(map(self._ids.__getitem__, row))) for row in pieces]
+        before, after = [first] * (first >= 0), [last] * (last >= 0)
+        lengths = np.array([len(row) for row in rows], dtype=np.int64) + len(before) + len(after)
+        ids = np.fromiter(chain.from_iterable(chain(before, row, after) for row in rows), np.int32, int(lengths.sum()))
+        return ids, lengths
 
-    def _ids(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
-        """Ids of the different pieces, and where those of each begin and end."""
-        if self._merges is not None:
-            return self._merges.encode(pieces.lines.text, pieces.lines.bounds)
-        rows = self.tokenizer.encode_lines(pieces.lines.texts())
-        bounds = np.cumsum([0, *map(len, rows)])
-        return np.concatenate([np.zeros(0, dtype=np.int32), *rows]), bounds
+    def _learn(self, pieces: set[str]) -> None:
+        """Encode the pieces that are not known yet."""
+        if len(self._ids) + len(pieces) > MOST:
+            self._ids.clear()
+        new = list(pieces - self._ids.keys())
+        self._ids.update(zip(new, (ids.tolist() for ids in self.tokenizer.encode_lines(new)), strict=True))

@@ -1,16 +1,13 @@
 """How much text there is, in units that no tokenizer changes: what perplexity per word and bits per byte divide by."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import fsum
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from langladder.text.character_kernels import LETTER, SIGN, SPACE, count_words
-from langladder.text.pieces import Classes, Lines
-from langladder.text.words import has_unspaced_script, split_words
+from langladder.text.words import split_words
 
 
 @dataclass
@@ -26,10 +23,10 @@ class TextSize:
     bytes: int = 0
     log_prob: float | None = 0.0
 
-    def add(self, lines: Lines, log_probs: pa.Array) -> None:
+    def add(self, lines: Sequence[str], log_probs: pa.Array) -> None:
         """Some more lines, and the log-probability of each."""
         self.words += words_of(lines) + len(lines)
-        self.bytes += int(lines.bounds[-1] - lines.bounds[0]) + len(lines)
+        self.bytes += sum(len(line.encode()) for line in lines) + len(lines)
         known = self.log_prob is not None and log_probs.null_count == 0
         self.log_prob = fsum([self.log_prob or 0.0, *log_probs.to_pylist()]) if known else None
 
@@ -45,16 +42,6 @@ def total(sizes: list[TextSize]) -> TextSize:
     return TextSize(sum(size.words for size in sizes), sum(size.bytes for size in sizes), whole)
 
 
-def words_of(lines: Lines) -> int:
+def words_of(lines: Iterable[str]) -> int:
     """How many words `split_words(line, "auto")` finds in some lines."""
-    classes = _classes()
-    classes.cover(lines.text[lines.bounds[0] : lines.bounds[-1]])
-    mixed = np.zeros(len(lines), dtype=bool)
-    words = int(count_words(lines.text, lines.bounds, classes.table, mixed))
-    rest = (lines.line(number) for number in np.flatnonzero(mixed).tolist())
-    return words + sum(len(split_words(line, "auto")) for line in rest)
-
-
-@cache
-def _classes() -> Classes:
-    return Classes(lambda one: SPACE if one.isspace() else LETTER if has_unspaced_script(one) else SIGN)
+    return sum(len(split_words(line, "auto")) for line in lines)

@@ -30,11 +30,11 @@ def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMP
         ids, lengths = encoder.encode(chunk)
         uses += np.bincount(ids, minlength=tokenizer.vocab_size)
         words += words_of(chunk)
-        size += int(chunk.bounds[-1] - chunk.bounds[0])
+        size += sum(len(line.encode()) for line in chunk)
         total_lines += len(chunk)
         for number, row in enumerate(np.split(ids, np.cumsum(lengths[: samples - len(shown)]))[:-1]):
             tokens_of_row = " ".join(visible(tokenizer, token) for token in row[:60])
-            shown.append({"text": chunk.line(number)[:200], "tokens": tokens_of_row})
+            shown.append({"text": chunk[number][:200], "tokens": tokens_of_row})
     tokens = int(uses.sum())
     ordinary = tokenizer.ordinary
     longest = sorted((tokenizer.decode([token]) for token in ordinary), key=lambda text: (-len(text), text))

@@ -47,11 +47,14 @@ class TokenizerConfig(Config):
     """Which tokenizer, and how large."""
 
     kind: Trained = "bpe_bytes"
-    vocab_size: int | None = Field(default=8000, ge=1)  # specials included; null (word, character): all there are
+    vocab_size: int | None = Field(
+        default=8000, ge=1, le=10_000_000
+    )  # specials included; null (word, character): all there are
     min_frequency: int = Field(default=1, ge=1)  # of a word, a character, or a pair to merge
     # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
     # For bpe_words, wordpiece and unigram.
     character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
+    sample_bytes: int = Field(default=1_000_000_000, ge=1)  # of a longer text, lines evenly spread are learnt from
 
     @model_validator(mode="before")
     @classmethod
