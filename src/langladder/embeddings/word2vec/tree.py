@@ -20,9 +20,10 @@ import numpy as np
 from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import Chunk
 from langladder.embeddings.word2vec.rows import add_scaled, gather, logistic, scatter_add
-from langladder.small_products import combinations, fill_zero, products
+from langladder.simd import add8, load8, multiply_add, splat8, store8, store_sums4, zeros8
+from langladder.small_products import fill_zero
 
-TOGETHER = 2  # even, as `small_products` takes rows
+TOGETHER = 2  # inputs of a path at a time: the kernels here are written for two
 MEASURED = 64  # the loss is taken of every 64th word
 
 
@@ -34,39 +35,74 @@ class Tree(NamedTuple):
     bits: np.ndarray
 
 
-class PathScratch(NamedTuple):
-    """A window's path in the tree and its decisions; R hidden vectors, an even number."""
+@njit(nogil=True)
+def path_scores(H: np.ndarray, first: int, U: np.ndarray, nodes: np.ndarray, begin: int, J: int, G: np.ndarray) -> None:
+    """G[i, j] ← H[first + i] · u_j for two inputs i and the nodes of a path (in fours), u_j = U[nodes[begin + j]]."""
+    last = begin + J - 1
+    for j in range(0, J, 4):
+        place = begin + j
+        n0, n1 = nodes[place], nodes[min(place + 1, last)]
+        n2, n3 = nodes[min(place + 2, last)], nodes[min(place + 3, last)]
+        s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zeros8()
+        for d in range(0, U.shape[1], 8):
+            x, y = load8(H, first, d), load8(H, first + 1, d)
+            u0, u1, u2, u3 = load8(U, n0, d), load8(U, n1, d), load8(U, n2, d), load8(U, n3, d)
+            s0, s1 = multiply_add(x, u0, s0), multiply_add(x, u1, s1)
+            s2, s3 = multiply_add(x, u2, s2), multiply_add(x, u3, s3)
+            t0, t1 = multiply_add(y, u0, t0), multiply_add(y, u1, t1)
+            t2, t3 = multiply_add(y, u2, t2), multiply_add(y, u3, t3)
+        store_sums4(G, 0, j, s0, s1, s2, s3)
+        store_sums4(G, 1, j, t0, t1, t2, t3)
 
-    y: np.ndarray  # (J, D) vectors of the path's nodes …
-    dy: np.ndarray  # (J, D) … and −∂J/∂y
-    G: np.ndarray  # (R, J) scores, then −∂J/∂score …
-    GT: np.ndarray  # (J, R) … turned
 
+@njit(nogil=True)
+def learn_path(
+    H: np.ndarray, dH: np.ndarray, first: int, U: np.ndarray, nodes: np.ndarray, begin: int, J: int, G: np.ndarray,
+    rate: np.float32,
+) -> None:  # fmt: skip
+    """dH[first + i] ← Σ_j G[i, j] u_j for two inputs i, then u_j += rate · Σ_i G[i, j] H[first + i].
 
-@njit(nogil=True, inline="always")
-def _path_scratch(tree: Tree, window: int, D: int) -> PathScratch:
-    f32, longest, reach = np.float32, 0, 2 * window + 2
-    for word in range(len(tree.offsets) - 1):
-        longest = max(longest, tree.offsets[word + 1] - tree.offsets[word])
-    width = longest + (-longest) % 8
-    y, dy = np.zeros((width, D), f32), np.zeros((width, D), f32)
-    return PathScratch(y, dy, np.zeros((reach, width), f32), np.zeros((width, reach), f32))
+    Each u_j is read once: strips of 16 columns stay in registers; what is left of the columns, in strips of 8.
+    """
+    step, D, d = splat8(rate), U.shape[1], 0
+    while d < D - D % 32:
+        x0, x1, y0, y1 = load8(H, first, d), load8(H, first, d + 8), load8(H, first + 1, d), load8(H, first + 1, d + 8)
+        s0 = s1 = t0 = t1 = zeros8()
+        for j in range(J):
+            node, g, h = nodes[begin + j], splat8(G[0, j]), splat8(G[1, j])
+            u0, u1 = load8(U, node, d), load8(U, node, d + 8)
+            s0, s1 = multiply_add(g, u0, s0), multiply_add(g, u1, s1)
+            t0, t1 = multiply_add(h, u0, t0), multiply_add(h, u1, t1)
+            move0 = multiply_add(h, y0, multiply_add(g, x0, zeros8()))
+            move1 = multiply_add(h, y1, multiply_add(g, x1, zeros8()))
+            store8(U, node, d, multiply_add(step, move0, u0))
+            store8(U, node, d + 8, multiply_add(step, move1, u1))
+        store8(dH, first, d, s0)
+        store8(dH, first, d + 8, s1)
+        store8(dH, first + 1, d, t0)
+        store8(dH, first + 1, d + 8, t1)
+        d += 16
+    while d < D:
+        x, y = load8(H, first, d), load8(H, first + 1, d)
+        s0 = s1 = t0 = t1 = zeros8()
+        for j in range(J):
+            node, g, h = nodes[begin + j], splat8(G[0, j]), splat8(G[1, j])
+            u = load8(U, node, d)
+            if j % 2 == 0:
+                s0, t0 = multiply_add(g, u, s0), multiply_add(h, u, t0)
+            else:
+                s1, t1 = multiply_add(g, u, s1), multiply_add(h, u, t1)
+            move = add8(multiply_add(g, x, zeros8()), multiply_add(h, y, zeros8()))
+            store8(U, node, d, multiply_add(step, move, u))
+        store8(dH, first, d, add8(s0, s1))
+        store8(dH, first + 1, d, add8(t0, t1))
+        d += 8
 
 
 @njit(nogil=True, fastmath=True)
-def _learn_decisions(
-    tree: Tree, word: int, rows: int, H: np.ndarray, dH: np.ndarray, path: PathScratch, measure: bool
-) -> float:
-    """All decisions of a word's path for all its hidden vectors: dH and dy (set), −1 × for descent; loss if measured.
-
-    Args:
-        H: (rows, D) hidden vectors; dH: likewise.
-    """
-    y, dy, G, GT = path
-    offsets, _, bits = tree
-    begin, J = offsets[word], offsets[word + 1] - offsets[word]
+def _decide(bits: np.ndarray, begin: int, J: int, rows: int, G: np.ndarray, measure: bool) -> float:
+    """G ← −∂J/∂score of a path's decisions, from their scores; 0 for an input that is missing; the loss if measured."""
     f32, loss = np.float32, 0.0
-    products(H, rows, y, 0, J, G, 0)
     logistic(G, rows, J)
     for j in range(J):
         bit = bits[begin + j]
@@ -76,12 +112,8 @@ def _learn_decisions(
                 loss -= math.log(max(f32(1e-7), f32(1) - p if bit else p))
             # ∂J/∂score = σ(score) − (1 − bit)
             G[i, j] = (f32(0) if bit else f32(1)) - p
-            GT[j, i] = G[i, j]
-    even = rows + rows % 2
-    for j in range(J):
-        G[rows:even, j] = f32(0)
-    combinations(G, even, 0, J, y, dH)
-    combinations(GT, J + J % 2, 0, rows, H, dy)
+        for i in range(rows, TOGETHER):
+            G[i, j] = f32(0)
     return loss
 
 
@@ -99,10 +131,11 @@ def learn_tree(
         Summed loss of the measured words, and their number of pairs (CBOW: of words).
     """
     words, before, after, count = chunk
-    offsets, nodes, _ = tree
-    D, f32, reach = V.shape[1], np.float32, 2 * window + 2
-    path = _path_scratch(tree, window, D)
-    y, dy, _, _ = path
+    offsets, nodes, bits = tree
+    D, f32, reach, longest = V.shape[1], np.float32, 2 * window + 2, 0
+    for word in range(len(offsets) - 1):
+        longest = max(longest, offsets[word + 1] - offsets[word])
+    G = np.zeros((TOGETHER, longest + (-longest) % 8), f32)
     x, dx, inputs = np.zeros((reach, D), f32), np.zeros((reach, D), f32), np.zeros(reach, np.int64)
     h, dh = np.zeros((2, D), f32), np.zeros((2, D), f32)
     rate, total, pairs = f32(lr), 0.0, 0.0
@@ -126,9 +159,9 @@ def learn_tree(
         measure = t % MEASURED == 0
         for first in range(0, rows, TOGETHER):
             n = min(TOGETHER, rows - first)
-            gather(U, nodes, begin, J, y)
-            loss = _learn_decisions(tree, words[t], n, H[first:], dH[first:], path, measure)
-            scatter_add(dy, J, rate, U, nodes, begin)
+            path_scores(H, first, U, nodes, begin, J, G)
+            loss = _decide(bits, begin, J, n, G, measure)
+            learn_path(H, dH, first, U, nodes, begin, J, G, rate)
             if measure:
                 total, pairs = total + loss, pairs + n
         if cbow:
