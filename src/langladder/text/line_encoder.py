@@ -1,4 +1,4 @@
-"""Encoding whole batches of lines: each distinct piece of text is encoded once by the library, and looked up after that.
+"""Encoding whole batches of lines: each distinct piece of text is encoded once by the library, then looked up.
 
 A piece is what stands before a space, with the spaces before it. No tokenizer here has a token across such a border, so
 the ids of a line are those of its pieces, one after the other: the ids of `Tokenizer.encode_lines`.
