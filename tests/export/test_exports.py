@@ -300,8 +300,8 @@ def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
     state, found = np.zeros((parts, layers, 5, width), np.float32), []
     free = isinstance(session.get_inputs()[0].shape[1], str)
     for piece in tokens.split([6, 11] if free else 1, dim=1):
-        log_probs, state = run_as_declared(session, {"tokens": piece.numpy(), "state": state})
-        found.append(torch.from_numpy(log_probs))
+        piece_log_probs, state = run_as_declared(session, {"tokens": piece.numpy(), "state": state})
+        found.append(torch.from_numpy(piece_log_probs))
     log_probs = torch.cat(found, dim=1)  # (B, T, V)
     ours = model.log_probs(tokens)[:, 1:]
     torch.testing.assert_close(log_probs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0], ours, atol=1e-5, rtol=1e-5)

@@ -81,7 +81,7 @@ def write_fine_tuned(model: "Fine", out: Path, format: str) -> None:
         return
     assert isinstance(model.units, SubwordUnits)
     if isinstance(model, GPTClassifier):
-        around = {"single": ("<mask>", "$A", "<cls>"), "pair": ("<mask>", "$A", "<sep>", "$B", "<cls>")}
-        write_encoder_tokenizer(out, model.units.tokenizer, length=model.gpt.context, **around)
+        single, pair = ("<mask>", "$A", "<cls>"), ("<mask>", "$A", "<sep>", "$B", "<cls>")
+        write_encoder_tokenizer(out, model.units.tokenizer, length=model.gpt.context, single=single, pair=pair)
     else:
         write_encoder_tokenizer(out, model.units.tokenizer, length=model.features.encoder.context)

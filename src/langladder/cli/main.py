@@ -65,8 +65,9 @@ class App(click.Group):
             with rarely():
                 return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = shortened(error.message)
-            raise
+            if len(error.message) <= LONGEST:
+                raise
+            raise Refused(shortened(error.format_message())) from error
         except InputError as error:
             raise Refused(shortened(str(error))) from error
         except OSError as error:
