@@ -255,7 +255,8 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
 def _usual() -> dict[str, Any]:
     """What stands in for a wrong choice."""
     file = ROOT / "conf" / "config.yaml"
-    stated: dict[str, Any] = read_yaml(file) if file.is_file() else {"defaults": [], "seed": 1, "precision": "fp32", "threads": 1}
+    absent = {"defaults": [], "seed": 1, "precision": "fp32", "threads": 1}
+    stated: dict[str, Any] = read_yaml(file) if file.is_file() else absent
     usual = {key: value for entry in stated["defaults"] if isinstance(entry, dict) for key, value in entry.items()}
     usual |= {key: stated[key] for key in ("seed", "precision", "threads")}
     return usual | {"paths": {key: f"input/{key}" for key in Paths.model_fields}}
