@@ -23,6 +23,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from graphlib import TopologicalSorter
 from importlib import import_module
+from pathlib import Path
 from threading import Thread
 from time import monotonic
 from types import MappingProxyType
@@ -231,9 +232,10 @@ def _run(job: str, warm: Servers, cluster: Cluster | None, commands: Commands) -
 
 
 def _begin(job: str) -> Any:
-    command = [sys.executable, "-m", "pipeline.warm", SINGLE, job, str(os.getpid())]
+    command = [sys.executable, "-m", "pipeline.warm", SINGLE, job, str(os.getpid()), str(ROOT)]
+    code = Path(__file__).resolve().parent.parent
     return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command, cwd=code, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
 
 

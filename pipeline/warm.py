@@ -239,9 +239,10 @@ def _end_with_reader(status: int, over: threading.Event) -> None:
         os._exit(1)
 
 
-def single(job: str, parent: int) -> int:
-    """What `dvc repro` does for one job, in a process that ends when its parent has died."""
+def single(job: str, parent: int, root: str) -> int:
+    """What `dvc repro` does for one job of a project, in a process that ends when its parent has died."""
     end_with(parent)
+    os.chdir(root)
     from dvc.cli import main
 
     return int(main([*REPRO, job]))
@@ -276,5 +277,5 @@ def serve(control: socket.socket, modules: list[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == SINGLE:
-        sys.exit(single(sys.argv[2], int(sys.argv[3])))
+        sys.exit(single(sys.argv[2], int(sys.argv[3]), sys.argv[4]))
     serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

@@ -146,8 +146,9 @@ def test_card_of_a_trained_model_tells_its_way(tmp_path: Path) -> None:
     assert card == model_card(tmp_path / "model", **own) and str(tmp_path) not in card
 
 
-def test_a_models_folder_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_a_models_folder_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokenizer, provenance and card included: where the disk is full at the last of them, the old folder stays."""
+    monkeypatch.setattr("pipeline.settings.run_folder.ROOT", tmp_path)
     open_work = TrackedJob(
         "lm", "train_lm", "rung", "ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None)
     )  # type: ignore[arg-type]

@@ -142,7 +142,7 @@ def test_overfit_two_batches(name: str) -> None:
     model = build(name)  # evaluation mode: without dropout
     batches = [batch(4, 7, 3), batch(3, 6, 4)]
     optimizer = torch.optim.Adam(model.parameters())
-    for step in range(160):
+    for step in range(240):
         optimizer.param_groups[0]["lr"] = 3e-3 * min(1, (step + 1) / 60)  # post-norm needs the warm-up
         optimizer.zero_grad()
         model.loss(*batches[step % 2]).backward()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.provenance import fingerprint, store
+from pipeline.settings import run_folder
 
 
 class FakeJob:
@@ -35,8 +36,9 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that owns checkpoints and runs."""
+    """A folder that owns outputs, checkpoints and runs."""
     monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
+    monkeypatch.setattr(run_folder, "ROOT", tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir(tmp_path)
     shutil.copy(empty_store, tmp_path / "mlflow.db")

@@ -11,7 +11,7 @@ import click
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0: one that is free.")
 @click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
 def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
-    """Answer OpenAI's /v1/completions, /v1/chat/completions, /v1/models and /v1/embeddings with each MODEL.
+    """Answer OpenAI's completions, chats and embeddings with each MODEL.
 
     A language model completes and scores; one that follows instructions also chats; word vectors (and a language
     model's input embedding) embed.

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import tokenizers as hf
 from tokenizers import models, pre_tokenizers, trainers
@@ -47,7 +47,7 @@ class Sample:
     whole: int
 
     @classmethod
-    def of(cls, lines: Iterable[str], most: int) -> "Sample":
+    def of(cls, lines: Iterable[str], most: int) -> Self:
         """A sample of at most about `most` bytes."""
         whole = sum(len(line.encode()) for line in lines)
         return cls(lines, max(1, -(-whole // most)), whole)
