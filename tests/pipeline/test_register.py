@@ -76,8 +76,8 @@ def test_a_project_that_was_moved_or_copied_takes_its_store_along(
 
     def use(folder: Path) -> None:
         monkeypatch.delenv("MLFLOW_TRACKING_URI")  # MLflow sets it
-        for module in ("fingerprint", "python_function"):
-            monkeypatch.setattr(f"pipeline.provenance.{module}.ROOT", folder)
+        for module in ("provenance.fingerprint", "provenance.python_function", "settings.run_folder"):
+            monkeypatch.setattr(f"pipeline.{module}.ROOT", folder)
         monkeypatch.chdir(folder)
 
     def content(folder: Path) -> dict[str, bytes]:
@@ -102,7 +102,7 @@ def test_a_project_that_was_moved_or_copied_takes_its_store_along(
     mlflow.set_tracking_uri(store.uri())
     [model] = found.outputs.model_outputs
     for address in ("models:/lm-lstm@champion", f"models:/{model.model_id}"):
-        assert mlflow.pyfunc.load_model(address).predict(pd.DataFrame({"text": LINES}))
+        assert len(mlflow.pyfunc.load_model(address).predict(pd.DataFrame({"text": LINES}))) == len(LINES)
     with tracked_job("lm", "train_lm", job(seed=2), {}) as resumed:
         assert resumed.run.run_id == interrupted.run.run_id
     later = make(job, seed=3).run.run_id
