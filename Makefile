@@ -81,7 +81,7 @@ $(VENV)-peers/ready: setup requirements-peers.lock
 
 .PHONY: test-peers
 test-peers: $(VENV)-peers/ready ## compare with transformers, ONNX Runtime and KenLM too (160 MB more; compiles KenLM)
-	@$(VENV)-peers/bin/python -m pytest -m "not cluster and not long" $$(grep -rl --include='*.py' importorskip tests)
+	@$(VENV)-peers/bin/python -m pytest -n auto --dist loadfile -m "not cluster and not long" $$(grep -rl --include='*.py' importorskip tests)
 
 .PHONY: test-browser
 test-browser: $(VENV)-peers/ready ## every page of the explorer in Chromium (BROWSER=install: Debian's, where there is none)

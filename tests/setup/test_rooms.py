@@ -30,8 +30,6 @@ FLOORS = [
 FILES = sorted(file for room in ("src", "pipeline") for file in (ROOT / room).rglob("*.py"))
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-every_file = pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
-
 
 @cache
 def tree(file: Path) -> ast.Module:
@@ -53,19 +51,21 @@ def length(node: Definition) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-@every_file
-def test_a_file_is_short_and_says_what_it_is(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= 500
-    assert ast.get_docstring(tree(file)) or file.name == "__init__.py", "no module docstring"
+def test_a_file_is_short_and_says_what_it_is() -> None:
+    for file in FILES:
+        assert len(file.read_text(encoding="utf-8").splitlines()) <= 500, file
+        assert ast.get_docstring(tree(file)) or file.name == "__init__.py", f"{file}: no module docstring"
 
 
-@every_file
-def test_functions_are_short_and_what_is_public_says_what_it_does(file: Path) -> None:
-    found = dict(definitions(tree(file)))
-    assert not [name for name, node in found.items() if not isinstance(node, ast.ClassDef) and length(node) > 80]
-    if SOURCE in file.parents:
-        public = {name: node for name, node in found.items() if not re.search(r"(^|\.)_", name)}
-        assert not [name for name, node in public.items() if not ast.get_docstring(node)], "no docstring"
+def test_functions_are_short_and_what_is_public_says_what_it_does() -> None:
+    for file in FILES:
+        found = dict(definitions(tree(file)))
+        long = [name for name, node in found.items() if not isinstance(node, ast.ClassDef) and length(node) > 80]
+        assert not long, (file, long)
+        if SOURCE in file.parents:
+            public = {name: node for name, node in found.items() if not re.search(r"(^|\.)_", name)}
+            silent = [name for name, node in public.items() if not ast.get_docstring(node)]
+            assert not silent, f"{file}: no docstring: {silent}"
 
 
 def test_configuration_files_are_short() -> None:

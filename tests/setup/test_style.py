@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from pipeline import ROOT
 
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -31,28 +29,28 @@ def _methods(tree: ast.Module) -> Iterator[tuple[ast.ClassDef, ast.FunctionDef]]
         yield from ((owner, part) for part in owner.body if isinstance(part, ast.FunctionDef))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_name)
-def test_a_class_that_returns_itself_says_self(path: Path) -> None:
+def test_a_class_that_returns_itself_says_self() -> None:
     """Class methods and validators; a method may well return another object of its very class (a slice, a sum)."""
-    for owner, method in _methods(ast.parse(path.read_text(encoding="utf-8"))):
-        decorated = {ast.unparse(decorator).partition("(")[0] for decorator in method.decorator_list}
-        said = ast.unparse(method.returns).strip("'\"") if method.returns else ""
-        if decorated & {"classmethod", "model_validator"}:
-            assert said != owner.name, f"{_name(path)}:{method.lineno}: returns {said}; write Self"
+    for path in SOURCES:
+        for owner, method in _methods(ast.parse(path.read_text(encoding="utf-8"))):
+            decorated = {ast.unparse(decorator).partition("(")[0] for decorator in method.decorator_list}
+            said = ast.unparse(method.returns).strip("'\"") if method.returns else ""
+            if decorated & {"classmethod", "model_validator"}:
+                assert said != owner.name, f"{_name(path)}:{method.lineno}: returns {said}; write Self"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_name)
-def test_letters_of_shapes_are_explained_in_one_form(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    said = ast.get_docstring(ast.parse(text)) or ""
-    assert not re.search(r"^Shapes?:", said, re.MULTILINE), f"{_name(path)}: the line begins with 'Shape legend:'"
-    if path.is_relative_to(ROOT / "src/langladder/nn") and re.search(r"# \(B,", text):
-        assert re.search(r"^Shape legend: ", said, re.MULTILINE), f"{_name(path)}: which letter is which?"
+def test_letters_of_shapes_are_explained_in_one_form() -> None:
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        said = ast.get_docstring(ast.parse(text)) or ""
+        assert not re.search(r"^Shapes?:", said, re.MULTILINE), f"{_name(path)}: the line begins with 'Shape legend:'"
+        if path.is_relative_to(ROOT / "src/langladder/nn") and re.search(r"# \(B,", text):
+            assert re.search(r"^Shape legend: ", said, re.MULTILINE), f"{_name(path)}: which letter is which?"
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if _name(path).startswith(NETWORK_ROOMS)], ids=_name)
-def test_the_words_are_the_fields(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    for word, better in WORDS.items():
-        found = re.search(rf"\b{word}\b", text)
-        assert not found, f"{_name(path)}: {found[0]!r}; write {better!r}"  # type: ignore[index]
+def test_the_words_are_the_fields() -> None:
+    for path in (path for path in SOURCES if _name(path).startswith(NETWORK_ROOMS)):
+        text = path.read_text(encoding="utf-8")
+        for word, better in WORDS.items():
+            found = re.search(rf"\b{word}\b", text)
+            assert not found, f"{_name(path)}: {found[0]!r}; write {better!r}"  # type: ignore[index]
