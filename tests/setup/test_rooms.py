@@ -132,13 +132,13 @@ def test_no_circle_of_imports_between_rooms() -> None:
 
 def test_the_library_imports_none_of_the_pipelines_tools() -> None:
     for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(tree(file)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            tools = {name.partition(".")[0] for name in names} & {"hydra", "omegaconf", "dvc", "mlflow", "pipeline"}
-            assert not tools, f"{module(file)} imports {tools}"
-            if room(module(file)) in ("nn", "models"):
-                assert not any(name.startswith(("lightning", "pytorch_lightning")) for name in names), module(file)
+        nodes = list(ast.walk(tree(file)))
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        tools = {name.partition(".")[0] for name in names} & {"hydra", "omegaconf", "dvc", "mlflow", "pipeline"}
+        assert not tools, f"{module(file)} imports {tools}"
+        if room(module(file)) in ("nn", "models"):
+            assert not any(name.startswith(("lightning", "pytorch_lightning")) for name in names), module(file)
 
 
 def defined_pairs() -> set[tuple[str, str]]:
