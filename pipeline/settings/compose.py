@@ -10,6 +10,7 @@ from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from langladder.errors import InputError
 from langladder.families import families
@@ -112,7 +113,13 @@ class Compositions:
 
     def _rung(self, family: str, name: str) -> Values:
         if (family, name) not in self._rungs:
-            values = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+            try:
+                values = jobs.rung_values(family, self.of(f"{family}={name}"), self.chosen)
+            except (OmegaConfBaseException, RecursionError) as error:
+                said = " ".join(str(error).split())[:300]
+                raise InputError(
+                    f"{family}.{name}: {said}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+                ) from error
             if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
                 raise InputError(
                     f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; mend or "
@@ -169,7 +176,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
             resolved[job.file] = compositions.job(job)
         except InputError as error:
             problems.append(str(error))
-        except HydraException as error:
+        except (HydraException, OmegaConfBaseException, RecursionError) as error:
             problems.append(f"{job.stage.name} {job.name}: " + " ".join(str(error).split()))
     problems += growth.misfits(chosen, compositions.rung)
     if problems:

@@ -8,9 +8,11 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from langladder.errors import InputError
+from langladder.remote_errors import without_secrets
 from langladder.schema import short
 
 DEEP = 8  # settings inside settings
+LINE = 900  # characters of a line that names a problem
 
 
 @contextmanager
@@ -86,6 +88,12 @@ def _line(
 
 def together(problems: list[str]) -> InputError:
     """One error for many problems."""
-    lines = list(dict.fromkeys(line for problem in problems for line in problem.splitlines()))
+    lines = list(dict.fromkeys(_short(line) for problem in problems for line in problem.splitlines()))
     count = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}"
     return InputError(f"{count} in the configuration; nothing was run.\n" + "\n".join(f"  - {line}" for line in lines))
+
+
+def _short(line: str) -> str:
+    """A line of a message, with a long name or value cut in its middle, and no password of a URL."""
+    line = without_secrets(line)
+    return line if len(line) <= LINE else f"{line[: LINE * 2 // 3]} … {line[-LINE // 4 :]}"

@@ -62,6 +62,8 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
     name = config[family].name
     listed = {"base": chosen.bases(family).get(name), "reads": chosen.reads(family).get(name)}
     change = chosen.changes(family).get(name, {}) | {key: said for key, said in listed.items() if said}
+    if "${oc." in str(change):
+        raise InputError(f"{family}.{name}: ${{oc.…}} is not followed here; write the value itself in params.yaml")
     if change:
         config = config.copy()
         OmegaConf.set_struct(config, False)

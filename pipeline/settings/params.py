@@ -25,6 +25,7 @@ from langladder.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings import urls
 from pipeline.settings.errors import explained, together
+from pipeline.settings.run_folder import PLACES
 from pipeline.settings.yaml_files import read_leniently, read_yaml
 
 GROUPS = (
@@ -46,9 +47,6 @@ GROUPS = (
 ON_REQUEST = ("instructions",)
 """Corpora that are made only where params.yaml lists them in `corpora`."""
 
-MADE = ("data", "models", "metrics", "curves", "reports", "resolved")
-"""What DVC removes and makes anew: no file from outside is kept there."""
-
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
 
@@ -56,6 +54,12 @@ def _from_outside(path: str) -> str:
     """A path of params.yaml: as it is written, and not in the project's way."""
     if "${" in path:
         raise ValueError("references are not followed here; write the path itself")
+    try:
+        (ROOT / path).stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # who reads it will say so
+        pass
+    except OSError as error:  # too long, a circle of links
+        raise ValueError(f"no path that this system has ({str(error.strerror).lower()})") from error
     root, real = ROOT.resolve(), (ROOT / path).resolve()
     if root.is_relative_to(real):
         raise ValueError("the project itself, or a folder above it; name a file or folder of its own")
@@ -65,9 +69,9 @@ def _from_outside(path: str) -> str:
 def _not_made(path: str) -> str:
     """A path that no stage writes to."""
     real = (ROOT / path).resolve()
-    for folder in MADE:
+    for folder in PLACES:
         if real.is_relative_to((ROOT / folder).resolve()):
-            raise ValueError(f"in {folder}/, which DVC removes and makes anew; move it to input/")
+            raise ValueError(f"in {folder}/, whose content stages replace; move it to input/")
     return path
 
 

@@ -20,7 +20,10 @@ PLACES = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpo
 def replaceable(path: Path) -> bool:
     """Whether a stage may replace this file or folder, the links on the way to it followed."""
     root, real = ROOT.resolve(), path.resolve()
-    places = [place for place in ((ROOT / name).resolve() for name in PLACES) if not root.is_relative_to(place)]
+    linked = {name: (ROOT / name).resolve() for name in PLACES}
+    # one that is a link to another folder of the project, or to one above it, is no place for outputs
+    apart = [place for place in linked.values() if not (place.is_relative_to(root) or root.is_relative_to(place))]
+    places = [*apart, *(place for name, place in linked.items() if place == root / name)]
     return real == root / "resolved" or any(place in real.parents for place in places)
 
 

@@ -22,7 +22,7 @@ class InputError(ValueError):
     """
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(super().__str__().encode(errors="backslashreplace").decode())
 
 
 Policy = Literal["strict", "skip"]

@@ -34,8 +34,10 @@ class Config(BaseModel):
     @model_validator(mode="after")
     def _counts_are_countable(self) -> Self:
         """No steps, rows or widths beyond `MOST`, where a setting has no bound of its own: a slip of the hand."""
+        fields = type(self).model_fields
         for name, value in self.__dict__.items():
-            if isinstance(value, int) and abs(value) > MOST:
+            bounded = any(hasattr(one, "lt") or hasattr(one, "le") for one in getattr(fields.get(name), "metadata", ()))
+            if isinstance(value, int) and abs(value) > MOST and not bounded:
                 raise ValueError(f"{name}={short(value)} is larger than {MOST:,}; write a smaller number")
         return self
 

@@ -123,6 +123,8 @@ def test_a_stage_replaces_nothing_but_outputs_of_the_project(project: Path, tmp_
     (project / "models" / "lm").mkdir(parents=True)
     (project / "models" / "lm" / "linked").symlink_to("../../input/mine")
     (project / "models" / "given").symlink_to("../input")
+    (project / "curves").symlink_to("input")
+    assert not replaces("curves/mine") and (project / "input" / "mine" / "thesis.txt").exists()
     (project / "resolved").symlink_to("input/mine")
     (project / "data").symlink_to(tmp_path / "disk")
     (project / "reports").symlink_to(".")

@@ -191,9 +191,9 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
         ("filter", "input/..", "the project itself"),
         ("vectors", "../..", "a folder above it"),
         ("text", "data/raw/text/mine.txt", "move it to input/"),
-        ("prompts", "models", "in models/, which DVC removes"),
+        ("prompts", "models", "in models/, whose content stages replace"),
         ("tags", "input/loop", "the project itself"),
-        ("labels", "input/made", "in data/, which DVC removes"),
+        ("labels", "input/made", "in data/, whose content stages replace"),
         ("text", "${oc.env:HOME}/text", "references are not followed"),
     ],
 )
@@ -413,8 +413,9 @@ def _with(original, extra):
             "".join(f"z{i + 1}: &z{i + 1} [{', '.join([f'*z{i}' if i else 'x'] * 9)}]\n" for i in range(9)),
             ["params.yaml: more than 100,000 values"],
         ),
-        ("given: {mine: data/raw/text}", ["given.mine", "data/, which DVC removes"]),
+        ("given: {mine: data/raw/text}", ["given.mine", "data/, whose content stages replace"]),
         ("given: {mine: ..}", ["given.mine", "a folder above it"]),
+        (f"given: {{mine: {'x' * 5000}}}", ["given.mine", "no path that this system has"]),
     ],
 )
 def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,3 +461,19 @@ def test_the_plan_is_that_of_dvc() -> None:
     names = (file.split("/") for file in planned)
     assert {*stages} == {stage if stage == job else f"{stage}@{job}" for stage, job in names} | {"resolve"}
     assert set(plan.stages()) <= {file.stem for file in (ROOT / "pipeline").glob("*.py")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lm": {"gpt": {"title": "${oc.env:HOME}"}}}, ["lm.gpt", "not followed here"]),
+        ({"lm": {"gpt": {"model": {"width": "${"}}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
+        ({"lm": {"gpt": {"model": [1]}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
+        ({"lms": ["x" * 5000]}, ["lms", "is not a choice"]),
+    ],
+)
+def test_what_hydra_cannot_take_is_one_short_line(changes: dict[str, Any], said: list[str]) -> None:
+    with pytest.raises(InputError) as error:
+        resolve(chosen(**{"lms": ["gpt"]} | changes))
+    assert all(part in str(error.value) for part in said), str(error.value)
+    assert max(map(len, str(error.value).splitlines())) < 1000

@@ -293,6 +293,8 @@ def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
     assert framed.to_dict("records") == [best] and framed["start"][0] is None  # not NaN, which is no JSON
     with pytest.raises(InputError, match="row 0: options: 'apple' is not a list"):
         model.predict(row | {"options": "apple"})
+    with pytest.raises(InputError, match="row 0: options: 1 is no text"):
+        model.predict(row | {"options": [1, 2]})
     with pytest.raises(InputError, match="columns of different lengths: question has 3, context has 1"):
         model.predict({"question": ["who"] * 3, "context": "anna ate the apple ."})
 
@@ -304,6 +306,7 @@ def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
         ([{"words": "a"}], "row 0: text is missing"),
         ([{"text": "the"}, {"text": None}], "row 1: text is missing"),
         ([{"text": "a" * 100_001}], "100,001 characters"),
+        ([{"text": "a\ud800"}], "row 0: text: 'a.*has half a character"),
         ("the cat", "a str is no table"),
     ],
 )
@@ -313,6 +316,8 @@ def test_what_is_no_row_is_told(rows: Any, message: str, tmp_path: Path) -> None
         _load_pyfunc(tmp_path / "gpt").predict(rows)
     with pytest.raises(InputError, match="top_k"):
         _load_pyfunc(tmp_path / "gpt").predict([{"text": "the"}], {"top_k": -3})
+    with pytest.raises(InputError, match="params: top_k: None is no int"):
+        _load_pyfunc(tmp_path / "gpt").predict([{"text": "the"}], {"top_k": None})
 
 
 def test_a_folder_from_elsewhere_is_not_trusted(tmp_path: Path) -> None:

@@ -152,6 +152,11 @@ def test_null_is_the_default(ask) -> None:
     status, answer = ask("/v1/completions", {"model": "gpt"} | dict.fromkeys([*options, "frequency_penalty"]))
     assert status == 200
     assert answer["choices"] == ask("/v1/completions", {"model": "gpt"})[1]["choices"]
+    openais = {"reasoning_effort": None, "tools": None, "seed": -5, "top_k": 2**31}  # nulls of what is not offered
+    assert ask("/v1/completions", {"model": "gpt", "prompt": "the"} | openais)[0] == 200
+    assert ask("/v1/completions", {"model": "gpt", "prompt": "the", "seed": 2**63 - 1})[0] == 200
+    for refused in ({"top_k": 2**70}, {"logit_bias": {"7": 5, "07": -5}}, {"tools": []}):
+        assert ask("/v1/completions", {"model": "gpt", "prompt": "the"} | refused)[0] == 400
     nothing = {"encoding_format": None, "dimensions": None, "user": None}
     assert ask("/v1/embeddings", {"model": "svd", "input": "king"} | nothing)[0] == 200
     assert ask("/tokenize", {"model": "gpt", "prompt": "the", "add_special_tokens": False})[0] == 200

@@ -38,7 +38,10 @@ def generate(
     try:
         config = SamplingConfig(strategy="greedy" if greedy else "sample", **settings)
     except ValidationError as error:
-        told = [f"--{str(e['loc'][0]).replace('_', '-')} {e['input']}: {e['msg'].lower()}" for e in error.errors()]
+        told = [
+            f"--{str(e['loc'][0]).replace('_', '-')} {e['input']}: {e['msg'].lower()}" if e["loc"] else e["msg"]
+            for e in error.errors()
+        ]
         raise click.UsageError("; ".join(told)) from error
     begun = [prompt for prompt in prompts for _ in range(samples)]
     found = {rung.name: _continue(rung, begun, config) for rung in _rungs(models)}

@@ -25,7 +25,7 @@ class Continuing(BaseModel):
     prompt: str = Field(default="", max_length=MOST_CHARACTERS)
     models: list[Name] = Field(max_length=MOST_MODELS)
     temperature: float = Field(default=1.0, ge=0, le=100, allow_inf_nan=False)
-    top_k: int | None = Field(default=None, ge=1)
+    top_k: int | None = Field(default=None, ge=1, le=2**31)
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int = Field(default=0, ge=0, lt=2**53)
     max_tokens: int = Field(default=40, ge=1, le=MOST_TOKENS)

@@ -37,7 +37,7 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
         raise InputError(f"{folder}: a {type(model).__name__} has no input embedding, only neural language models have")
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     table = embedding.weight.detach().float().cpu().numpy()  # (tokens, D)
-    if len(table) != tokenizer.vocab_size:
+    if len(table) not in (tokenizer.vocab_size, tokenizer.full_vocab_size):  # the latter: with its reserved specials
         raise InputError(f"{folder}: the model has {len(table)} tokens, its tokenizer.json {tokenizer.vocab_size}")
 
     about: dict[str, Any] = {

@@ -6,6 +6,7 @@ Columns and parameters have the types of MLflow's schemas (https://mlflow.org/do
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -84,6 +85,10 @@ class Kind(ABC):
             raise InputError(
                 f"params: {strange[0]!r} is none of {', '.join(self.asks) or 'those, of which there are none'}"
             )
+        for name, value in (params or {}).items():
+            wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.asks[name])]
+            if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+                raise InputError(f"params: {name}: {value!r:.60} is no {type(self.asks[name]).__name__}")
         frame = hasattr(data, "to_dict") and hasattr(data, "columns")
         rows = [row for record in _records(data, frame) for row in self._spread(record)]
         for number, row in enumerate(rows):
@@ -129,8 +134,25 @@ class Kind(ABC):
                 row[column.name] = None
             if column.required and row.get(column.name) is None:
                 raise InputError(f"row {number}: {column.name} is missing; it wants {self._wanted()}")
-            if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-                raise InputError(f"row {number}: {column.name} has {len(value):,} characters of {MOST_CHARACTERS:,}")
+            self._check_texts(f"row {number}: {column.name}", column, row.get(column.name))
+
+    @staticmethod
+    def _check_texts(where: str, column: Column, value: Any) -> None:
+        """Refuse what is no text where text is read, a text that is too long, and half characters (lone surrogates)."""
+        if column.type != "string" or value is None:
+            return
+        texts = [value]
+        for _ in range(column.depth):
+            texts = [one for part in texts for one in part]
+        for text in texts:
+            if not isinstance(text, str):
+                raise InputError(f"{where}: {text!r:.60} is no text")
+            if len(text) > MOST_CHARACTERS:
+                raise InputError(f"{where} has {len(text):,} characters of {MOST_CHARACTERS:,}")
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise InputError(f"{where}: {ascii(text)[:60]} has half a character (a lone surrogate)") from error
 
     def _wanted(self) -> str:
         return ", ".join(column.name + ("" if column.required else " (or none)") for column in self.reads)

@@ -75,8 +75,10 @@ def _answer(
     about |= {"created": int(time.time()), "model": request.model}
     if request.stream:
         return streamed(_events(lock, found, about, request.stream_options))
-    with lock:
-        choices = [choice.whole() for choice in found]
+    choices = []
+    for choice in found:
+        with lock:  # a choice at a time, so that a request of many does not hold up all others
+            choices.append(choice.whole())
     return about | {"choices": choices, "usage": completions.usage(found)}
 
 

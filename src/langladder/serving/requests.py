@@ -18,7 +18,29 @@ MOST_LIKELIEST = 20
 MOST_BIASES = 1024
 
 Ids = list[Annotated[int, Field(ge=0, lt=2**31)]]
-Bias = dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}$")], Annotated[float, Field(ge=-100, le=100)]]
+Bias = dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")], Annotated[float, Field(ge=-100, le=100)]]
+
+
+# Options of OpenAI's that are not offered, and that its clients send as null.
+NOT_OFFERED = frozenset(
+    [
+        "audio",
+        "function_call",
+        "functions",
+        "metadata",
+        "modalities",
+        "parallel_tool_calls",
+        "prediction",
+        "reasoning_effort",
+        "response_format",
+        "service_tier",
+        "store",
+        "tool_choice",
+        "tools",
+        "verbosity",
+        "web_search_options",
+    ]
+)
 
 
 class OpenAIRequest(BaseModel):
@@ -31,7 +53,8 @@ class OpenAIRequest(BaseModel):
     def _without_null(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        return {key: value for key, value in values.items() if value is not None or key not in cls.model_fields}
+        known = cls.model_fields.keys() | NOT_OFFERED
+        return {key: value for key, value in values.items() if value is not None or key not in known}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -58,7 +81,7 @@ class DrawingRequest(OpenAIRequest):
     model: str
     temperature: float = Field(default=1.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
-    top_k: Annotated[int, Field(ge=1)] | None = None  # which OpenAI's lacks
+    top_k: Annotated[int, Field(ge=1, le=2**31)] | None = None  # which OpenAI's lacks
     presence_penalty: float = Field(default=0.0, ge=-2, le=2)
     frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
     logit_bias: Bias = Field(default_factory=dict, max_length=MOST_BIASES)
@@ -66,7 +89,7 @@ class DrawingRequest(OpenAIRequest):
     stream: bool = False
     stream_options: StreamOptions | None = None
     stop: str | list[str] | None = None
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
     user: str | None = None
 
     @model_validator(mode="after")
@@ -105,5 +128,5 @@ class DrawingRequest(OpenAIRequest):
             presence_penalty=self.presence_penalty,
             frequency_penalty=self.frequency_penalty,
             max_tokens=max_tokens,
-            seed=self.seed,
+            seed=self.seed % 2**63,
         )

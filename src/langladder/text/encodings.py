@@ -35,7 +35,8 @@ def known(name: str) -> str:
     except (LookupError, ValueError):
         readable = False
     if not readable:
-        raise ValueError(f"{name!r} is no encoding that is read; utf-8, gb18030, shift_jis, cp1251, latin-1, utf-16, …")
+        allowed = "utf-8, gb18030, shift_jis, cp1251, latin-1, utf-16, …"
+        raise ValueError(f"{name[:40]!r} is no encoding that is read; {allowed}")
     return found
 
 

@@ -84,6 +84,7 @@ def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tup
 def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     comma = file.name.lower().removesuffix(".gz").endswith(".csv")
     delimiter = source.delimiter or ("," if comma else "\t")
+    csv.field_size_limit(source.max_line_bytes)
     head: list[str] = []  # the first line that is not blank
     lines = _ended(read_lines(file, facts, source.max_line_bytes, source.encoding), head)
     if delimiter == "\t":  # a quote is a character like any other

@@ -89,6 +89,8 @@ class ParallelSource(FileSource):
     def _layout_is_complete(self) -> Self:
         if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
             raise ValueError(f"columns: {self.columns}; two different column numbers from 0 are wanted")
+        if self.fields[0] == self.fields[1]:
+            raise ValueError(f"fields: {self.fields}; two different fields are wanted")
         if (self.layout == "two_files") != (self.target_files is not None):
             raise ValueError(
                 f"layout: {self.layout!r} with target_files: {self.target_files!r}; give target_files exactly when "
@@ -139,7 +141,7 @@ def format_of(path: File, declared: FileFormat) -> FileFormat:
     """The declared format, or the one that the file's name says (a trailing .gz aside)."""
     if declared != "auto":
         return declared
-    ending = path.name.removesuffix(".gz").rpartition(".")[2]
+    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     return {"jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}.get(ending, "txt")  # type: ignore[return-value]
 
 
