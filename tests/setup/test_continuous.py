@@ -37,7 +37,7 @@ def test_everything_that_is_promised_is_run(tmp_path: Path) -> None:
 def test_a_failure_is_told_and_stops_no_other_step(failing: str, tmp_path: Path) -> None:
     code, made, output = run_ci(tmp_path, failing)
     assert code == 1
-    assert made[-1] == "test-full" and len(made) == 8
+    assert made[-1] == "test-long" and len(made) == 8
     assert len(re.findall(r"(?m)^[^=\n]* FAILED +\d+ s$", output)) == 1
 
 

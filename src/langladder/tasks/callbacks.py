@@ -13,7 +13,7 @@ from pytorch_lightning.callbacks import Checkpoint
 
 from langladder.errors import InputError
 from langladder.progress import say, working
-from langladder.ranks import ranks, summed
+from langladder.ranks import from_first, ranks, summed
 from langladder.tasks.gradients import UpdateWatch, makes_row
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
 from langladder.tasks.task import MONITOR, Task
@@ -117,7 +117,9 @@ class BestWeights(Checkpoint):
     def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write where no validation before was as good (the recorder has added this one to the curve by now)."""
         rows = self.recorder.rows
-        if not self.recorder.config.fast_dev_run and rows and best_row(rows, pl_module) is rows[-1]:
+        if self.recorder.config.fast_dev_run or not rows:
+            return
+        if from_first(best_row(rows, pl_module) is rows[-1]):  # all processes write a checkpoint together, or none
             trainer.save_checkpoint(self.path, weights_only=True)
 
 
