@@ -14,10 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 from langladder.errors import InputError
@@ -153,16 +154,32 @@ def watch_starter() -> None:
     if starter and ranks().rank:
         end_with(starter)
     elif DVC_STAGE in os.environ:
-        end_with(os.getppid())
+        end_with(*_up_to_dvc())
 
 
-def end_with(parent: int) -> None:
-    """End this process, as SIGTERM does, once its parent has died, however that ended."""
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+def _up_to_dvc() -> list[int]:
+    """The numbers of this process's parent, its parent and so on up to DVC: a shell may stand between.
+
+    DVC gives its variable to that shell as to this process; its own process does not have it.
+    """
+    numbers = []
+    for process in psutil.Process().parents():
+        numbers.append(process.pid)
+        with suppress(psutil.Error):  # another user's process: not a shell of this stage
+            if DVC_STAGE in process.environ():
+                continue
+        break
+    return numbers
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
+def end_with(*above: int) -> None:
+    """End this process, as SIGTERM does, once its parent, or its parent's parent and so on, has died, however."""
+    threading.Thread(target=_end_with, args=(list(above),), daemon=True).start()
+
+
+def _end_with(above: list[int]) -> None:
+    this = psutil.Process()
+    while [process.pid for process in this.parents()[: len(above)]] == above:
         time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)

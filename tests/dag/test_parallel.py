@@ -86,14 +86,23 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.dag
 @pytest.mark.parametrize(
-    ("signum", "cold"),
-    [(signal.SIGTERM, ""), (signal.SIGKILL, ""), (signal.SIGINT, ""), (signal.SIGKILL, "1")],
+    ("signum", "cold", "shell"),
+    [
+        (signal.SIGTERM, "", "/bin/bash"),
+        (signal.SIGKILL, "", "/bin/sh"),
+        (signal.SIGINT, "", "/bin/sh"),
+        (signal.SIGKILL, "1", "/bin/bash"),
+        (signal.SIGKILL, "1", "/bin/sh"),
+    ],
 )
-def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, cold: str) -> None:
-    """Also where the signal goes to the runner alone, as of `kill` or systemd; DVC's lock is free then."""
+def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, cold: str, shell: str) -> None:
+    """Also where the signal goes to the runner alone, as of `kill` or systemd; DVC's lock is free then.
+
+    Between DVC and its stage stands a shell, unless it has put the stage into its own place, as bash does.
+    """
     folder = make("python slow.py")
     (folder / "slow.py").write_text(SLOW_STAGE)
-    process = start(folder, LANGLADDER_COLD=cold)
+    process = start(folder, LANGLADDER_COLD=cold, SHELL=shell)
     deadline = time.monotonic() + 100
     while not ((folder / "pid").is_file() and (folder / "pid").read_text()) and time.monotonic() < deadline:
         assert process.poll() is None
