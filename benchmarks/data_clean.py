@@ -12,19 +12,19 @@ import click
 from measure import Spent, markdown, medians, spent, verdict
 from public_data import data
 
-from langladder.text.documents import read_documents
+from langladder.text.read.documents import read_documents
 
 OURS = """
 import sys
 from pathlib import Path
-from langladder.text.cleaning import CleanConfig, clean_text
+from langladder.text.clean.cleaning import CleanConfig, clean_text
 clean_text(Path(sys.argv[1]), Path(sys.argv[2]), CleanConfig(), 1)
 """
 RAW = """
 import sys
 from pathlib import Path
-from langladder.text.readers import read_text
-from langladder.text.sources import TextSource
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
 read_text(TextSource(path=sys.argv[1], documents="heading", heading="= [^=].* ="), Path(sys.argv[2]))
 """
 

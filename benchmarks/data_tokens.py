@@ -26,15 +26,15 @@ text, out = Path(sys.argv[1]), Path(sys.argv[2])
 out.mkdir()
 """
 TOKENIZE = """
-from langladder.text.encoding import encode_corpus, training_text
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.encoding import encode_corpus, training_text
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 config = TokenizerConfig(vocab_size=8000, min_frequency=2)
 encode_corpus(text, train_tokenizer(training_text(text), config), out)
 """
 VOCAB = """
-from langladder.text.vocabulary import VocabularyConfig
-from langladder.text.word_stream import encode_words
+from langladder.text.words.vocabulary import VocabularyConfig
+from langladder.text.words.word_stream import encode_words
 encode_words(text, VocabularyConfig(words="auto", min_count=5), out)
 """
 LIBRARY = """
@@ -63,8 +63,8 @@ rows = [[ids[word] for word in line.split() if word in ids] for line in lines]
 SHARDS = """
 import sys
 from pathlib import Path
-from langladder.text.readers import read_text
-from langladder.text.sources import TextSource
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
 read_text(TextSource(path=sys.argv[1], documents="heading", heading="= [^=].* ="), Path(sys.argv[2]))
 """
 

@@ -32,10 +32,10 @@ from langladder.models.reading import Encoded, collate
 from langladder.tasks.classification import Classification, LabelledBatch
 from langladder.tasks.optimisation import clip_gradients
 from langladder.tasks.settings import ReadingTraining
-from langladder.text.specials import PAD, RESERVED
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.trees import parse_tree
+from langladder.text.labelled.trees import parse_tree
+from langladder.text.tokenize.specials import PAD, RESERVED
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LABELS, TARGET = 5, 2.0
 TRAINING = ReadingTraining(lr=1e-4, clip_norm=1.0, schedule="constant")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langladder.compiled import njit
-from langladder.text.lines import reading
+from langladder.text.read.lines import reading
 
 JUMP = 0.125  # chance to go on elsewhere
 RARE = 2  # occurrences, at most, of the words that new ones stand in for

@@ -40,7 +40,7 @@ from langladder.tasks.policy.settings import PPOTraining
 from langladder.tasks.reward import RewardModelling
 from langladder.tasks.settings import RewardTraining
 from langladder.tasks.training import train_task
-from langladder.text.specials import BOS, EOS, PAD, RESERVED
+from langladder.text.tokenize.specials import BOS, EOS, PAD, RESERVED
 
 WORDS, CONTEXT, ANSWER, EPOCHS, MINIBATCHES, BETA, TARGET = 4000, 64, 24, 2, 2, 0.05, 3.0
 MEAN = 8  # tokens of an answer, if none were cut off

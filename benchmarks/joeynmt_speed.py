@@ -31,8 +31,8 @@ from public_data import data
 from langladder.data.translation import TranslationBatches
 from langladder.models.transformer import Transformer
 from langladder.tasks.optimisation import resolve_precision
-from langladder.text.corpus_ids import PairStream, Rows
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.tokenize.specials import BOS, EOS
 
 DROPOUT = 0.1
 PEAK, WARMUP = 1e-3, 20

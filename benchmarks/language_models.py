@@ -44,8 +44,8 @@ from langladder.tasks.optimisation import (
 )
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, NAMES
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, NAMES
 
 ADAPTIVE = {"output": "adaptive", "cutoffs": [0.06, 0.3], "shrink": 1}
 SGD = {"optimizer": "sgd", "schedule": "constant", "clip_norm": 0.25}

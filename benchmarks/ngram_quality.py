@@ -26,7 +26,7 @@ from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.stupid_backoff import StupidBackoff
 from langladder.models.ngrams.witten_bell import WittenBell
-from langladder.text.specials import BOS, NAMES
+from langladder.text.tokenize.specials import BOS, NAMES
 
 METHODS: dict[str, tuple[type[NgramModel], dict[str, Any]]] = {
     "maximum likelihood": (MaximumLikelihood, {}),

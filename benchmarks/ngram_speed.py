@@ -27,7 +27,7 @@ from wikitext import split_text, stream, word_ids
 from langladder.counts.ngrams import count_ngrams
 from langladder.export.arpa import write_arpa
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
-from langladder.text.specials import BOS, EOS, NAMES
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 
 class Seconds(NamedTuple):

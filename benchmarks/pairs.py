@@ -14,10 +14,10 @@ from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.corpus_ids import PairStream, Rows
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 HELD_OUT = 500
 SIZES = {"width": 256, "heads": 8, "layers": 3, "expansion": 2}

@@ -11,8 +11,8 @@ import torch
 
 from langladder.export.bert import bert_arrays, bert_config
 from langladder.models.bert import BERT
-from langladder.text.specials import SPELLINGS, spelling
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import SPELLINGS, spelling
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 SKIP = 3  # steps before the clock counts
 

@@ -20,8 +20,8 @@ from langladder.data.batches import StepBatches, generator
 from langladder.data.translation import PairBatch, collate
 from langladder.models.translator import Translator
 from langladder.nn.positions import sinusoidal
-from langladder.text.corpus_ids import PairStream
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 class UnsortedBatches(StepBatches[PairBatch]):

@@ -36,12 +36,12 @@ from langladder.export.bert import bert_arrays
 from langladder.memory import keep_freed_memory
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.encoder import Masked
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.specials import PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.word_starts import word_starts
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.specials import PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.word_starts import word_starts
 
 TARGETS = {8000: 2.0, 30000: 3.0}
 HELD_OUT = 40  # articles

@@ -23,9 +23,9 @@ from measure import machine, markdown, threads, verdict
 from langladder.decoding.options import Asked, score_options
 from langladder.export.gpt2 import export_gpt2
 from langladder.models.gpt import GPT, GPTConfig
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 EXAMPLE, ITEM, OPTIONS, TARGET = 16, 16, 4, 3.0  # tokens of an example and of an item, options, times as fast
 Scorer = Callable[[], list[np.ndarray]]

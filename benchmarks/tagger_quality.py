@@ -28,7 +28,7 @@ from langladder.models.taggers.most_frequent import MostFrequentTag
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.tasks.tagging import make
 from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 MODEL: dict[str, Any] = {
     "width": 300,

@@ -15,10 +15,10 @@ import numpy as np
 from public_data import find, read
 from public_labels import questions, sentences, trees
 
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 SETS = ("sst2", "trec", "ud_ewt")
 HELD_OUT = 100  # articles

@@ -48,8 +48,8 @@ from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
 from langladder.tasks.optimisation import learning_rate, resolve_precision
 from langladder.tasks.settings import TranslationTraining
-from langladder.text.specials import EOS, PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import EOS, PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 LIMIT = 50
 """Most tokens of a translation in the comparison of searches, EOS included."""

@@ -33,8 +33,8 @@ from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.corpus_ids import PairStream, Rows, TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import PairStream, Rows, TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 SKIP = 5  # steps that are not measured
 V = 4000

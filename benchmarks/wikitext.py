@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from public_data import find, read
 
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, NAMES
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 
 def split_text(data: Path, split: str) -> bytes:

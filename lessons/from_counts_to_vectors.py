@@ -22,9 +22,9 @@ from langladder.embeddings.svd import truncated_svd
 from langladder.embeddings.word2vec.method import Word2Vec
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.words.word_corpus import WordCorpus
 
 
 def as_corpus(lines: list[str], min_count: int = 1) -> WordCorpus:

@@ -24,8 +24,8 @@ import torch
 import langladder
 from langladder.decoding.sampling import SamplingConfig, complete
 from langladder.models.base import LanguageModel
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 # %% [markdown]
 # ## A project of its own

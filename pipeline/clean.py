@@ -6,9 +6,9 @@ from typing import Any
 
 from langladder.artefacts import read_json, write_json
 from langladder.atomic import atomic_folder
-from langladder.text.clean_labelled import clean_labels, clean_tags
-from langladder.text.clean_pairs import clean_parallel
-from langladder.text.cleaning import clean_text
+from langladder.text.clean.clean_pairs import clean_parallel
+from langladder.text.clean.cleaning import clean_text
+from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 

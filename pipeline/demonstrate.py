@@ -9,8 +9,8 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
 from langladder.schema import locate_function
-from langladder.text.chosen_files import not_read
-from langladder.text.clean_instructions import clean_instructions
+from langladder.text.labelled.clean_instructions import clean_instructions
+from langladder.text.read.chosen_files import not_read
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.embeddings.postprocess import postprocess
 from langladder.schema import locate
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make
 from pipeline.settings.stage import stage

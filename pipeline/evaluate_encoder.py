@@ -6,9 +6,9 @@ from typing import Any
 from langladder.evaluation.encoder import evaluate_encoder
 from langladder.evaluation.work import work_of
 from langladder.models.encoder import Encoder
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tables import TEXT, read_batches
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.tables import TEXT, read_batches
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.provenance.made_lm import TOKENS

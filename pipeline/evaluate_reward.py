@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.evaluation.reward import evaluate_reward
 from langladder.models.reward import RewardModel
-from langladder.text.instructions import read_rankings
+from langladder.text.labelled.instructions import read_rankings
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage

@@ -8,9 +8,9 @@ from langladder.evaluation.bleu import bleu_config
 from langladder.evaluation.search_errors import Sentence
 from langladder.evaluation.translation import evaluate_translator
 from langladder.models.translator import Translator
-from langladder.text.corpus_ids import PairStream
-from langladder.text.tables import PAIRS, read_table
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.tables import PAIRS, read_table
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage

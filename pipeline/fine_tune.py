@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import make
 from pipeline.provenance.made_lm import TOKENIZER, TOKENS, keep, streams

@@ -10,7 +10,7 @@ from typing import Any
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
+from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues, known
 from pipeline.settings.run_folder import OUTPUT, output
@@ -46,7 +46,7 @@ def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str
     from langladder.corpora.instructions.preferring import NoiseConfig, preferences
     from langladder.decoding.sampled_preferences import sampled
     from langladder.models.instructed import read_instructed
-    from langladder.text.chat_template import ChatTemplate
+    from langladder.text.labelled.chat_template import ChatTemplate
 
     model, tokenizer = read_instructed(folder)
     found = {}

@@ -6,12 +6,12 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
-from langladder.text.alphabet import Alphabet
-from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.table_lines import TableLines
-from langladder.text.tokenizer_report import report_on
-from langladder.text.tokenizer_training import Sample, train_tokenizer
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.table_lines import TableLines
+from langladder.text.tokenize.alphabet import Alphabet
+from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.tokenize.tokenizer_report import report_on
+from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 

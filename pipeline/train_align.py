@@ -5,8 +5,8 @@ from typing import Any
 
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.making import Teaching
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.instructions import read_rankings
+from langladder.text.labelled.instructions import read_rankings
+from langladder.text.storage.corpus_ids import TokenStream
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import make
 from pipeline.provenance.made_instructed import INSTRUCTIONS, TOKENS, dialogues, gold_rewards, keep_instructed

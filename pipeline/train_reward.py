@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.text.instructions import read_rankings
+from langladder.text.labelled.instructions import read_rankings
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make
 from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues

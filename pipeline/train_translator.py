@@ -8,8 +8,8 @@ import torch
 
 from langladder.evaluation.bleu import bleu_config
 from langladder.schema import locate
-from langladder.text.corpus_ids import PairStream
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make, watched
 from pipeline.settings.stage import stage

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
-from langladder.text.word_stream import encode_words
+from langladder.text.words.word_stream import encode_words
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 

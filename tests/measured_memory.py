@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS
 
 
 def write_words(path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.evaluation.classification import evaluate_classifier
 from langladder.models.classifier import Classifier
-from langladder.text.labelled import read_labelled
+from langladder.text.labelled.labelled import read_labelled
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged, work_of_reader
 from pipeline.provenance.made_classifier import LABELS

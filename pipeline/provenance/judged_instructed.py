@@ -11,8 +11,8 @@ from langladder.evaluation.perplexity import score
 from langladder.evaluation.work import work_of
 from langladder.models.instructed import read_instructed
 from langladder.models.reward import RewardModel
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.storage.corpus_ids import TokenStream
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.provenance.made_instructed import INSTRUCTIONS, TOKENS, dialogues, gold_judgements

@@ -13,9 +13,9 @@ from langladder.export.input_embedding import input_embedding
 from langladder.infinity import show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.vocabulary import Vocabulary
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.vocabulary import Vocabulary
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 

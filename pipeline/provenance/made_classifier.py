@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.models.classifier import label_ids
 from langladder.schema import locate
-from langladder.text.labelled import read_labelled, read_labels
+from langladder.text.labelled.labelled import read_labelled, read_labels
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make, watched
 

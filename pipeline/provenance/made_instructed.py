@@ -7,7 +7,7 @@ from typing import Any
 
 from langladder.corpora.instructions.judge import judgements, rewards_of_answers
 from langladder.models.base import LanguageModel
-from langladder.text.instructions import Dialogue, read_dialogues
+from langladder.text.labelled.instructions import Dialogue, read_dialogues
 from pipeline.provenance.job import TrackedJob
 from pipeline.provenance.made import keep, watched
 

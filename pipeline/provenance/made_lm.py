@@ -9,7 +9,7 @@ from langladder.evaluation.perplexity import score
 from langladder.infinity import show
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 from pipeline.provenance import made
 from pipeline.provenance.job import TrackedJob
 

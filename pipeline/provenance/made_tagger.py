@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.schema import locate
-from langladder.text.labelled import read_labels, read_tagged
+from langladder.text.labelled.labelled import read_labels, read_tagged
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged, work_of_reader
 from pipeline.provenance.made import keep, make, watched

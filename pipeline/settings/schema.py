@@ -19,22 +19,22 @@ from pipeline.settings.errors import explain
 
 SOURCES: dict[tuple[str, str], tuple[str, str]] = {
     ("text", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_text"),
-    ("text", "files"): ("text.sources.TextSource", "langladder.text.readers.read_text"),
-    ("text", "hub"): ("text.hub.HubSource", "langladder.text.hub.read_hub"),
+    ("text", "files"): ("text.sources.TextSource", "langladder.text.read.readers.read_text"),
+    ("text", "hub"): ("text.hub.HubSource", "langladder.text.read.hub.read_hub"),
     ("parallel", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_parallel"),
-    ("parallel", "files"): ("text.sources.ParallelSource", "langladder.text.readers.read_parallel"),
-    ("parallel", "hub"): ("text.hub.HubParallelSource", "langladder.text.hub.read_hub_parallel"),
+    ("parallel", "files"): ("text.sources.ParallelSource", "langladder.text.read.readers.read_parallel"),
+    ("parallel", "hub"): ("text.hub.HubParallelSource", "langladder.text.read.hub.read_hub_parallel"),
     ("labels", "microworld"): ("corpora.labelled.LabelledWorldConfig", "langladder.corpora.labelled.write_labels"),
-    ("labels", "files"): ("text.label_sources.LabelledSource", "langladder.text.label_files.read_labels"),
+    ("labels", "files"): ("text.label_sources.LabelledSource", "langladder.text.labelled.label_files.read_labels"),
     ("tags", "microworld"): ("corpora.labelled.TaggedWorldConfig", "langladder.corpora.labelled.write_tags"),
-    ("tags", "files"): ("text.label_sources.TaggedSource", "langladder.text.tag_files.read_tags"),
+    ("tags", "files"): ("text.label_sources.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
     ("questions", "microworld"): (
         "corpora.paragraphs.ParagraphConfig",
         "langladder.corpora.paragraphs.write_paragraphs",
     ),
     ("questions", "files"): (
         "text.question_files.QuestionSource",
-        "langladder.text.question_files.read_question_files",
+        "langladder.text.labelled.question_files.read_question_files",
     ),
     ("instructions", "microworld"): (
         "corpora.instructions.drawing.InstructionsConfig",
@@ -42,7 +42,7 @@ SOURCES: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("instructions", "files"): (
         "text.instruction_files.InstructionSource",
-        "langladder.text.instruction_files.read_instructions",
+        "langladder.text.labelled.instruction_files.read_instructions",
     ),
     ("scenes", "microworld"): ("corpora.scenes.SceneConfig", "langladder.corpora.scene_files.write_scenes"),
     ("speech", "microworld"): ("corpora.speech.SpeechConfig", "langladder.corpora.speech_files.write_speech"),

@@ -3,7 +3,7 @@
 Numba keeps compiled functions in a cache keyed by the file of each function, not by the files of what it calls: after
 an edit of a helper the kernels that call it would stay the old ones. Here the cache is a folder named by a hash over
 the source of all kernels, so that an edit of one compiles all of them anew. Constants that a kernel reads belong into
-a file with kernels, or into `text/specials.py`.
+a file with kernels, or into `text/tokenize/specials.py`.
 """
 
 import hashlib

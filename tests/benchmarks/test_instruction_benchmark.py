@@ -12,7 +12,7 @@ from langladder.decoding.rollouts import roll_out
 from langladder.models.gpt import GPTConfig
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import pairwise_loss
-from langladder.text.specials import RESERVED
+from langladder.text.tokenize.specials import RESERVED
 from pipeline import ROOT
 
 BODY = {"width": 16, "layers": 1, "heads": 4}

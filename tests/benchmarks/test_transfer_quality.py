@@ -13,7 +13,7 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.tasks.fine_tuning import make_classifier, make_tagger
 from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.tagging_settings import TaggerTraining
-from langladder.text.labelled import Example, Tagged
+from langladder.text.labelled.labelled import Example, Tagged
 from pipeline import ROOT
 from tests.models.grown_rungs import TEXTS, saved_bert
 

@@ -23,8 +23,8 @@ from langladder.models.majority import Majority
 from langladder.models.recurrent_classifier import RecurrentClassifier
 from langladder.models.tree_lstm import TreeLSTM
 from langladder.serving.labelling import answer, parsed
-from langladder.text.labelled import Example
-from langladder.text.units import WordUnits
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import WordUnits
 
 TRAIN = [Example(f"{word} film .", label=label) for word, label in (("good", "yes"), ("bad", "no"), ("fine", "yes"))]
 UNITS = WordUnits(["good", "bad", "film", "not", "."], "whitespace")

@@ -23,7 +23,7 @@ from langladder.models.bert_span import BERTSpan
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.encoder import Encoder
 from langladder.models.gpt_classifier import GPTClassifier
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 from tests.export.test_bert_heads_folder import made
 from tests.models.grown_rungs import LABELS, saved_bert
 from tests.models.spoken import saved_instructed

@@ -16,8 +16,8 @@ from langladder.cli.main import app
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.models.translator import Translator
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "translation.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"(?m)^\$ langladder (export .*)$", PAGE)

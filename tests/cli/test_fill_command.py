@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from langladder.cli.main import app
 from langladder.models.bert import BERT, BERTConfig
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LINES = ["the cat sleeps .", "the dog barks .", "a bird sings ."]
 

@@ -25,10 +25,10 @@ from langladder.models.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, UNK
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, UNK
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"(?m)^\$ langladder (.*)$", PAGE)

@@ -25,10 +25,10 @@ from langladder.models.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.transformer import Transformer, TransformerConfig
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 WORDS = ["she", "he", "nurse", "pilot", "rose", "ant"]
 LINES = ["the cat sleeps", "the cat", "a cat sleeps", "the cat sleeps"] * 3

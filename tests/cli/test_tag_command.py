@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from langladder.cli.main import app
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.taggers.hmm import HMM
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 TRAIN = [Tagged(("the", "dog", "sleeps", "."), ("D", "N", "V", "P")), Tagged(("a", "cat", "."), ("D", "N", "P"))]
 

@@ -18,7 +18,7 @@ from langladder.models.counted_tagger import tag_ids
 from langladder.models.linear_classifier import LinearClassifier
 from langladder.models.taggers.hmm import HMM
 from langladder.serving.labelling import answer
-from langladder.text.labelled import Example, Tagged
+from langladder.text.labelled.labelled import Example, Tagged
 from tests.models.spoken import saved_instructed
 
 TITLE, COLOUR, CSI = "\x1b]0;owned\x07", "\x1b[31mred", "\x9b2J"

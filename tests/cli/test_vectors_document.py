@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
 from langladder.models.gpt import GPT
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.vocabulary import Vocabulary
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.vocabulary import Vocabulary
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

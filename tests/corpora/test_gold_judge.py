@@ -13,7 +13,7 @@ from langladder.corpora.instructions.kinds import KINDS, NOTHING, UNSEEN, Judgem
 from langladder.corpora.instructions.known import Known, known
 from langladder.corpora.world import world
 from langladder.errors import InputError
-from langladder.text.instructions import Dialogue, Message
+from langladder.text.labelled.instructions import Dialogue, Message
 
 TINY = InstructionsConfig(size="tiny", seed=3)
 JAPAN = {"country": "japan"}

@@ -19,9 +19,9 @@ from langladder.corpora.instructions.preferring import NoiseConfig, preferences,
 from langladder.corpora.lexicon import Size
 from langladder.corpora.microworld import MicroworldConfig, generate_text
 from langladder.corpora.world import world
-from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 TINY = InstructionsConfig(size="tiny")
 SEEN = set(KINDS) - UNSEEN

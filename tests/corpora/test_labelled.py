@@ -18,9 +18,9 @@ from langladder.corpora.reviews import review
 from langladder.corpora.rules import reviews as rules
 from langladder.corpora.world import PRODUCTIONS, world
 from langladder.errors import InputError
-from langladder.text.labelled import Example, bayes_accuracy, read_labelled, read_tagged
-from langladder.text.tables import SPLITS
-from langladder.text.trees import read_tree
+from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged
+from langladder.text.labelled.trees import read_tree
+from langladder.text.storage.tables import SPLITS
 
 LABELS = ("sentiment", "sentiment_5", "questions", "entailment")
 TAGS = ("pos", "entities")
@@ -261,7 +261,7 @@ def test_golden_parts_of_speech() -> None:
 
 
 def test_tags_of_names_bracket_phrases(tmp_path: Path) -> None:
-    from langladder.text.iob import bad_steps
+    from langladder.text.labelled.iob import bad_steps
 
     for one in read_tagged(written(tmp_path, "entities") / "train.parquet"):
         assert one.tags is not None and not bad_steps(one.tags, "IOB2")

@@ -17,8 +17,8 @@ from langladder.counts.ngrams import NgramCounts, count_ngrams
 from langladder.engine.base import Serial, used
 from langladder.engine.local import Local
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 
 def lines(seed: int, number: int, vocab_size: int, longest: int = 12) -> np.ndarray:
@@ -138,7 +138,7 @@ import hashlib, sys
 from pathlib import Path
 from langladder.counts.ngrams import count_ngrams
 from langladder.engine.base import Serial, used
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 with used(Serial(memory=int(sys.argv[2]) or None)) as engine:
     counts = count_ngrams(TokenStream.open(Path(sys.argv[1])).ids, 3, 30_000)
     peak = engine.peak()

@@ -17,9 +17,9 @@ from langladder.counts.stored import file_name
 from langladder.counts.term_document import DocumentCounting, count_term_document
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 
 COUNTINGS: list[AnyCounting] = [
     CooccurrenceConfig(window=3),
@@ -100,9 +100,9 @@ import numpy as np
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.kinds import store_counts
 from langladder.engine.base import Serial, process_peak, used
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 folder, memory = Path(sys.argv[1]), int(sys.argv[2])
 stream = TokenStream.open(folder / "train.arrow")
 names = Vocabulary([f"w{i}" for i in range(30_000)], np.ones(30_000, np.int64))

@@ -17,9 +17,9 @@ from langladder.embeddings.svd import SVD
 from langladder.embeddings.term_document import TermDocument
 from langladder.embeddings.term_term import TermTerm
 from langladder.errors import InputError
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 
 COUNTINGS: list[AnyCounting] = [
     CooccurrenceConfig(),

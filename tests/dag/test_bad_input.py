@@ -15,7 +15,7 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.families import families
 from langladder.schema import checked_name
-from langladder.text.shards import ShardWriter
+from langladder.text.storage.shards import ShardWriter
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
 from pipeline.settings import names, params, run_folder, stage
@@ -247,7 +247,7 @@ def test_dialogues_that_cannot_be_cleaned_leave_nothing_behind(
 
 
 def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from langladder.text.tables import read_table
+    from langladder.text.storage.tables import read_table
 
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbffirst line\r\nsecond line\r\n")

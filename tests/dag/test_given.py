@@ -18,9 +18,9 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.models.gpt import GPT
 from langladder.models.gpt_classifier import GPTClassifier
 from langladder.tasks.fine_tuning import begin
-from langladder.text.specials import UNK
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.units import SubwordUnits
+from langladder.text.labelled.units import SubwordUnits
+from langladder.text.tokenize.specials import UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance import lineage
 from pipeline.take import take
 from tests.export.test_given_bert import VOCABULARY, folder_of

@@ -8,7 +8,7 @@ import yaml
 from languages import english_chinese
 from project_copy import copy_project, ran, run, smallest
 
-from langladder.text.tables import PAIRS, read_table
+from langladder.text.storage.tables import PAIRS, read_table
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 

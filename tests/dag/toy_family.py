@@ -125,7 +125,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.schema import locate
-from langladder.text.tables import read_table
+from langladder.text.storage.tables import read_table
 from pipeline.provenance.job import tracked_job
 from pipeline.settings.stage import stage
 
@@ -153,7 +153,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.families.opening import Opening, OpeningPage
-from langladder.text.tables import read_table
+from langladder.text.storage.tables import read_table
 from pipeline.provenance.job import tracked_job
 from pipeline.settings.stage import stage
 

@@ -7,8 +7,8 @@ import torch
 from langladder.data.batches import permutation, shuffled
 from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
 from langladder.errors import InputError
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 def stream_of(documents: int, lines: int = 4, words: int = 6) -> TokenStream:

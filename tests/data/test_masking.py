@@ -12,12 +12,12 @@ from langladder.data.masking import Masking, mask_tokens, maskable
 from langladder.data.sentence_pairs import Pairs, lines_of, rows_of
 from langladder.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.specials import EOS, PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.word_starts import WordStarts, word_starts
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.specials import EOS, PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.tokenize.word_starts import WordStarts, word_starts
 
 V = 103  # 100, 101, 102: <sep>, <cls>, <mask>
 SEP, CLS, MASK = 100, 101, 102

@@ -9,8 +9,8 @@ import torch
 
 from langladder.data.translation import PairBatch, TranslationBatches, fill, pack, pad
 from langladder.errors import InputError
-from langladder.text.corpus_ids import PairStream
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 def write_pairs(path: Path, count: int, seed: int = 0) -> PairStream:

@@ -12,7 +12,7 @@ from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.convolutional_seq2seq import ConvolutionalSeq2Seq
 from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
-from langladder.text.specials import EOS
+from langladder.text.tokenize.specials import EOS
 
 SOURCE = [5, 9, 7, 6, EOS]
 

@@ -10,7 +10,7 @@ from test_beam_search import Table, log_prob, sources
 
 from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.decoding.beam_trace import Node, Trace, trace
-from langladder.text.specials import EOS
+from langladder.text.tokenize.specials import EOS
 
 
 def tokens_of(found: Trace, place: int | None) -> list[int]:

@@ -17,7 +17,7 @@ from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 8  # ids 4 … 7 are words
 COLUMNS = 3  # source positions that are told apart

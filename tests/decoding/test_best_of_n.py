@@ -12,7 +12,7 @@ from langladder.decoding.best_of_n import best_of_n_kl, best_of_n_values, sample
 from langladder.decoding.rollouts import Response
 from langladder.errors import InputError
 from langladder.models.gpt import GPT
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 PROMPTS = [[BOS, 4], [BOS, 5, 6]]
 

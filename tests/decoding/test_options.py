@@ -9,7 +9,7 @@ from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
-from langladder.text.specials import BOS, EOS
+from langladder.text.tokenize.specials import BOS, EOS
 from tests.models.test_every_language_model import MODELS, V, build
 
 PROMPT = np.array([BOS, 4, 9, EOS, BOS])

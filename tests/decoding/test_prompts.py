@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from langladder.decoding.prompts import draw_prompts
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 ENGLISH = [
     f"{who} {what} the {how} saddle ." for who in ("she", "he") for what in ("sees", "finds") for how in ("old", "new")

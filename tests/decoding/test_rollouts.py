@@ -21,7 +21,7 @@ from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 14
 PROMPTS = [[BOS, 4, 5, 6, 7], [BOS], [BOS, 9, 8], [BOS, 4, 5, 6, 7], [BOS, 9, 8, 4], [BOS, 5]] * 3

@@ -22,7 +22,7 @@ from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 LOG_PROBS = torch.tensor([[0.1, 0.0, 0.2, 0.05, 0.4, 0.15, 0.07, 0.03]]).log()  # PAD UNK BOS EOS and four words
 

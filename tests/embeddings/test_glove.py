@@ -12,9 +12,9 @@ from langladder.embeddings import glove, glove_kernels
 from langladder.embeddings.glove import GloVe, cost, initial_parameters, train_epoch, training_pairs
 from langladder.embeddings.glove_kernels import Pairs, Parameters
 from langladder.errors import InputError
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 
 LINES = ["I like deep learning", "I like NLP", "I enjoy learning"]
 WORDS = ["I", "like", "deep", "learning", "NLP", "enjoy"]

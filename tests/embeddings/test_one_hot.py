@@ -4,9 +4,9 @@ import numpy as np
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.one_hot import OneHot, OneHotConfig
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 
 
 def one_hot(words: list[str]) -> WordVectors:

@@ -15,9 +15,9 @@ from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lin
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.word2vec.drawing import alias_table
 from langladder.errors import InputError
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.words.word_corpus import WordCorpus
 
 STEMS = ["walk", "jump", "climb", "paint", "clean", "borrow", "whisper", "gather"]
 TOPICS = {stem: [f"{stem[::-1]}{number}" for number in range(6)] for stem in STEMS}  # words that keep a stem's company

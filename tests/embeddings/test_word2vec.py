@@ -20,9 +20,9 @@ from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_di
 from langladder.embeddings.word2vec.tree import TOGETHER
 from langladder.errors import InputError
 from langladder.nn.huffman import HuffmanTree
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 
 CONTEXTS = [{"context": "mean"}, {"context": "sum"}, {"context": "mean", "context_step": "whole"}]
 KINDS = list(product(["skipgram", "cbow"], ["negative_sampling", "nce", "hierarchical", "softmax"]))

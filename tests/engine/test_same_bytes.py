@@ -14,16 +14,17 @@ from langladder.counts.term_document import DocumentCounting
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.choosing import DaskConfig, made
 from langladder.engine.local import Local
-from langladder.text import file_parts, shards
-from langladder.text.cleaning import CleanConfig, clean_text
-from langladder.text.encoding import encode_corpus, training_text
-from langladder.text.readers import read_text
-from langladder.text.sources import TextSource
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.vocabulary import VocabularyConfig
-from langladder.text.word_corpus import WordCorpus
-from langladder.text.word_stream import encode_words
+from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.read import file_parts
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
+from langladder.text.storage import shards
+from langladder.text.tokenize.encoding import encode_corpus, training_text
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.vocabulary import VocabularyConfig
+from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.word_stream import encode_words
 
 LINES = [
     "The old king of a far land sells bread.",

@@ -17,10 +17,10 @@ from langladder.evaluation.gaps import fill_rows, pseudo_scores
 from langladder.evaluation.true_gaps import hidden_words, known_grammar, said, true_scores
 from langladder.models.bert import BERT, BERTConfig
 from langladder.tasks.masked_settings import Judged
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from langladder.evaluation.answering import evaluate_reader, scores_of
 from langladder.evaluation.reader_page import ReaderPage
 from langladder.models.reader import Found, Reader
 from langladder.models.sliding_window import SlidingWindow, make
-from langladder.text.questions import Answer, Question
+from langladder.text.labelled.questions import Answer, Question
 
 TEXT = "anna saw the old house . peter slept ."
 TEST = [

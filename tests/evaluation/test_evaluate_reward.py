@@ -11,7 +11,7 @@ from langladder.errors import InputError
 from langladder.evaluation.reward import evaluate_reward, judge_rewards, rewards_of
 from langladder.evaluation.reward_page import RewardPage
 from langladder.models.reward import RewardModel, begin_reward
-from langladder.text.instructions import Message, Ranking
+from langladder.text.labelled.instructions import Message, Ranking
 from tests.models.spoken import RANKINGS, asked, saved_instructed
 
 THREE = Ranking(asked("say cat"), ("cat", "dog", "king"), (1, 2, 3), "say")

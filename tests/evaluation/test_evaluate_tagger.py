@@ -8,7 +8,7 @@ from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.tagging import evaluate_tagger
 from langladder.evaluation.tagging_page import TaggerPage
 from langladder.models.tagger import Tagger
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 
 class Fixed(Tagger):

@@ -13,8 +13,8 @@ from langladder.evaluation.perplexity import score
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, UNK
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, UNK
 
 
 class Uniform(LanguageModel):

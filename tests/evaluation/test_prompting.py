@@ -25,8 +25,8 @@ from langladder.evaluation.prompting import (
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.schema import Config
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 WORDS = ["the", "film", "book", "was", "dull", "fine", "it", "very", "good", "bad", "N/A"]
 TOKENIZER: Tokenizer = train_tokenizer(WORDS, TokenizerConfig(kind="word", vocab_size=None))

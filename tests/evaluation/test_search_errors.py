@@ -15,9 +15,9 @@ from langladder.evaluation.translator_page import TranslatorPage
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator
 from langladder.nn.output import SoftmaxOutput
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 A, B = 4, 5
 V = 6

@@ -23,7 +23,7 @@ from langladder.models.base import LanguageModel
 from langladder.reporting.claims import claim_views
 from langladder.reporting.entries import Entry, Timing
 from langladder.schema import locate
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import Compositions

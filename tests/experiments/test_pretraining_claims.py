@@ -25,8 +25,8 @@ from langladder.experiments.transfer import TransferConfig
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.nn.products import matrix_entries
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
 from tests.experiments.test_one_setting_varied import found
 

@@ -26,7 +26,7 @@ from langladder.experiments.reading_comparison import (
 from langladder.experiments.tagger_comparison import NameComparison, NameComparisonConfig, TaggerComparisonConfig
 from langladder.experiments.tagger_training import HIDDEN, fitted_tagger, hidden, words_right
 from langladder.models.tagger import Tagger
-from langladder.text.labelled import Example, Tagged
+from langladder.text.labelled.labelled import Example, Tagged
 
 COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.majority.Majority"}
 CNN = MEAN | {

@@ -9,8 +9,8 @@ from langladder.experiments import body_comparison
 from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.related_lines import rarest_shared, related
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 LINES = [[10, 11, 20], [10, 12, 21], [10, 11, 22, 22], [10, 12], [30], [10]]
 """Token 10 is in five lines, 11 and 12 in two each, the others in one."""

@@ -19,9 +19,9 @@ from langladder.experiments.ranking_pairs import judged
 from langladder.experiments.sft_epochs import losses
 from langladder.experiments.small_policies import Chains
 from langladder.models.network import own_tensors
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.instructions import Dialogue, Message
-from langladder.text.specials import BOS
+from langladder.text.labelled.instructions import Dialogue, Message
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS
 
 SETTINGS: dict[str, Any] = {"world": "tiny", "width": 16, "layers": 2, "heads": 2, "context": 64, "effort": 0.02}
 SETTINGS |= {"max_new_tokens": 6, "sft_steps": 200, "ppo": {"prompts": 8}, "dpo": {"batch_size": 4}}

@@ -21,10 +21,10 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tables import read_column
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Kind, Tokenizer, TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.tables import read_column
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
 
 PER_WORD: dict[Kind, float] = {"character": 5.0, "word": 1.0}
 

@@ -16,10 +16,10 @@ from langladder.models.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.serving.shelf import Shelf
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LINES = ["the dogs that the cat sees sleep .", "the cat sees the old king .", "a pair of cats sat ."] * 3
 

@@ -7,8 +7,8 @@ import torch
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.transformer import Transformer
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 PAIRS = {"the cat sleeps": "la kato dormas", "the dog runs": "la hundo kuras", "a <b> dog": "hundo"}
 

@@ -10,9 +10,9 @@ from langladder.embeddings.base import WordVectors
 from langladder.explorer.app import create
 from langladder.explorer.tokenizing import follow
 from langladder.serving.shelf import Shelf
-from langladder.text.token_steps import Steps
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.token_steps import Steps
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LINES = ["the cat sat on the mat", "the cats sit , they sat", "a bat sat at that hat"] * 4
 KINDS = {"bpe_bytes": 330, "bpe_words": 60, "wordpiece": 70, "unigram": 50, "word": None, "character": None}

@@ -12,8 +12,8 @@ from langladder.errors import InputError
 from langladder.explorer import instructing
 from langladder.models.instructed import read_instructed
 from langladder.models.loaded import read_model
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.specials import BOS
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.tokenize.specials import BOS
 from tests.explorer import small_readers
 from tests.models.spoken import TOKENIZER, asked
 

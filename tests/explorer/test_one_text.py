@@ -9,7 +9,7 @@ from langladder.cli.score import score_sentences
 from langladder.corpora.microworld import grammar
 from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, surprisals
 from langladder.explorer import truth
-from langladder.text.specials import BOS, EOS
+from langladder.text.tokenize.specials import BOS, EOS
 
 MODELS = ("kneser_ney", "lstm", "gpt")
 SENTENCES = ["the dogs that the cat sees sleep .", "the cat sat ."]

@@ -9,7 +9,7 @@ from langladder.explorer import told_labels
 from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
-from langladder.text.trees import parse_tree
+from langladder.text.labelled.trees import parse_tree
 from tests.explorer import small_readers
 
 TREE = "((good) ((film) (.)))"

@@ -13,8 +13,8 @@ from langladder.export.bert import bert_arrays, bert_config, export_bert
 from langladder.export.bert_folder import import_bert
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.bert_sizes import PRESETS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.models.test_bert import PAPERS, gaps, make
 
 LINES = ["the cat sleeps", "a big dog saw the cat", "the dog sleeps"]

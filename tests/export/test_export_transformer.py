@@ -20,9 +20,9 @@ from langladder.export.onnx import export_onnx_transformer
 from langladder.export.torch_transformer import export_torch
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.nn.transformer_layers import NORM_EPS
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.export.test_exports import run_as_declared
 
 PAIRS = [("the cat sleeps .", "la kato dormas ."), ("a big dog saw the cat .", "granda hundo vidis la katon .")]

@@ -24,11 +24,11 @@ from langladder.export.torchscript import export_torchscript
 from langladder.models.gpt import GPT
 from langladder.models.instructed import read_instructed
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Message
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Message
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.models.spoken import saved_instructed
 
 TEXT = ["the cat sat on the mat", "apple and pear salad", "a pair of cats"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langladder.export.given import read_given
-from langladder.text.specials import UNK
+from langladder.text.tokenize.specials import UNK
 from tests.export import test_given_bert, test_given_gpt2
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 

@@ -17,7 +17,7 @@ from langladder.export.bert_folder import given_bert
 from langladder.export.given import described, read_given
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.encoder import Masked
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 PIECES = ["the", "cat", "dog", "sleep", "##s", "##ing", "un", "##believ", "##able", ".", ",", "!", "a", "cafe", "中"]
 LETTERS = [

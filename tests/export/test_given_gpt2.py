@@ -16,8 +16,8 @@ from langladder.export.given import read_given
 from langladder.export.gpt2 import _gpt2_config, gpt2_arrays
 from langladder.export.gpt2_folder import given_gpt2
 from langladder.models.gpt import GPT, GPTConfig
-from langladder.text.specials import BOS, EOS, PAD, SPELLINGS
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, EOS, PAD, SPELLINGS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 MERGES = [("t", "h"), ("th", "e"), ("Ġ", "c"), ("Ġc", "at"), ("a", "t")]

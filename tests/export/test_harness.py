@@ -11,8 +11,8 @@ from langladder.errors import InputError
 from langladder.evaluation.prompting import Item, Prompter, PromptFormat
 from langladder.export.harness import Answering, harness_model
 from langladder.models.gpt import GPT, GPTConfig
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 LINES = ["what is the capital of france ? paris .", "what is the capital of italy ? rome ."]
 ITEMS = [

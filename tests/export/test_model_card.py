@@ -32,13 +32,13 @@ from langladder.models.recurrent import RecurrentLM
 from langladder.models.taggers.hmm import HMM
 from langladder.models.tree_lstm import TreeLSTM
 from langladder.tasks.checkpoints import write_checkpoint
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.labelled import Example, Tagged
-from langladder.text.specials import BOS, EOS
-from langladder.text.tables import PAIRS, write_table
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.units import WordUnits
+from langladder.text.labelled.labelled import Example, Tagged
+from langladder.text.labelled.units import WordUnits
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.tables import PAIRS, write_table
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline.provenance.job import TrackedJob
 
 IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)

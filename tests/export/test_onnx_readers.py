@@ -16,8 +16,8 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.models.gpt_classifier import GPTClassifier
 from langladder.models.reading import collate
 from langladder.nn.packing import Layout
-from langladder.text.labelled import Example
-from langladder.text.specials import PAD
+from langladder.text.labelled.labelled import Example
+from langladder.text.tokenize.specials import PAD
 from tests.export.test_bert_heads_folder import made
 from tests.export.test_exports import run_as_declared
 from tests.models.grown_rungs import PAIRS, SINGLES, saved_bert

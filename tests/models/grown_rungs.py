@@ -8,9 +8,9 @@ import torch
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.network import Network
-from langladder.text.labelled import Example
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.labelled import Example
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LABELS = ["no", "yes", "maybe"]
 TEXTS = ["the cat sees a dog", "a dog sleeps", "the dogs see the cats", "the cat walks to the house", "not a house"]

@@ -1,6 +1,6 @@
 """Questions that readers are tried on, in the words of `grown_rungs`."""
 
-from langladder.text.questions import Answer, Question
+from langladder.text.labelled.questions import Answer, Question
 
 CAT = "the cat sees a dog . the dogs walk to the house ."
 DOG = "a dog sleeps ."

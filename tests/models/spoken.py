@@ -8,9 +8,9 @@ import torch
 
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.instructed import InstructedGPT, begin
-from langladder.text.instructions import Dialogue, Message, Ranking
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.instructions import Dialogue, Message, Ranking
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 THINGS = ["cat", "dog", "king", "queen"]
 TOKENIZER = train_tokenizer(

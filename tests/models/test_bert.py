@@ -13,7 +13,7 @@ from langladder.models.bert import BERT, BERTConfig
 from langladder.models.bert_sizes import PRESETS
 from langladder.models.encoder import Encoder, Masked, padded
 from langladder.nn.packing import Layout
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 from tests.hostile import little_memory
 
 V = 40

@@ -20,8 +20,8 @@ from langladder.models.classifier import Classifier
 from langladder.models.reading import collate
 from langladder.models.tagger import Tagger
 from langladder.tasks.fine_tuning import begin
-from langladder.text.labelled import Example
-from langladder.text.units import SubwordUnits
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import SubwordUnits
 from tests.hostile import little_memory
 
 SEP, CLS = TOKENIZER.vocab_size, TOKENIZER.vocab_size + 1

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.models.captioner import FIRST_FACT, Captioner, CaptionerConfig
 from langladder.models.translator import Translator
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 F, V = 9, 13
 KINDS: dict[str, dict[str, Any]] = {

@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from langladder.models.convolutional import ConvolutionalLM
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 
 def build(**settings: object) -> ConvolutionalLM:

@@ -16,7 +16,7 @@ from langladder.models.classifier import Classifier
 from langladder.models.counted_classifier import CountedClassifier, make
 from langladder.models.linear_classifier import LinearClassifier, LinearConfig
 from langladder.models.majority import Majority, MajorityConfig
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 TEXTS = [
     *(("the film was good .", "positive"), ("a very good film .", "positive"), ("not a bad play .", "positive")),

@@ -25,8 +25,8 @@ from langladder.models.textcnn import TextCNN
 from langladder.models.transformer_classifier import TransformerClassifier
 from langladder.models.tree_lstm import TreeLSTM
 from langladder.schema import locate
-from langladder.text.labelled import Example
-from langladder.text.units import WordUnits
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import WordUnits
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare

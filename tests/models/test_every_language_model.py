@@ -22,8 +22,8 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
 from langladder.schema import locate
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare

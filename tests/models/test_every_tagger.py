@@ -21,7 +21,7 @@ from langladder.models.neural_tagger import NeuralTagger
 from langladder.models.tagger import Tagger
 from langladder.models.tagger_words import TaggerWords
 from langladder.schema import locate
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare

@@ -22,7 +22,7 @@ from langladder.models.seq2seq import Seq2Seq
 from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator
 from langladder.schema import locate
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare

@@ -14,7 +14,7 @@ from langladder.models.classifier import Classifier
 from langladder.models.fasttext import FastText, FastTextConfig, make
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts
 from langladder.nn.huffman import HuffmanTree
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 TEXTS = [
     *(("the film was good .", "positive"), ("a very good film .", "positive"), ("not a bad play .", "positive")),

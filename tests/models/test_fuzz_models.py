@@ -21,9 +21,9 @@ from langladder.models.base import LanguageModel
 from langladder.models.ctc import CTCRecognizer
 from langladder.models.translator import Translator
 from langladder.tasks.checkpoints import read_checkpoint, write_checkpoint
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 from tests.models.test_strangers_folder import FAMILIES, TOKENIZER, V, arrays_file, description, make
 

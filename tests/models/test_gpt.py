@@ -8,7 +8,7 @@ from langladder.export.gpt2 import gpt2_names
 from langladder.models.gpt import GPT
 from langladder.models.gpt_sizes import PRESETS
 from langladder.nn.positions import sinusoidal
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 
 def test_residual_writers_begin_smaller():

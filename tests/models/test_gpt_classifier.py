@@ -15,8 +15,8 @@ from langladder.models.gpt import GPT
 from langladder.models.gpt_classifier import GPTClassifier, Marks, choice_log_probs, choices, swapped
 from langladder.models.reading import collate
 from langladder.tasks.fine_tuning import begin
-from langladder.text.labelled import Example
-from langladder.text.units import SubwordUnits
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import SubwordUnits
 
 V = TOKENIZER.vocab_size
 START, DELIMITER, EXTRACT = V + 2, V, V + 1

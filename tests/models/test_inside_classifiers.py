@@ -8,9 +8,9 @@ from torch import nn
 from langladder.models.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
 from langladder.models.textcnn import TextCNN, TextCNNConfig
 from langladder.models.tree_lstm import TreeLSTM, TreeLSTMConfig
-from langladder.text.labelled import Example
-from langladder.text.specials import NAMES
-from langladder.text.units import WordUnits
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import WordUnits
+from langladder.text.tokenize.specials import NAMES
 
 UNITS = WordUnits(["not", "good", "bad", "film", "the"], "whitespace")
 LABELS = ["negative", "positive"]

@@ -13,11 +13,11 @@ from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.instructed import InstructedGPT, begin, read_instructed
 from langladder.models.network import own_tensors
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Message
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Message
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 V = TOKENIZER.vocab_size
 ASSISTANT, USER, SYSTEM = V, V + 1, V + 2

@@ -13,8 +13,8 @@ from langladder.counts.ngram_pieces import frequencies
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, PAD, UNK
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 
 
 def as_stream(sentences: list[list[int]]) -> TokenStream:

@@ -16,8 +16,8 @@ from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 23
 LSTM = {"cell": "lstm", "width": 12, "embedding_dim": 8, "layers": 2, "dropout": 0.2}

@@ -27,8 +27,8 @@ from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood, Maxim
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.stupid_backoff import StupidBackoff, StupidBackoffConfig
 from langladder.models.ngrams.witten_bell import WittenBell, WittenBellConfig
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, PAD, UNK
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 
 MODELS: dict[str, tuple[type[NgramModel], dict[str, object]]] = {
     "maximum likelihood": (MaximumLikelihood, {}),

@@ -35,8 +35,8 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.witten_bell import WittenBell
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, UNK
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, UNK
 
 V = 14
 PREDICTED = [EOS, *range(4, V)]  # every word of the vocabulary occurs; UNK does not

@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from langladder.models.nnlm import NNLM
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 def build(vocab_size: int = 20, **settings: object) -> NNLM:

@@ -15,7 +15,7 @@ from langladder.models.gpt_choice import GPTChoice
 from langladder.models.network_reader import NetworkReader
 from langladder.models.reader import Found, Reader
 from langladder.tasks.fine_tuning import begin
-from langladder.text.questions import Answer, Question
+from langladder.text.labelled.questions import Answer, Question
 from tests.hostile import little_memory
 from tests.models.grown_rungs import TOKENIZER, saved_bert, saved_gpt
 from tests.models.question_rows import CAT, DOG, QUESTIONS

@@ -17,11 +17,11 @@ from langladder.data.instructions import ranking_batch, ranking_rows
 from langladder.errors import InputError
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Message
-from langladder.text.specials import PAD
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Message
+from langladder.text.tokenize.specials import PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 TEMPLATE = ChatTemplate(TOKENIZER)
 

@@ -12,7 +12,7 @@ from langladder.artefacts import write_arrays
 from langladder.errors import InputError
 from langladder.models.reader import Reader
 from langladder.models.sliding_window import SlidingWindow, grams, make, sliding_window, words_of
-from langladder.text.questions import Answer, Question
+from langladder.text.labelled.questions import Answer, Question
 
 TEXT = "Anna ate the apple. Peter saw the pear."
 

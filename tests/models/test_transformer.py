@@ -15,7 +15,7 @@ from langladder.nn.packing import Layout
 from langladder.nn.positions import sinusoidal
 from langladder.nn.token_embedding import TokenEmbedding
 from langladder.nn.transformer_layers import NORM_EPS, FeedForward, Residual
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 17
 

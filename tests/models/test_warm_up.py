@@ -21,10 +21,10 @@ from numba.core.dispatcher import Dispatcher
 from langladder.embeddings.method import EmbeddingMethod
 from langladder.models.counted import CountedLanguageModel
 from langladder.schema import locate
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS
-from langladder.text.word_corpus import WordCorpus
-from langladder.text.vocabulary import Vocabulary
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS
+from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import resolve

@@ -12,7 +12,7 @@ from torch.nn.functional import linear
 
 from langladder.nn.forest import Forest, compile_tree, join
 from langladder.nn.tree_lstm import Children, ChildSumCell, NaryCell, TreeCell, read_forest
-from langladder.text.trees import Tree, parse_tree, tree_of_heads
+from langladder.text.labelled.trees import Tree, parse_tree, tree_of_heads
 
 CELLS: dict[str, Callable[[], TreeCell]] = {
     "child-sum": lambda: ChildSumCell(input_width=3, width=4),

@@ -14,8 +14,8 @@ from mlflow.exceptions import MlflowException
 
 from langladder.models.gpt import GPT
 from langladder.pyfunc.loading import load
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline.provenance import lineage, store
 from pipeline.provenance.job import TrackedJob, tracked_job
 from pipeline.runs import main

@@ -43,14 +43,14 @@ from langladder.models.tree_lstm import TreeLSTM
 from langladder.pyfunc import _load_pyfunc
 from langladder.pyfunc.loading import KINDS, kind_of
 from langladder.schema import locate
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.instructions import Message
-from langladder.text.labelled import Example, Tagged
-from langladder.text.questions import Question
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.units import WordUnits
+from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.labelled import Example, Tagged
+from langladder.text.labelled.questions import Question
+from langladder.text.labelled.units import WordUnits
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
 from pipeline.provenance.python_function import write_copy, write_description
 from tests.models.spoken import saved_instructed

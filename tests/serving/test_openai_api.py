@@ -20,7 +20,7 @@ from langladder.serving import guard
 from langladder.serving.api import create
 from langladder.serving.guard import MOST_BYTES
 from langladder.serving.shelf import Shelf, UnknownModelError
-from langladder.text.specials import BOS, EOS
+from langladder.text.tokenize.specials import BOS, EOS
 
 MODELS = ("kneser_ney", "gpt")
 

@@ -21,8 +21,8 @@ from mlflow import MlflowClient
 
 from langladder.models.gpt import GPT
 from langladder.pyfunc import _load_pyfunc
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
 from pipeline.provenance.python_function import write_copy, write_description
 

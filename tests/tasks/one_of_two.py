@@ -30,11 +30,11 @@ from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.tagging import make as make_tagger
 from langladder.tasks.task import Task
 from langladder.tasks.translation import TranslationTask, train_translator
-from langladder.text.corpus_ids import PairStream, Rows, TokenStream
-from langladder.text.encoding import framed
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.storage.corpus_ids import PairStream, Rows, TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.tasks import test_classification, test_tagging
 from tests.tasks.small_run import V, make_stream, settings
 from tests.tasks.small_run import make_model as dropping

@@ -12,8 +12,8 @@ from langladder.decoding.rollouts import Prompts, Response
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.tasks.policy.training import Run
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 V, WANTED = 16, 7
 ASK = [[BOS, *range(4, 5 + number % 5)] for number in range(12)]

@@ -10,8 +10,8 @@ import torch
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 V = 20
 STEPS = 16

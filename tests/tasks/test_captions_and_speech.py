@@ -29,7 +29,7 @@ from langladder.schema import locate_function
 from langladder.tasks.settings import SpeechTraining, TranslationTraining
 from langladder.tasks.speech_recognition import CTCTask
 from langladder.tasks.translation import TranslationTask
-from langladder.text.specials import BOS, EOS
+from langladder.text.tokenize.specials import BOS, EOS
 from tests.tasks.small_run import moved, stop_at
 
 TRAINING: dict[str, Any] = {

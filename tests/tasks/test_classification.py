@@ -15,10 +15,10 @@ from langladder.models.mean_embedding import MeanEmbedding
 from langladder.tasks.classification import make
 from langladder.tasks.reading_units import start_embedding, table_of, units_for
 from langladder.tasks.settings import ReadingInput, ReadingTraining, TransferInput
-from langladder.text.labelled import Example
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.units import SubwordUnits, WordUnits
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import SubwordUnits, WordUnits
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.tasks.small_run import moved
 
 LABELS = ["bad", "good"]

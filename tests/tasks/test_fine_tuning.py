@@ -15,9 +15,9 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.models.gpt_classifier import GPTClassifier
 from langladder.tasks.fine_tuning import begin, make_classifier, make_tagger
 from langladder.tasks.settings import ReadingTraining
-from langladder.text.labelled import Tagged
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.labelled import Tagged
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 
 SHORT = {"max_steps": 40, "lr": 0.01, "batch_size": 3, "progress": False, "accelerator": "cpu", "validations": 2}

@@ -17,11 +17,11 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.from_vectors import initial_table, start_from_vectors
 from langladder.tasks.settings import InputVectors
-from langladder.text.specials import BOS, EOS, NAMES
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_tokens import word_pieces, word_tokens
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.tokenize.word_tokens import word_pieces, word_tokens
+from langladder.text.words.vocabulary import Vocabulary
 
 LINES = ["the cat looks at the looking glass", "the cat keeps looking", "a cat sees the café at night"] * 4
 D = 6
@@ -197,7 +197,7 @@ def test_what_does_not_fit_is_refused_by_config_key(tmp_path: Path) -> None:
 
 def test_models_without_an_input_embedding_are_refused(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["word"]
-    from langladder.text.corpus_ids import TokenStream
+    from langladder.text.storage.corpus_ids import TokenStream
 
     counted = KneserNey(KneserNey.Config(), tokenizer.vocab_size)
     ids = np.array([BOS, *tokenizer.encode(LINES[0]), EOS], dtype=np.int32)

@@ -14,8 +14,8 @@ from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.from_vectors import start_from_vectors
 from langladder.tasks.language_modelling import train_language_model
 from langladder.tasks.settings import InputVectors, LMTrainingConfig
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 TOKENIZER = train_tokenizer(
     [" ".join(f"w{number}" for number in range(16))], TokenizerConfig(kind="word", vocab_size=None)

@@ -13,10 +13,10 @@ from langladder.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
 from langladder.tasks.masked_settings import MaskedTraining
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.models.test_bert import V, gaps, make
 from tests.tasks.small_run import moved
 

@@ -12,7 +12,7 @@ from langladder.decoding.rollouts import Prompts
 from langladder.errors import InputError
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_dpo, train_grpo, train_ppo
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 
 def grpo(folder: Path, prompts: Prompts = PROMPTS, watched: Prompts | None = WATCHED, **changes: Any) -> None:

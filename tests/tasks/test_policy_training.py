@@ -24,7 +24,7 @@ from langladder.tasks.policy.reading import response_log_probs, response_states,
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
 from langladder.tasks.policy.watching import sequence_kl
-from langladder.text.specials import EOS, PAD
+from langladder.text.tokenize.specials import EOS, PAD
 
 METHODS: dict[str, tuple[Any, Any]] = {
     "ppo": (train_ppo, PPOTraining),

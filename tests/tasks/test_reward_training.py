@@ -12,7 +12,7 @@ from langladder.models.making import Made
 from langladder.models.reward import RewardModel
 from langladder.tasks.reward import RewardModelling, make
 from langladder.tasks.settings import RewardTraining
-from langladder.text.instructions import Message, Ranking
+from langladder.text.labelled.instructions import Message, Ranking
 from tests.models.spoken import DIALOGUES, RANKINGS, asked, saved_instructed
 from tests.tasks.small_run import moved, stop_at
 

@@ -8,7 +8,7 @@ from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import TranslationTask, mixed_words
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 14
 BATCH = PairBatch(

@@ -12,8 +12,8 @@ from langladder.models.tagger_words import TaggerWords
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagger
 from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining, TransferInput
-from langladder.text.labelled import Tagged
-from langladder.text.specials import UNK
+from langladder.text.labelled.labelled import Tagged
+from langladder.text.tokenize.specials import UNK
 from tests.tasks.small_run import moved, stop_at
 
 TAGS = ["D", "N", "V"]

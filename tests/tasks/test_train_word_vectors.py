@@ -11,9 +11,9 @@ from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
 from langladder.errors import InputError
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.word_vectors import make
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 from tests.tasks.small_run import moved
 
 TRAINING = TrainingConfig(

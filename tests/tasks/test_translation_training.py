@@ -14,8 +14,8 @@ from langladder.decoding.translate import translate
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import TranslationTask, train_translator
-from langladder.text.corpus_ids import PairStream
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 VOCABULARY = 14
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from langladder.text.cleaning import CleanConfig, cut_report
-from langladder.text.drops import Book, outside
-from langladder.text.duplicates import Seen
-from langladder.text.splitting import cut, place
-from langladder.text.statistics import TextStatistics, character_warnings
-from langladder.text.steps import build_steps
-from langladder.text.tables import SPLITS
-from langladder.text.words import split_words
+from langladder.text.clean.cleaning import CleanConfig, cut_report
+from langladder.text.clean.drops import Book, outside
+from langladder.text.clean.duplicates import Seen
+from langladder.text.clean.splitting import cut, place
+from langladder.text.clean.statistics import TextStatistics, character_warnings
+from langladder.text.clean.steps import build_steps
+from langladder.text.storage.tables import SPLITS
+from langladder.text.words.words import split_words
 
 Row = tuple[int, str, float | None]
 Document = list[tuple[str, float | None]]

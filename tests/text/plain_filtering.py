@@ -3,14 +3,14 @@
 from collections import Counter
 from typing import Any
 
-from langladder.text.documents import Document
-from langladder.text.drops import Book
-from langladder.text.duplicates import Seen
+from langladder.text.clean.drops import Book
+from langladder.text.clean.duplicates import Seen
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import Contamination
 from langladder.text.filtering.filtering import quality_report
 from langladder.text.filtering.quality import QualityModel
 from langladder.text.filtering.settings import FilterConfig, MixtureConfig
+from langladder.text.read.documents import Document
 
 Corpora = dict[str, list[Document]]
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from langladder.text.drops import Book
-from langladder.text.instructions import Dialogue
-from langladder.text.labelled import ordered
-from langladder.text.labelled_rows import LabelledRows
-from langladder.text.row_parts import Cleaning
-from langladder.text.splitting import TRAIN, assign, place
-from langladder.text.statistics import percentiles
-from langladder.text.stratified import cut_by_label
-from langladder.text.tables import SPLITS
+from langladder.text.clean.drops import Book
+from langladder.text.clean.row_parts import Cleaning
+from langladder.text.clean.splitting import TRAIN, assign, place
+from langladder.text.clean.statistics import percentiles
+from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.labelled import ordered
+from langladder.text.labelled.labelled_rows import LabelledRows
+from langladder.text.labelled.stratified import cut_by_label
+from langladder.text.storage.tables import SPLITS
 
 Splits = dict[str, list[Any]]
 

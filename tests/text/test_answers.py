@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from torchmetrics.functional.text import squad
 
-from langladder.text.answers import best_threshold, exact_match, normalised, wanted, word_f1
+from langladder.text.labelled.answers import best_threshold, exact_match, normalised, wanted, word_f1
 
 PAIRS = [
     ("The cat!", ["a cat", "the dog"]),

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from langladder.errors import InputError
-from langladder.text.chat_template import ChatTemplate, Markers
-from langladder.text.instructions import Message
-from langladder.text.specials import BOS, EOS, NAMES, RESERVED, spelling
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.chat_template import ChatTemplate, Markers
+from langladder.text.labelled.instructions import Message
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, RESERVED, spelling
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 # ids by hand: the specials 0 to 3, then a 4, b 5, c 6, yes 7 by frequency; V = 8
 WORDS = train_tokenizer(["a a a a b b b c c yes"], TokenizerConfig(kind="word", vocab_size=None))

@@ -7,10 +7,10 @@ import pytest
 
 from langladder.corpora.instructions.drawing import InstructionsConfig, write_instructions
 from langladder.errors import InputError
-from langladder.text.clean_instructions import CleanInstructionsConfig, clean_instructions
-from langladder.text.drops import LimitsConfig
-from langladder.text.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues
-from langladder.text.steps import StepsConfig
+from langladder.text.clean.drops import LimitsConfig
+from langladder.text.clean.steps import StepsConfig
+from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
+from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues
 
 
 def dialogue(prompt: str, response: str, asked: str | None = None) -> Dialogue:

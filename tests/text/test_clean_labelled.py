@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.text.clean_labelled import clean_labels, clean_tags
-from langladder.text.labelled import (
+from langladder.text.clean.splitting import SplitConfig, place
+from langladder.text.clean.steps import StepsConfig
+from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
+from langladder.text.labelled.labelled import (
     LABELLED,
     TAGGED,
     bayes_accuracy,
@@ -24,11 +26,9 @@ from langladder.text.labelled import (
     read_tagged,
     write_labels,
 )
-from langladder.text.labelled_rows import CleanLabelledConfig
-from langladder.text.splitting import SplitConfig, place
-from langladder.text.steps import StepsConfig
-from langladder.text.stratified import cut_by_label
-from langladder.text.tables import write_table
+from langladder.text.labelled.labelled_rows import CleanLabelledConfig
+from langladder.text.labelled.stratified import cut_by_label
+from langladder.text.storage.tables import write_table
 
 LOWER = CleanLabelledConfig(steps=StepsConfig(lowercase=True, punctuation="isolate"))
 

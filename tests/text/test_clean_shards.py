@@ -14,13 +14,13 @@ from plain_cleaning import Row, plain
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.text import shards, tables
-from langladder.text.cleaning import CleanConfig, clean_text
-from langladder.text.line_words import Bytes, codes_of, words_of
-from langladder.text.spilled import HASH, count_distinct, distinct, mapped, repeats, save
-from langladder.text.steps import StepsConfig, build_steps
-from langladder.text.untouched import touched
-from langladder.text.words import split_words
+from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.line_words import Bytes, codes_of, words_of
+from langladder.text.clean.spilled import HASH, count_distinct, distinct, mapped, repeats, save
+from langladder.text.clean.steps import StepsConfig, build_steps
+from langladder.text.clean.untouched import touched
+from langladder.text.storage import shards, tables
+from langladder.text.words.words import split_words
 
 ENGLISH = [
     "the",

@@ -13,12 +13,12 @@ import pytest
 from pydantic import ValidationError
 
 from langladder.errors import InputError
-from langladder.text import tables
-from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
-from langladder.text.cleaning import CleanConfig, clean_text
-from langladder.text.corpus_duplicates import Notes, decided
-from langladder.text.duplicates import DuplicatesConfig, Seen, recall, shingles
-from langladder.text.statistics import TextStatistics, invisible
+from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
+from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.corpus_duplicates import Notes, decided
+from langladder.text.clean.duplicates import DuplicatesConfig, Seen, recall, shingles
+from langladder.text.clean.statistics import TextStatistics, invisible
+from langladder.text.storage import tables
 
 SHARD = "data-00000-of-00001.arrow"
 Lines = list[tuple[int, str]]

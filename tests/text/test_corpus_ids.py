@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langladder.errors import InputError
-from langladder.text.corpus_ids import PairStream, TokenStream
+from langladder.text.storage.corpus_ids import PairStream, TokenStream
 
 IDS = st.lists(st.integers(0, 2**31 - 1), max_size=20)
 

@@ -7,21 +7,21 @@ import pyarrow as pa
 import pytest
 from real_data import real
 
-from langladder.text import tables
-from langladder.text.cleaning import CleanConfig, clean_text
-from langladder.text.corpus_ids import PairStream, TokenStream
-from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.readers import read_text
-from langladder.text.sources import TextSource
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
+from langladder.text.storage import tables
+from langladder.text.storage.corpus_ids import PairStream, TokenStream
+from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 WORDS = TokenizerConfig(kind="word", vocab_size=None)
 
 
 def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langladder.text.encoding.ROWS", 2)  # documents run across batches
+    monkeypatch.setattr("langladder.text.tokenize.encoding.ROWS", 2)  # documents run across batches
     rows = {"document": [0, 0, 0, 1], "text": ["a b", "b", "c a", "a"], "log_prob": [None] * 4}
     for split in tables.SPLITS:
         tables.write_table(tmp_path / "clean" / split, pa.table(rows, schema=tables.TEXT))

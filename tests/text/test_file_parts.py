@@ -9,10 +9,10 @@ import pytest
 from langladder.engine.base import used
 from langladder.engine.local import Local
 from langladder.errors import InputError
-from langladder.text import file_parts
-from langladder.text.file_parts import parts_of
-from langladder.text.readers import read_text
-from langladder.text.sources import TextSource
+from langladder.text.read import file_parts
+from langladder.text.read.file_parts import parts_of
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
 
 LINES = ["the king sells bread", "= a heading =", "", "", "  她喜欢看书  ", "จบ", "a\rb", "é" * 30, "x"]
 RULES: list[dict[str, Any]] = [

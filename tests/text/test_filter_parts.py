@@ -9,10 +9,10 @@ from plain_filtering import plain
 
 from langladder.engine.base import used
 from langladder.engine.local import Local
-from langladder.text import shards
-from langladder.text.documents import Document, read_documents, write_documents
 from langladder.text.filtering.filtering import filter_text
 from langladder.text.filtering.settings import FilterConfig
+from langladder.text.read.documents import Document, read_documents, write_documents
+from langladder.text.storage import shards
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"
 BAD_TEXT = "click buy cheap pills free bonus login casino win cash offer now subscribe deal spam ads"

@@ -14,15 +14,15 @@ from pydantic import ValidationError
 from scipy.stats import kstest, lomax
 
 from langladder.errors import InputError
-from langladder.text import tables
-from langladder.text.documents import Document, read_documents, write_documents
+from langladder.text.clean.splitting import place
 from langladder.text.filtering.contamination import Contamination, ContaminationSettings, normal
 from langladder.text.filtering.filtering import filter_text
 from langladder.text.filtering.mixture import Corpus, epochs, mixed, shares
 from langladder.text.filtering.quality import QualityModel, QualitySettings, Sample, keep_probability, pareto
 from langladder.text.filtering.settings import FilterConfig
-from langladder.text.labelled import LABELLED, TAGGED
-from langladder.text.splitting import place
+from langladder.text.labelled.labelled import LABELLED, TAGGED
+from langladder.text.read.documents import Document, read_documents, write_documents
+from langladder.text.storage import tables
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"
 BAD_TEXT = "click buy cheap pills free bonus login casino win cash offer now subscribe deal spam ads"

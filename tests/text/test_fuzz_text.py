@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langladder.errors import InputError
-from langladder.text.corpus_ids import PairStream, TokenStream
-from langladder.text.label_files import read_labels
-from langladder.text.label_sources import LabelledSource, TagColumns, TaggedSource
-from langladder.text.readers import read_parallel, read_text
-from langladder.text.sources import ParallelSource, TextSource
-from langladder.text.tables import TEXT, read_table
-from langladder.text.tag_files import read_tags
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.labelled.label_files import read_labels
+from langladder.text.labelled.label_sources import LabelledSource, TagColumns, TaggedSource
+from langladder.text.labelled.tag_files import read_tags
+from langladder.text.read.readers import read_parallel, read_text
+from langladder.text.read.sources import ParallelSource, TextSource
+from langladder.text.storage.corpus_ids import PairStream, TokenStream
+from langladder.text.storage.tables import TEXT, read_table
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
 
 ROW = {"text": "the cat sleeps", "source": "a", "target": "b", "id": 7}

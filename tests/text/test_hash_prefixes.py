@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from langladder.text.hash_prefixes import prefixes_of, with_prefix
+from langladder.text.clean.hash_prefixes import prefixes_of, with_prefix
 
 
 @pytest.mark.parametrize("most", [6, 30])

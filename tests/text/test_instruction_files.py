@@ -9,14 +9,14 @@ import pytest
 from real_data import real
 
 from langladder.errors import InputError
-from langladder.text.instruction_files import (
+from langladder.text.labelled.instruction_files import (
     InstructionSource,
     dialogues_of,
     preference_of,
     read_instructions,
     read_preferences,
 )
-from langladder.text.instructions import Dialogue, Message, Preference, read_dialogues
+from langladder.text.labelled.instructions import Dialogue, Message, Preference, read_dialogues
 
 ASKED = Message("user", "Name a fruit.")
 SAID = Message("assistant", "A pear.")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from langladder.errors import InputError
-from langladder.text.instructions import (
+from langladder.text.labelled.instructions import (
     INSTRUCTIONS,
     Dialogue,
     Message,
@@ -21,7 +21,7 @@ from langladder.text.instructions import (
     write_dialogues,
     write_rankings,
 )
-from langladder.text.tables import write_table
+from langladder.text.storage.tables import write_table
 
 ASKED = (Message("user", "what is the capital of japan ?"),)
 TWO_TURNS = (

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from refusing import refused
 
 from langladder.errors import InputError
-from langladder.text import tables
-from langladder.text.label_files import read_labels
-from langladder.text.label_sources import LabelledSource
-from langladder.text.labelled import LABELLED, Example, read_labelled
+from langladder.text.labelled.label_files import read_labels
+from langladder.text.labelled.label_sources import LabelledSource
+from langladder.text.labelled.labelled import LABELLED, Example, read_labelled
+from langladder.text.storage import tables
 from pipeline import ROOT
 
 TREES = "(4 (2 a) (4 (3 lovely) (2 film)))\n(0 (2 so) (0 dull))\n"

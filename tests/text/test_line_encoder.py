@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from langladder.errors import InputError
-from langladder.text import line_encoder
-from langladder.text.line_encoder import LineEncoder
-from langladder.text.tokenizer_training import Sample, train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig, Trained
+from langladder.text.tokenize import line_encoder
+from langladder.text.tokenize.line_encoder import LineEncoder
+from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
 
 # What pre-tokenizers and alphabets could stumble over: marks, wide spaces, control characters, scripts, emoji.
 WILD = (

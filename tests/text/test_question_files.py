@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from langladder.errors import InputError
-from langladder.text.question_files import QuestionSource, read_question_files
-from langladder.text.questions import Answer, Question, read_questions, write_questions
-from langladder.text.tables import SPLITS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.question_files import QuestionSource, read_question_files
+from langladder.text.labelled.questions import Answer, Question, read_questions, write_questions
+from langladder.text.storage.tables import SPLITS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
 from tests.text.refusing import refused
 

@@ -15,14 +15,14 @@ from remote_servers import BUCKET, s3_server, web_server
 from langladder import remote_bytes
 from langladder.errors import InputError
 from langladder.remote import is_url, located
-from langladder.text import tables
-from langladder.text.hub import HubSource, read_hub
-from langladder.text.label_files import read_labels
-from langladder.text.label_sources import LabelledSource, TaggedSource
-from langladder.text.lines import read_lines, reading
-from langladder.text.readers import read_parallel, read_text
-from langladder.text.sources import ParallelSource, TextSource
-from langladder.text.tag_files import read_tags
+from langladder.text.labelled.label_files import read_labels
+from langladder.text.labelled.label_sources import LabelledSource, TaggedSource
+from langladder.text.labelled.tag_files import read_tags
+from langladder.text.read.hub import HubSource, read_hub
+from langladder.text.read.lines import read_lines, reading
+from langladder.text.read.readers import read_parallel, read_text
+from langladder.text.read.sources import ParallelSource, TextSource
+from langladder.text.storage import tables
 
 MANY = "\n".join(f"sentence {i} of a long file" for i in range(40_000)) + "\n"  # more than a buffer
 

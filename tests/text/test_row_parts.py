@@ -12,19 +12,20 @@ import pytest
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.errors import InputError
-from langladder.text import row_corpus, row_parts, tables
-from langladder.text.clean_instructions import CleanDialogues, CleanInstructionsConfig, clean_instructions
-from langladder.text.clean_labelled import clean_labels, clean_tags
-from langladder.text.clean_pairs import CleanPairsConfig, clean_parallel
-from langladder.text.instructions import INSTRUCTION_SPLITS, ROLES, Dialogue, Message
-from langladder.text.label_files import read_labels
-from langladder.text.label_sources import LabelledSource
-from langladder.text.labelled import LABELLED, TAGGED
-from langladder.text.labelled_rows import CleanLabelledConfig, Labelled, TaggedRows
-from langladder.text.question_files import QuestionRows, QuestionSource, read_question_files
-from langladder.text.questions import Answer, Question, facts_of, read_questions
-from langladder.text.row_parts import Cleaning, CleanRowsConfig
-from langladder.text.splitting import SplitConfig
+from langladder.text.clean import row_corpus, row_parts
+from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
+from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig
+from langladder.text.clean.splitting import SplitConfig
+from langladder.text.labelled.clean_instructions import CleanDialogues, CleanInstructionsConfig, clean_instructions
+from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
+from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, ROLES, Dialogue, Message
+from langladder.text.labelled.label_files import read_labels
+from langladder.text.labelled.label_sources import LabelledSource
+from langladder.text.labelled.labelled import LABELLED, TAGGED
+from langladder.text.labelled.labelled_rows import CleanLabelledConfig, Labelled, TaggedRows
+from langladder.text.labelled.question_files import QuestionRows, QuestionSource, read_question_files
+from langladder.text.labelled.questions import Answer, Question, facts_of, read_questions
+from langladder.text.storage import tables
 from tests.text import plain_rows
 
 WORDS = ["a", "bb", "éc", "她", "จบ", "dd"]

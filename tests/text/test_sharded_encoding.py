@@ -14,15 +14,15 @@ from test_line_encoder import ENGLISH, any_lines, wild_lines
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.text import shards, tables
-from langladder.text.corpus_ids import PairStream, TokenStream
-from langladder.text.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.id_files import IdWriter, StreamJoiner
-from langladder.text.line_encoder import LineEncoder
-from langladder.text.sizes import words_of
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig, Trained
-from langladder.text.words import split_words
+from langladder.text.storage import shards, tables
+from langladder.text.storage.corpus_ids import PairStream, TokenStream
+from langladder.text.storage.id_files import IdWriter, StreamJoiner
+from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.tokenize.line_encoder import LineEncoder
+from langladder.text.tokenize.sizes import words_of
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig, Trained
+from langladder.text.words.words import split_words
 
 CHINESE = ["她喜欢看书。《红楼梦》是名著， ok", "彼女は本を読む。", "เธออ่านหนังสือ ที่นี่", "مرحبا بالعالم 🙂"] * 10
 
@@ -106,8 +106,8 @@ def test_parts_are_joined_in_order(tmp_path_factory, most: int, parts: list[list
     """Beyond `most` ids offsets are 64 bits wide; read by this project and by `datasets` alike."""
     folder = tmp_path_factory.mktemp("joined")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("langladder.text.id_files.INT32_IDS", most)
-        patch.setattr("langladder.text.id_files.STEP", 16)
+        patch.setattr("langladder.text.storage.id_files.INT32_IDS", most)
+        patch.setattr("langladder.text.storage.id_files.STEP", 16)
         joiner = StreamJoiner(folder / "train.arrow", ("ids",), folder)
         for number, rows in enumerate(parts):
             with IdWriter.of(folder / f"part-{number}") as out:
@@ -130,7 +130,7 @@ def test_parts_are_joined_in_order(tmp_path_factory, most: int, parts: list[list
 
 def test_datasets_reads_wide_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("langladder.text.id_files.INT32_IDS", 3)
+    monkeypatch.setattr("langladder.text.storage.id_files.INT32_IDS", 3)
     from datasets import Dataset
 
     with IdWriter.of(tmp_path / "part") as out:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.text import shards, tables
-from langladder.text.shards import SHARDED, ShardWriter, read_shard, shard_files
+from langladder.text.storage import shards, tables
+from langladder.text.storage.shards import SHARDED, ShardWriter, read_shard, shard_files
 from tests.hostile import fuzzed, read, strange_bytes
 
 Rows = list[tuple[int, str, float | None]]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.text.steps import StepsConfig, build_steps
+from langladder.text.clean.steps import StepsConfig, build_steps
 
 OFF = {"fix_encoding": False, "unicode": "none", "control_characters": False, "whitespace": False}
 

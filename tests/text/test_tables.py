@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from langladder.errors import InputError
-from langladder.text import tables
+from langladder.text.storage import tables
 
 
 def lines(*texts: str) -> pa.Table:

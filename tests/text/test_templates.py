@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from langladder.errors import InputError
-from langladder.text.specials import BOS, EOS
-from langladder.text.templates import Template, ids_of
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.labelled.templates import Template, ids_of
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 FIELDS = {"text": "the film was dull .", "second": "it was not ."}
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langladder.text.specials import SPELLINGS, UNK
-from langladder.text.token_steps import Steps
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.specials import SPELLINGS, UNK
+from langladder.text.tokenize.token_steps import Steps
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LINES = ["the cat sat on the mat", "the cats sit , they sat", "a bat sat at that hat", "naïve cafés — 北京 ok"] * 4
 SIZES = {"bpe_bytes": 330, "bpe_words": 90, "wordpiece": 110, "unigram": 70, "character": 60}

@@ -19,10 +19,10 @@ from real_data import real
 from tokenizers import models
 
 from langladder.errors import InputError
-from langladder.text.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
-from langladder.text.tokenizer_report import report_on
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
+from langladder.text.tokenize.tokenizer_report import report_on
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble
 
 LINES = [
     "the cat looks at the looking glass and keeps looking",
@@ -189,8 +189,8 @@ def test_the_old_setting_says_what_became_of_it() -> None:
 
 TRAIN = """
 import sys
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 lines = [f"line {n} of {n * n} looks like {n % 7} lamps in l{n}ft rooms é{chr(0x3b1 + n % 20)}" for n in range(300)]
 for kind, size in (("bpe_bytes", 400), ("bpe_words", 250), ("wordpiece", 250), ("unigram", 150), ("word", 200)):
     sys.stdout.write(train_tokenizer(lines, TokenizerConfig(kind=kind, vocab_size=size))._backend.to_str())

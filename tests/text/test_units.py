@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from langladder.errors import InputError
-from langladder.text.labelled import Example
-from langladder.text.specials import NAMES, UNK
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import TokenizerConfig
-from langladder.text.units import SubwordUnits, WordUnits, units_from
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import SubwordUnits, WordUnits, units_from
+from langladder.text.tokenize.specials import NAMES, UNK
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 TEXTS = ["The film was good, very good.", "A dull film!"]
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from langladder.errors import InputError
-from langladder.text import tables
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.segmenters import Segmenter, splitter
-from langladder.text.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.word_stream import encode_words
-from langladder.text.words import split_words, stands_apart
+from langladder.text.storage import tables
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.segmenters import Segmenter, splitter
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.words.word_stream import encode_words
+from langladder.text.words.words import split_words, stands_apart
 
 LINES = ["b a a c", "a b d c", "e"]
 

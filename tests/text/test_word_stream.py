@@ -10,12 +10,12 @@ from test_sharded_encoding import CHINESE, hashes
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.text import shards, tables
-from langladder.text.segmenters import WordChoice, splitter_of
-from langladder.text.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.word_corpus import WordCorpus
-from langladder.text.word_stream import NumberedWords, encode_words
-from langladder.text.words import WordMode
+from langladder.text.storage import shards, tables
+from langladder.text.words.segmenters import WordChoice, splitter_of
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.word_stream import NumberedWords, encode_words
+from langladder.text.words.words import WordMode
 
 # Marks and words that readings tell apart: clitics, initials, dotted and hyphenated words, signs that stay.
 MARKED = (

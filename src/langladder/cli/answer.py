@@ -79,7 +79,7 @@ def context_given(word: str) -> str:
 def _told(
     model: "Reader", context: str, lines: Sequence[str], options: tuple[str, ...], best: int, as_json: bool
 ) -> None:
-    from langladder.text.questions import Question
+    from langladder.text.labelled.questions import Question
 
     asked = [Question(context, line.strip(), (), options) for line in lines if line.strip()]
     answers = iter(model.answers(asked, best) if asked else [])

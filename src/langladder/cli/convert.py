@@ -85,6 +85,6 @@ def _from_model(folder: Path, vocabulary: Path) -> "WordVectors":
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder}: not a language model; --vocabulary goes with one (a folder with config.json)")
     from langladder.export.input_embedding import input_embedding
-    from langladder.text.vocabulary import Vocabulary
+    from langladder.text.words.vocabulary import Vocabulary
 
     return input_embedding(folder, Vocabulary.load(vocabulary))

@@ -96,7 +96,7 @@ def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, met
 
 
 def _read_groups(path: Path) -> dict[str, str]:
-    from langladder.text.lines import filled_lines
+    from langladder.text.read.lines import filled_lines
 
     groups = {}
     for _, line in filled_lines(path):

@@ -7,7 +7,7 @@ from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.bert import BERT
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class LoadedEncoder(NamedTuple):
@@ -36,7 +36,7 @@ def read_encoder(folder: Path) -> LoadedEncoder:
         wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/encoder/bert_mini"
         raise InputError(f"{folder}: no saved encoder; expected {wanted}")
     from langladder.models.bert import BERT
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
     model, tokenizer = BERT.load(folder), Tokenizer.load(folder / "tokenizer.json")
     if model.vocab_size != tokenizer.full_vocab_size:

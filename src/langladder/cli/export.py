@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langladder.models.transformer import Transformer
     from langladder.models.translator import Translator
     from langladder.remote import File
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 ExportFormat = Literal["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
 MARK = "Exported by langladder as "  # the last line of an export's README.md

@@ -73,7 +73,7 @@ def _rungs(models: tuple[Path, ...]) -> list[LoadedModel]:
 def _continue(rung: LoadedModel, prompts: list[str], config: Any) -> list[str]:
     """Every prompt with what the model says after it."""
     from langladder.decoding.sampling import generate_batch
-    from langladder.text.specials import BOS
+    from langladder.text.tokenize.specials import BOS
 
     begun = [ids.tolist() for ids in rung.tokenizer.encode_lines(prompts)]
     new = generate_batch(rung.model, [[BOS, *ids] for ids in begun], config)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from langladder.models.base import LanguageModel
     from langladder.models.bert import BERT
     from langladder.remote import File
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 @click.command("import")
@@ -72,7 +72,7 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
 
 def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tokenizer]":
     from langladder.export.arpa import read_arpa
-    from langladder.text.tokenizers import Tokenizer, of_words
+    from langladder.text.tokenize.tokenizers import Tokenizer, of_words
 
     if (source / "config.json").is_file():
         from langladder.export.bert_folder import import_bert

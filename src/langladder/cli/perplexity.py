@@ -58,10 +58,10 @@ def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
 
     from langladder.errors import InputError
     from langladder.evaluation.perplexity import score
-    from langladder.text.corpus_ids import TokenStream
-    from langladder.text.encoding import framed
-    from langladder.text.lines import read_lines
-    from langladder.text.words import split_words
+    from langladder.text.read.lines import read_lines
+    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.tokenize.encoding import framed
+    from langladder.text.words.words import split_words
 
     documents: list[list[str]] = [[]]
     for line in (line.strip() for line in read_lines(file)):

@@ -79,7 +79,7 @@ def score_text(
     import math
 
     from langladder.decoding.options import asked_of, score_options
-    from langladder.text.templates import ids_of
+    from langladder.text.labelled.templates import ids_of
 
     def scored(context: str) -> Any:
         wholes = ids_of(loaded.tokenizer, [f"{context} {option}{after}".lstrip(" ") for option in options])

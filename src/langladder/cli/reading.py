@@ -85,7 +85,7 @@ def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
     Raises:
         InputError: what looks like the name of a file is none; a file is no text, or a line is too long.
     """
-    from langladder.text.lines import read_lines
+    from langladder.text.read.lines import read_lines
 
     for word in given or ("-",):
         if word == "-":

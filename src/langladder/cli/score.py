@@ -55,7 +55,7 @@ def score_sentences(loaded: LoadedModel, sentences: list[str]) -> list[dict[str,
     """[{"rank", "sentence", "bits", "tokens": [{"token", "bits"}]}], likeliest first; bits of the impossible: None."""
     import torch
 
-    from langladder.text.specials import BOS, EOS
+    from langladder.text.tokenize.specials import BOS, EOS
 
     rows = [[BOS, *ids.tolist(), EOS] for ids in loaded.tokenizer.encode_lines(sentences)]
     scored = []
@@ -80,7 +80,7 @@ def _sort(asked: tuple[str, ...]) -> tuple[list[Path], list[str]]:
 def _lines(file: str) -> list[str]:
     if file == "-":
         return [line.strip() for line in standard_input() if line.strip()]
-    from langladder.text.lines import filled_lines
+    from langladder.text.read.lines import filled_lines
 
     return [line for _, line in filled_lines(Path(file))]
 

@@ -110,7 +110,7 @@ def _places(
 def _read(file: Path | None) -> list[str]:
     if file is None:
         return standard_input()
-    from langladder.text.lines import read_lines
+    from langladder.text.read.lines import read_lines
 
     return list(read_lines(file, max_bytes=LONGEST_LINE, advice=TOO_LONG))
 
@@ -126,7 +126,7 @@ def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["
 
 
 def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: bool) -> None:
-    from langladder.text.lines import writing
+    from langladder.text.read.lines import writing
 
     if as_json:
         text = as_text({"sentences": [answer.as_dict() for answer in answers]}) + "\n"

@@ -31,8 +31,8 @@ from langladder.corpora.world import World, world
 from langladder.errors import InputError
 from langladder.progress import tracked
 from langladder.schema import Config
-from langladder.text.labelled import LABELLED, TAGGED
-from langladder.text.tables import write_table
+from langladder.text.labelled.labelled import LABELLED, TAGGED
+from langladder.text.storage.tables import write_table
 
 Row = dict[str, Any]
 COUNTS = {"tiny": 600, "small": 12_000, "base": 60_000}

@@ -20,7 +20,7 @@ from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
 from langladder.progress import tracked
 from langladder.schema import Config
-from langladder.text.tables import PAIRS, TEXT, write_table
+from langladder.text.storage.tables import PAIRS, TEXT, write_table
 
 LINES_PER_DOCUMENT = 20
 SENTENCE_COUNTS = {"tiny": 3_000, "small": 60_000, "base": 600_000}

@@ -28,8 +28,8 @@ from langladder.corpora.world import DIRECT, Weighted, World, draw, favour, worl
 from langladder.errors import InputError
 from langladder.progress import tracked
 from langladder.schema import Config
-from langladder.text.answers import normalised
-from langladder.text.questions import Answer, Question, facts_of, write_questions
+from langladder.text.labelled.answers import normalised
+from langladder.text.labelled.questions import Answer, Question, facts_of, write_questions
 
 COUNTS = {"tiny": 150, "small": 3_000, "base": 15_000}
 HELD_OUT = 0.1  # of the paragraphs, each, in validation and test

@@ -13,7 +13,7 @@ from langladder.artefacts import FORMAT_VERSION, read_json, write_json
 from langladder.corpora.lexicon import Size
 from langladder.corpora.scenes import QUESTIONS, Described, Scene, SceneConfig, all_facts, generate_scenes
 from langladder.errors import InputError
-from langladder.text.tables import SPLITS, read_table, write_table
+from langladder.text.storage.tables import SPLITS, read_table, write_table
 
 SCENES = pa.schema([(name, pa.string()) for name in (*QUESTIONS, "sentence")])
 MUST = ("agent", "agents", "deed", "time")

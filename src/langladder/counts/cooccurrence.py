@@ -27,7 +27,7 @@ from langladder.counts.pair_kernels import divide
 from langladder.counts.spilled import Part, Text, as_matrix, check_ids, count_spilled
 from langladder.counts.stored import Counting
 from langladder.engine.base import Engine, current
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 PAIRS_AT_ONCE = 1 << 28
 BYTES_A_PAIR = 36  # where hardly any two pairs are equal: two entries of rows, and gaps

@@ -9,7 +9,7 @@ from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.sparse_files import write_sparse
 from langladder.counts.stored import file_name
 from langladder.counts.term_document import DocumentCounting
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 AnyCounting = CooccurrenceConfig | DocumentCounting
 

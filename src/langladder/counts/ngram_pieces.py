@@ -30,7 +30,7 @@ from langladder.counts.ngram_spills import append, read
 from langladder.counts.ngrams import NgramCounts
 from langladder.engine.base import current
 from langladder.memory import forget
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 BYTES_AN_NGRAM = 64  # of what is computed in memory
 BYTES_IN_A_PIECE = 160  # of an n-gram in the piece at hand

@@ -28,7 +28,7 @@ from langladder.atomic import explain
 from langladder.engine.base import Engine
 from langladder.errors import InputError
 from langladder.memory import forget
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 BYTES_A_POSITION = 128  # of a piece that is shared out, or of a part that is sorted
 SAMPLE = 256  # keys of each piece

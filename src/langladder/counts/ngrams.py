@@ -21,7 +21,7 @@ from langladder.engine.base import Serial, current
 from langladder.errors import InputError
 from langladder.memory import forget
 from langladder.progress import tracked
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 BYTES_A_WORD, BYTES_AN_NGRAM = 36, 28  # of counting in memory
 PIECE = 1 << 22  # ids that are looked at together

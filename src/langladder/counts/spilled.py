@@ -25,7 +25,7 @@ from langladder.counts.pair_counting import Rows
 from langladder.engine.base import Engine, Serial
 from langladder.errors import InputError
 from langladder.memory import forget
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 BYTES_AN_ENTRY = 48  # of rows that are merged: read, added up, written
 PIECE = 1 << 22  # ids that are looked at together

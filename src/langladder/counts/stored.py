@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from langladder.counts.sparse_files import read_sparse
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 class Counting(Config, ABC):

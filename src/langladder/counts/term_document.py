@@ -19,7 +19,7 @@ from langladder.counts.pair_kernels import divide
 from langladder.counts.spilled import Part, Text, as_matrix, check_ids, count_spilled
 from langladder.counts.stored import Counting
 from langladder.engine.base import Engine, current
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 BYTES_A_WORD = 40  # bucket, columns, values, and the last two once more when they are cut to their length
 

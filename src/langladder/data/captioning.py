@@ -12,9 +12,9 @@ from langladder.artefacts import read_json, write_json
 from langladder.corpora.scene_files import Scenes
 from langladder.corpora.scenes import Described, Scene, all_facts
 from langladder.errors import InputError
-from langladder.text.corpus_ids import PairStream, Rows
-from langladder.text.json_lists import word_list
-from langladder.text.specials import BOS, EOS, NAMES
+from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.json_lists import word_list
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 CODES = "codes.json"
 """Beside a saved captioner: what the vector's places and the words' ids mean."""

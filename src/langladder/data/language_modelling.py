@@ -16,8 +16,8 @@ import torch
 from langladder.data.batches import StepBatches, generator, shuffled
 from langladder.errors import InputError
 from langladder.models.base import predicted
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, PAD
 
 SCORED_TOKENS = 16_384
 """Tokens, padding included, in one batch of documents to score."""

@@ -21,8 +21,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.schema import Config
-from langladder.text.specials import BOS, EOS, NAMES, PAD, RESERVED
-from langladder.text.word_starts import WordStarts
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED
+from langladder.text.tokenize.word_starts import WordStarts
 
 
 class Masking(Config):

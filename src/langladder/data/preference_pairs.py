@@ -12,7 +12,7 @@ import torch
 from langladder.data.language_modelling import pad_rows
 from langladder.data.reading import ReadingBatches
 from langladder.errors import InputError
-from langladder.text.specials import EOS
+from langladder.text.tokenize.specials import EOS
 
 
 class TokenPair(NamedTuple):

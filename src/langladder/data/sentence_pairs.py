@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from langladder.errors import InputError
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 
 class Lines(NamedTuple):

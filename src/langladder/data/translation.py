@@ -19,8 +19,8 @@ import torch
 
 from langladder.data.batches import StepBatches, generator
 from langladder.errors import InputError
-from langladder.text.corpus_ids import PairStream, Rows
-from langladder.text.specials import PAD
+from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.tokenize.specials import PAD
 
 WINDOW_BATCHES = 64
 """Batches sorted together: enough for little padding, few enough that an epoch's batches stay mixed."""

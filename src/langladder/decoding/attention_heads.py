@@ -18,7 +18,7 @@ from torch import nn
 from langladder.models.convolutional_seq2seq import DecoderBlock
 from langladder.models.translator import Translator
 from langladder.nn.multi_head_attention import MultiHeadAttention, banded
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 Kind = Literal["source", "encoder", "decoder"]
 KINDS: tuple[Kind, ...] = ("source", "encoder", "decoder")

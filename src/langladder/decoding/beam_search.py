@@ -34,7 +34,7 @@ from langladder.decoding.scores import LengthForm, coverage_penalty, normalised
 from langladder.errors import InputError
 from langladder.models.translator import State, Translator
 from langladder.schema import Config
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 class BeamConfig(Config):

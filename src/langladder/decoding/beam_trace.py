@@ -19,7 +19,7 @@ import torch
 
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, _best, _Search
 from langladder.models.translator import Translator
-from langladder.text.specials import EOS
+from langladder.text.tokenize.specials import EOS
 
 Fate = Literal["kept", "finished", "dropped", "left"]
 

@@ -12,8 +12,8 @@ import torch
 from langladder.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
-from langladder.text.specials import RESERVED
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import RESERVED
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 GAP = RESERVED[2]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from langladder.decoding.rollouts import Response, Score
 from langladder.models.reward import RewardModel
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Dialogue
-from langladder.text.specials import EOS
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Dialogue
+from langladder.text.tokenize.specials import EOS
 
 Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]
 """The reward, 0 to 1, of an answer to each prompt."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.words import split_words
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.words import split_words
 
 LONGEST = 3  # words
 LINES = 40  # looked at for each prompt

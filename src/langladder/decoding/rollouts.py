@@ -25,7 +25,7 @@ from langladder.data.batches import generator
 from langladder.errors import InputError
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.output import SoftmaxOutput
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 BARRED = (PAD, BOS)
 """Never drawn."""

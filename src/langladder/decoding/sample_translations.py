@@ -15,7 +15,7 @@ from langladder.decoding.beam_search import Hypothesis, forbid, length_limits, o
 from langladder.decoding.sampling import SamplingConfig, choose
 from langladder.models.translator import Translator
 from langladder.schema import Config
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 class SampleConfig(Config):

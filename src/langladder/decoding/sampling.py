@@ -26,8 +26,8 @@ from pydantic import Field
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.schema import Config
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class SamplingConfig(Config):

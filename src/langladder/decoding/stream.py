@@ -11,7 +11,7 @@ import torch
 from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generator
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
-from langladder.text.specials import BOS, EOS
+from langladder.text.tokenize.specials import BOS, EOS
 
 
 class Drawn(NamedTuple):

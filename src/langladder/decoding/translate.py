@@ -11,7 +11,7 @@ from langladder.decoding.sample_translations import SampleConfig, sample_transla
 from langladder.errors import InputError
 from langladder.models.translator import Translator
 from langladder.progress import working
-from langladder.text.specials import EOS
+from langladder.text.tokenize.specials import EOS
 
 
 def translate(

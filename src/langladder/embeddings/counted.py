@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 class CountedVectors(EmbeddingMethod):

@@ -30,8 +30,8 @@ from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.synsets import Synsets
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import Vocabulary
+from langladder.text.words.word_corpus import WordCorpus
 
 MISSING = 20  # how many words without an entry are named, most frequent first
 

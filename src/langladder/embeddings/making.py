@@ -9,7 +9,7 @@ from typing import Any
 from langladder.embeddings.method import EmbeddingMethod, Made
 from langladder.memory import peak_bytes
 from langladder.progress import working
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 def make(

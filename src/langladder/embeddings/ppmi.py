@@ -13,7 +13,7 @@ from langladder.counts.stored import counts_of
 from langladder.counts.weighting import pmi, ppmi
 from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 class PPMIConfig(Config):

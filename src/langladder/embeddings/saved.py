@@ -10,7 +10,7 @@ from langladder.counts.sparse_files import read_sparse
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.errors import InputError
-from langladder.text.json_lists import count_list, word_list
+from langladder.text.storage.json_lists import count_list, word_list
 
 
 def load_vectors(folder: Path) -> WordVectors:

@@ -27,8 +27,8 @@ from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.word2vec.drawing import alias_table
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.schema import Config
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.word_corpus import WordCorpus
 
 CHUNK = 10_000  # words that one thread takes at a time, and between two falls of the learning rate
 

@@ -24,7 +24,7 @@ from langladder.embeddings.term_document import TermDocument, TermDocumentConfig
 from langladder.embeddings.term_term import TermTerm, TermTermConfig
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 SOURCES: dict[str, type[CountedVectors]] = {"term_term": TermTerm, "term_document": TermDocument, "ppmi": PPMI}
 

@@ -13,7 +13,7 @@ from langladder.counts.term_document import DocumentCounting
 from langladder.counts.weighting import tfidf
 from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 class TermDocumentConfig(Config):

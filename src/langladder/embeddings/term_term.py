@@ -14,7 +14,7 @@ from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
 from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 class TermTermConfig(Config):

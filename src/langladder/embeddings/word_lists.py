@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
-from langladder.text.lines import filled_lines
+from langladder.text.read.lines import filled_lines
 
 
 def read_words(path: Path) -> list[str]:

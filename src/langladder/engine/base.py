@@ -1,9 +1,9 @@
 """What every engine does: call a function with each part of a corpus and give the results in the order of the parts.
 
-What is computed must not depend on where. So parts are cut by the content alone (`text.shards`), never by the number of
-workers; a function is called with one part and touches nothing else but files that it writes whole, under a name of
-the part's own; and results come in the order of the parts, whoever is done first. Then any engine, any number of
-workers, and a part that had to run twice because its worker died, give the same bytes.
+What is computed must not depend on where. So parts are cut by the content alone (`text.storage.shards`), never by the
+number of workers; a function is called with one part and touches nothing else but files that it writes whole, under a
+name of the part's own; and results come in the order of the parts, whoever is done first. Then any engine, any number
+of workers, and a part that had to run twice because its worker died, give the same bytes.
 """
 
 import os

@@ -21,7 +21,7 @@ from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.word_vectors_page import Analogies, AnalogyFigure, AnalogySection
 from langladder.progress import tracked
-from langladder.text.lines import filled_lines
+from langladder.text.read.lines import filled_lines
 
 SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`
     "adjective-to-adverb",

@@ -29,7 +29,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose
 from langladder.evaluation.translator_page import TranslationScores
 from langladder.schema import Config
-from langladder.text.scripts import read_writing
+from langladder.text.words.scripts import read_writing
 
 
 class BleuConfig(Config):
@@ -45,7 +45,7 @@ class BleuConfig(Config):
 
 
 def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0) -> BleuConfig:
-    """How translations of the sentence pairs in `tokens`, a folder of `text.encoding.encode_pairs`, are scored.
+    """How translations of the sentence pairs in `tokens`, a folder that `encode_pairs` wrote, are scored.
 
     Raises:
         InputError: the tokens do not say how their target is written, or the tokenizer's package is missing.

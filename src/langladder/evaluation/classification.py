@@ -11,7 +11,7 @@ from langladder.evaluation.classifier_page import ClassifierPage, ClassifierScor
 from langladder.evaluation.confusion import confusion, macro_f1, per_label
 from langladder.evaluation.decisions import decision, filters
 from langladder.models.classifier import Classifier
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 SHOWN = 12
 """Texts, and mistakes, that a page shows."""

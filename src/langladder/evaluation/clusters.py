@@ -26,7 +26,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import rows_by_word
 from langladder.evaluation.word_vectors_page import Clusters, OutlierFigure, Outliers, WordGroup
-from langladder.text.lines import filled_lines
+from langladder.text.read.lines import filled_lines
 
 SEED = 0
 CLUSTER, OUTLIERS = 8, 8  # words of a group, and outliers to each, as in the paper's 8-8-8 set

@@ -11,8 +11,8 @@ from langladder.evaluation.page import Work
 from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
 from langladder.models.bert import BERT
 from langladder.tasks.masked_settings import Judged
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 GUESSES = 5
 

@@ -21,10 +21,10 @@ from langladder.evaluation.encoder_page import GapScores, PseudoScores
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
 from langladder.progress import working
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS, UNK
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.word_starts import word_starts
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.word_starts import word_starts
 
 BATCH_TOKENS = 8192
 

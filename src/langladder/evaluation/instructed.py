@@ -28,9 +28,9 @@ from langladder.evaluation.instructed_page import AnswerScores, BestOf, GoldScor
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.watching import judged, sequence_kl
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Dialogue
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Dialogue
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 GoldJudge = Callable[[Sequence[Dialogue]], Sequence[Any]]
 """Dialogues with a response → a judgement of each: grammatical, true, form, length, `reward` and `followed`."""

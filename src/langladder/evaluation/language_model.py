@@ -11,8 +11,8 @@ from langladder.evaluation.perplexity import score
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.models.base import LanguageModel
 from langladder.progress import tracked
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def evaluate_language_model(

@@ -19,8 +19,8 @@ from langladder.errors import InputError
 from langladder.evaluation.language_model_page import TextScores
 from langladder.models.base import LanguageModel, predicted
 from langladder.progress import working
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import PAD, UNK
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import PAD, UNK
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
 

@@ -30,8 +30,8 @@ from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.schema import Config
-from langladder.text.templates import Template, ids_of
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.templates import Template, ids_of
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 Scoring = Literal["sum", "per_token", "calibrated", "contextual", "generated"]
 

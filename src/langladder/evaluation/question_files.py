@@ -8,7 +8,7 @@ from pathlib import Path
 
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.text.lines import filled_lines
+from langladder.text.read.lines import filled_lines
 
 
 def question_files(path: Path, is_first_line: Callable[[str], bool], kind: str) -> tuple[list[Path], list[str]]:

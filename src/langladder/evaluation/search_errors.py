@@ -28,7 +28,7 @@ from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.evaluation.translator_page import SearchErrors, WidthResult
 from langladder.models.translator import Translator
 from langladder.progress import tracked
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 TOLERANCE = 1e-4
 """Nats a token by which scores must differ to count: the two are summed in different orders, in float32."""

@@ -16,7 +16,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bootstrap import spearman_interval
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.word_vectors_page import Similarities, SimilaritySet
-from langladder.text.lines import filled_lines
+from langladder.text.read.lines import filled_lines
 
 Pair = tuple[str, str, float]
 Measure = Literal["cosine", "dot", "euclidean"]

@@ -18,8 +18,8 @@ from langladder.data.language_modelling import pad_rows
 from langladder.decoding.sampling import device_of
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
-from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 END_OF_LINE = NAMES[EOS]
 _WORD = re.compile(r"\S+")

@@ -10,8 +10,8 @@ from langladder.evaluation.bleu import BleuConfig, corpus_bleu, score_translatio
 from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
 from langladder.evaluation.translator_page import Candidate, LengthBucket, Translation, TranslatorPage
 from langladder.models.translator import Translator
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.words import split_words
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.words import split_words
 
 BUCKETS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, None))  # source words
 EXAMPLES = 6

@@ -24,7 +24,7 @@ from scipy.stats import permutation_test
 from langladder.artefacts import read_json
 from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
-from langladder.text.lines import filled_lines
+from langladder.text.read.lines import filled_lines
 
 PERMUTATIONS = 20_000  # where there are more divisions than this, so many are drawn
 SEED = 0

@@ -25,8 +25,8 @@ from langladder.experiments.experiment import Data, Experiment, ExperimentConfig
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.models.base import LanguageModel
 from langladder.models.counted import CountedLanguageModel
-from langladder.text.encoding import framed
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 CHANCE = 0.5
 ROWS = 128  # sentences scored at a time

@@ -23,7 +23,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
-from langladder.text.words import split_words
+from langladder.text.words.words import split_words
 
 FIXED: Network = "seq2seq"
 CHO: dict[str, Any] = {"cell": "gru", "context_each_step": True, "readout": "maxout"}

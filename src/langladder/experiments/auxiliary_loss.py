@@ -19,7 +19,7 @@ from langladder.experiments.gains import change, gain_figures, gain_plot, gain_r
 from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 WEIGHT = "λ = {:g}"
 

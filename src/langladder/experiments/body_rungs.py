@@ -29,9 +29,9 @@ from langladder.models.neural_classifier import NeuralClassifier
 from langladder.schema import Config, checked, locate
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class BodyRung(Config):

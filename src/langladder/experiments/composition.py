@@ -18,7 +18,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels
 from langladder.experiments.statistics import mean, spread
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 LABELS = list("01234")
 ENOUGH = 20

@@ -26,8 +26,8 @@ from langladder.infinity import SIGN, show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, PAD
 
 GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay
 LARGEST = 700.0  # nats per token whose perplexity is still a number

@@ -9,7 +9,7 @@ from random import Random
 from langladder.corpora.labelled import LabelledWorldConfig, drawing
 from langladder.corpora.lexicon import Size
 from langladder.corpora.rules.reviews import DENIALS
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 OPERATORS = frozenset({"not", "but", "and", "although", *DENIALS})
 

@@ -15,10 +15,10 @@ from pydantic import Field
 from langladder import schema
 from langladder.evaluation.bleu_tokenizers import BleuChoice
 from langladder.experiments.findings import Findings
-from langladder.text.corpus_ids import PairStream, TokenStream
-from langladder.text.labelled import Example, Tagged, read_labelled, read_labels, read_tagged
-from langladder.text.tables import read_column
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.labelled import Example, Tagged, read_labelled, read_labels, read_tagged
+from langladder.text.storage.corpus_ids import PairStream, TokenStream
+from langladder.text.storage.tables import read_column
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 Progress = Callable[[str], None]
 Split = Literal["train", "validation", "test"]

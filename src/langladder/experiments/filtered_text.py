@@ -20,11 +20,11 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
 from langladder.experiments.small_models import Network, TextConfig, measured
 from langladder.experiments.statistics import mean, spread
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.duplicates import DuplicatesConfig, Seen
-from langladder.text.encoding import framed
+from langladder.text.clean.duplicates import DuplicatesConfig, Seen
 from langladder.text.filtering.quality import QualityModel, QualitySettings
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 RAW, QUALITY, NEAR, BOTH = "as it is", "quality", "near-duplicates", "both"
 

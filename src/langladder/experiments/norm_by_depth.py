@@ -23,8 +23,8 @@ from langladder.experiments.findings import Findings, Plot, Series, opened, roun
 from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import tokenizer
-from langladder.text.corpus_ids import PairStream
-from langladder.text.specials import BOS
+from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.tokenize.specials import BOS
 
 Norm = Literal["post", "pre"]
 

@@ -7,7 +7,7 @@ from langladder.errors import InputError
 from langladder.evaluation.prompting import Item, PromptFormat
 from langladder.experiments.experiment import Data
 from langladder.experiments.prompt_sources import Drawn, Source
-from langladder.text.templates import Template
+from langladder.text.labelled.templates import Template
 
 
 def items_of(

@@ -17,9 +17,9 @@ from langladder.corpora.instructions.judge import rewards_of_answers
 from langladder.decoding.rollouts import roll_out
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Dialogue
-from langladder.text.specials import BOS
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Dialogue
+from langladder.text.tokenize.specials import BOS
 
 STOP = "."
 

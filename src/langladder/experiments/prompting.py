@@ -21,7 +21,7 @@ from langladder.experiments.prompt_items import items_of
 from langladder.experiments.prompt_sources import Source
 from langladder.models.base import LanguageModel
 from langladder.models.counted import CountedLanguageModel
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 SCORINGS = {"per_token": "per token", "contextual": "calibrated in context"}  # what a reader is shown
 

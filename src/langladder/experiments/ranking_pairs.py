@@ -27,7 +27,7 @@ from langladder.experiments.policy_answers import with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import Difference, difference
 from langladder.models.reward import RewardModel
-from langladder.text.instructions import Ranking
+from langladder.text.labelled.instructions import Ranking
 
 Way = Literal["together", "apart"]
 WAYS: tuple[Way, Way] = ("together", "apart")

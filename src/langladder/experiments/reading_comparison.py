@@ -23,7 +23,7 @@ from langladder.experiments.rung_comparison import RungComparison, RungCompariso
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
 from langladder.models.neural_classifier import NeuralClassifier
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 
 class ReadingComparisonConfig(ReadingConfig, RungComparisonConfig):

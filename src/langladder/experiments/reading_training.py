@@ -26,7 +26,7 @@ from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Reading, collate
 from langladder.tasks.reading_units import start_embedding, units_for
 from langladder.tasks.settings import ReadingTraining
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 VALIDATIONS = 8
 """How often a network in training looks at the validation texts."""

@@ -9,8 +9,8 @@ Shape legend: L lines, P pairs of a line and one of its tokens.
 
 import numpy as np
 
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, EOS
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 
 
 def related(text: TokenStream) -> TokenStream:

@@ -28,8 +28,8 @@ from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import difference
 from langladder.models.instructed import InstructedGPT
-from langladder.text.chat_template import Row
-from langladder.text.specials import PAD
+from langladder.text.labelled.chat_template import Row
+from langladder.text.tokenize.specials import PAD
 
 
 class SFTEpochsConfig(ChainConfig):

@@ -25,7 +25,7 @@ from langladder.experiments.findings import Findings, Plot, opened, rounded, ser
 from langladder.experiments.small_models import TextConfig, trained
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 
 class SlidingWindowConfig(TextConfig):

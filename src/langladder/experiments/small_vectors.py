@@ -13,10 +13,10 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.segmenters import splitter
-from langladder.text.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.segmenters import splitter
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.words.word_corpus import WordCorpus
 
 
 def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -> WordVectors:

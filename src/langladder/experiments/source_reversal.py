@@ -23,7 +23,7 @@ from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import Judge
 from langladder.models.translator import Translator
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 FIRST = 3
 """Target tokens that count as the first ones."""

@@ -22,7 +22,7 @@ from langladder.models.tagger import Tagger
 from langladder.models.tagger_words import TaggerWords
 from langladder.tasks.tagging import TaggedBatch, TaggedBatches, Tagging
 from langladder.tasks.tagging_settings import TaggerTraining
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 HIDDEN = "<hidden>"
 VALIDATIONS = 5

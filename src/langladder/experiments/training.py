@@ -17,7 +17,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.float32 import quick_products
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 
 def train(

@@ -21,7 +21,7 @@ from langladder.errors import InputError
 from langladder.experiments.reading_training import LEAST, Texts, right_labels
 from langladder.experiments.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
 from langladder.models.bert import BERT
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 Drawing = Literal["questions", "entailment"]
 TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}

@@ -25,7 +25,7 @@ from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
 from langladder.experiments.small_vectors import small_vectors
 from langladder.experiments.statistics import Difference
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 FROM_SCRATCH = "{}, from scratch"
 VECTORS_ALONE = "{}, word vectors alone"

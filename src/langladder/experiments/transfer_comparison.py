@@ -17,7 +17,7 @@ from langladder.experiments.findings import Findings
 from langladder.experiments.reading_comparison import LabelComparison, ReadingComparisonConfig
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 
 class TransferComparisonConfig(GrowingConfig, ReadingComparisonConfig):

@@ -11,7 +11,7 @@ from langladder.evaluation.search_errors import Sentence, reference_log_probs
 from langladder.evaluation.translation import evenly
 from langladder.experiments.experiment import Data
 from langladder.models.translator import Translator
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def tokenizer(data: Data, side: Literal["source", "target"]) -> Tokenizer:

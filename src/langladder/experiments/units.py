@@ -22,11 +22,11 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.small_models import TITLES, Network, TextConfig, trained
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.encoding import framed
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizer_training import train_tokenizer
-from langladder.text.tokenizers import Tokenizer, TokenizerConfig, Trained
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
 
 LONGEST_ORDER = 6
 

@@ -61,7 +61,7 @@ def _one(shelf: Shelf, name: str, asked: Continuing) -> Iterator[dict[str, Any]]
     """What one model says; it is locked for a token at a time, so that nobody waits for a whole text."""
     from langladder.decoding.sampling import SamplingConfig
     from langladder.decoding.stream import stream
-    from langladder.text.specials import BOS, EOS
+    from langladder.text.tokenize.specials import BOS, EOS
 
     rung = shelf.language_model(name)
     config = SamplingConfig(

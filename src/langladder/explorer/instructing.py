@@ -19,10 +19,10 @@ from langladder.decoding.stream import stream
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.instructed import InstructedGPT
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import USER, Dialogue, Message
-from langladder.text.specials import BOS, EOS
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import USER, Dialogue, Message
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 DRAWN = {"train": 8_000, "unseen": 800}
 """Requests of each split that the judge is ready for."""

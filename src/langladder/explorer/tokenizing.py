@@ -13,7 +13,7 @@ from langladder.explorer.page import Page
 from langladder.serving.shelf import Shelf
 
 if TYPE_CHECKING:
-    from langladder.text.token_steps import Steps
+    from langladder.text.tokenize.token_steps import Steps
 
 MOST_CHARACTERS = 5_000  # of a text: each token of each tokenizer is shown
 MOST_STEPPED = 400  # of a text that is followed step by step
@@ -114,8 +114,8 @@ def _words(file: Path) -> Words:
 
 
 def _read(shelf: Shelf, file: Path) -> "Steps | Words":
-    from langladder.text.token_steps import Steps
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.token_steps import Steps
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
     found: Steps | Words = shelf.have(
         "tokenizer", file, _words if file.name == "words.json" else lambda path: Steps(Tokenizer.load(path))
@@ -139,8 +139,8 @@ def _about(shelf: Shelf, key: str, places: Sequence[Path]) -> dict[str, Any]:
 
 def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
     """The tokens of each line, and how many to a word, how many bytes to a token, and how many are unknown."""
-    from langladder.text.specials import UNK
-    from langladder.text.words import split_words
+    from langladder.text.tokenize.specials import UNK
+    from langladder.text.words.words import split_words
 
     lines: list[list[list[Any]]] = []
     for line in text.splitlines():
@@ -176,7 +176,7 @@ def follow(read: "Steps | Words", text: str) -> dict[str, Any]:
     best      `pieces`, each with the best ways to cut it: tokens with their scores, and the sum
     look_up   `words`, each with its id or null
     """
-    from langladder.text.specials import NAMES, UNK
+    from langladder.text.tokenize.specials import NAMES, UNK
 
     if isinstance(read, Words):
         return {"how": "look_up"} | cut_lines(read, text)

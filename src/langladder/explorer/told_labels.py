@@ -14,8 +14,8 @@ from langladder.reporting.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.reporting.word_weights import attended, marked
 from langladder.serving.labelling import answer, parsed
 from langladder.serving.tagging import tag_lines
-from langladder.text.questions import Question
-from langladder.text.trees import DEEPEST, Tree, parse_tree
+from langladder.text.labelled.questions import Question
+from langladder.text.labelled.trees import DEEPEST, Tree, parse_tree
 
 TAGS = {
     "ADJ": "adjective",

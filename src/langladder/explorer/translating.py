@@ -124,7 +124,7 @@ def _read(folder: Path) -> Held:
 def _source(loaded: "LoadedTranslator", text: str) -> "np.ndarray":
     import numpy as np
 
-    from langladder.text.specials import EOS
+    from langladder.text.tokenize.specials import EOS
 
     ids = np.append(loaded.source.encode(text), EOS).astype(np.int64)
     if len(ids) > MOST_TOKENS:
@@ -146,7 +146,7 @@ def search_by(loaded: "LoadedTranslator", text: str, config: "BeamConfig") -> di
     """The best translations by beam search, the greedy one, and the tokens of the sentence."""
     from langladder.decoding.translate import translate
     from langladder.evaluation.translation import pieces
-    from langladder.text.specials import UNK
+    from langladder.text.tokenize.specials import UNK
 
     ids = _source(loaded, text)
     greedy = config.model_copy(update={"width": 1, "n_best": 1})
@@ -196,7 +196,7 @@ def tree_of(loaded: "LoadedTranslator", text: str, config: "BeamConfig") -> dict
 
     from langladder.decoding.beam_trace import trace
     from langladder.evaluation.translation import pieces
-    from langladder.text.specials import EOS
+    from langladder.text.tokenize.specials import EOS
 
     device = next(loaded.model.parameters()).device
     with torch.autocast(device.type, enabled=False):

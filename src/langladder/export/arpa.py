@@ -30,8 +30,8 @@ from langladder.errors import InputError
 from langladder.export.arpa_reader import ZERO, Reader, Section, Tables, shown
 from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.text.lines import writing
-from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.read.lines import writing
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 
 MARKS = {UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
 CAPITAL_UNK = b"<UNK>"

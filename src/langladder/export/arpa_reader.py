@@ -15,8 +15,8 @@ import numpy as np
 
 from langladder.counts.ngrams import numbers
 from langladder.errors import InputError
-from langladder.text.lines import byte_lines
-from langladder.text.specials import BOS, PAD
+from langladder.text.read.lines import byte_lines
+from langladder.text.tokenize.specials import BOS, PAD
 
 LONGEST_LINE = 1_000_000  # bytes
 HIGHEST_ORDER = 64

@@ -24,8 +24,8 @@ from langladder.export.tokenizer_folder import write_encoder_tokenizer
 from langladder.models.bert import BERT, SEGMENTS
 from langladder.models.saving import ARRAYS
 from langladder.nn.bert_layer import NORM_EPS
-from langladder.text.specials import PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:

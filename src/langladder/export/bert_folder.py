@@ -6,8 +6,9 @@
     tokenizer.json or vocab.txt, tokenizer_config.json
 
 A folder of this house (`export.bert`) comes back as it was. Of any other, `given_bert` also reads the tokenizer
-(`text.bert_tokens`) and puts the rows of the table and of the output's bias in this house's order of ids. BOS and EOS,
-which BERT lacks, get a row of zeros and a bias that no softmax notices: hidden states and P(w | rest) stay the same.
+(`text.tokenize.bert_tokens`) and puts the rows of the table and of the output's bias in this house's order of ids. BOS
+and EOS, which BERT lacks, get a row of zeros and a bias that no softmax notices: hidden states and P(w | rest) stay the
+same.
 
 Layer norms may be called gamma and beta, as Google's first files have it, and half precision is read as single. The
 rows of a padded vocabulary that no token has are not read. What a `BertModel` lacks, the words' and the pairs' scores,
@@ -29,10 +30,10 @@ from langladder.models.network import misfits, outline
 from langladder.models.saving import ARRAYS, Saved, checked_size
 from langladder.nn.bert_layer import NORM_EPS
 from langladder.schema import checked
-from langladder.text.bert_tokens import bert_tokens
-from langladder.text.foreign_tokens import check_rows
-from langladder.text.specials import PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.bert_tokens import bert_tokens
+from langladder.text.tokenize.foreign_tokens import check_rows
+from langladder.text.tokenize.specials import PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 _MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # BERT's default, what this BERT computes
     "model_type": (None, ("bert",)),

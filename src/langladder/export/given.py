@@ -17,8 +17,8 @@ from langladder.models.gpt import GPT
 from langladder.models.network import Network
 from langladder.models.saving import ARRAYS, read_description
 from langladder.schema import Config
-from langladder.text.specials import PAD, SPELLINGS
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import PAD, SPELLINGS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 KINDS: tuple[type[Network], ...] = (BERT, GPT)
 FILES = ("config.json", ARRAYS, "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")

@@ -14,7 +14,7 @@ import numpy as np
 
 from langladder.errors import Damage, InputError
 from langladder.export.vector_entries import BOM, Entries, check_words, entry_line, parse_entry, write_entries
-from langladder.text.lines import reading, writing
+from langladder.text.read.lines import reading, writing
 
 LINES_LOOKED_AT = 100  # to find the dimension
 LONGEST_LINE = 100_000  # numbers; what is longer is no text of vectors

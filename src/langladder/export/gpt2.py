@@ -28,8 +28,8 @@ from langladder.errors import InputError
 from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
 from langladder.models.instructed import InstructedGPT
-from langladder.text.specials import BOS, PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:

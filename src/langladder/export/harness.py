@@ -18,8 +18,8 @@ from langladder.decoding.options import Asked, asked_of, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
-from langladder.text.templates import ids_of
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.templates import ids_of
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 MAX_TOKENS = 256
 

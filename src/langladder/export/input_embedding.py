@@ -14,10 +14,10 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
-from langladder.text.specials import UNK
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.vocabulary import Vocabulary
-from langladder.text.word_tokens import word_pieces, word_tokens
+from langladder.text.tokenize.specials import UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.word_tokens import word_pieces, word_tokens
+from langladder.text.words.vocabulary import Vocabulary
 
 
 def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) -> WordVectors:

@@ -29,8 +29,8 @@ from langladder.errors import InputError
 from langladder.export.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.models.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
-from langladder.text.specials import BOS, EOS, PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def export_marian(model: Transformer, source: Tokenizer, target: Tokenizer, folder: Path) -> None:

@@ -14,7 +14,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.infinity import from_plain, show
 from langladder.models.saving import located
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 SCORES = {
     "perplexity_per_token": "perplexity per token",

@@ -41,7 +41,7 @@ from langladder.models.transformer import Transformer
 from langladder.models.translator import State
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
 from langladder.nn.recurrent import FusedLayer
-from langladder.text.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 NEEDED = ("onnx", "onnxscript")
 

@@ -25,7 +25,7 @@ from langladder.models.bert import BERT
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Reading
-from langladder.text.specials import PAD, UNK
+from langladder.text.tokenize.specials import PAD, UNK
 
 _ROWS = {0: "rows", 1: "tokens"}
 

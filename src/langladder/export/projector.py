@@ -14,7 +14,7 @@ from langladder.artefacts import write_text
 from langladder.atomic import Owner, atomic_folder
 from langladder.errors import Damage, InputError
 from langladder.export.vector_entries import BOM, Entries, check_words, dense_rows, entry_line, parse_numbers
-from langladder.text.lines import reading
+from langladder.text.read.lines import reading
 
 MOST_NUMBERS = 100_000  # on a line
 VECTORS, METADATA, SETTINGS = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"

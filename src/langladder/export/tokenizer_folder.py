@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json, write_text
-from langladder.text.instructions import ASSISTANT, ROLES, SYSTEM, USER
-from langladder.text.specials import BOS, EOS, PAD, RESERVED, SPELLINGS, UNK, spelling
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.instructions import ASSISTANT, ROLES, SYSTEM, USER
+from langladder.text.tokenize.specials import BOS, EOS, PAD, RESERVED, SPELLINGS, UNK, spelling
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
 """Ids under Hugging Face's names."""
 
 
 def chat_template() -> str:
-    """The template of `text.chat_template` in Jinja, as `apply_chat_template` of transformers reads it.
+    """The template of `text.labelled.chat_template` in Jinja, as `apply_chat_template` of transformers reads it.
 
     transformers finds specials in a rendered text. One that stands in a message loses its first space, so that no
     message holds another turn.

@@ -23,8 +23,8 @@ from langladder.models.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.token_embedding import TokenEmbedding
 from langladder.nn.transformer_layers import NORM_EPS
-from langladder.text.specials import EOS
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 # our residual connection's name of each layer's norms, in torch's order
 _NORMS = {"encoder": ("attention", "feed"), "decoder": ("attention", "cross", "feed")}

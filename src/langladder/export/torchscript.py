@@ -22,7 +22,7 @@ from torch.jit._trace import TracerWarning
 from langladder.atomic import atomic_file
 from langladder.models.recurrent import RecurrentLM
 from langladder.nn.recurrent import FusedLayer
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 
 class RecurrentStep(nn.Module):

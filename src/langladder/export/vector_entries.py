@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from langladder.errors import Damage, InputError
-from langladder.text.lines import GZIP
+from langladder.text.read.lines import GZIP
 
 MOST_DIMENSIONS = 1_000_000
 LONGEST_WORD = 10_000  # bytes: what is longer is no word but a file of another format

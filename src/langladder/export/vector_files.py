@@ -27,7 +27,7 @@ from langladder.export import glove_format, projector, word2vec_format
 from langladder.export.vector_entries import BOM, NOT_FINITE, is_number
 from langladder.remote import is_url
 from langladder.remote_copies import fetched
-from langladder.text.lines import reading
+from langladder.text.read.lines import reading
 
 Format = Literal["safetensors", "word2vec", "word2vec-binary", "glove", "projector"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -28,7 +28,7 @@ from langladder.export.vector_entries import (
     refuse_empty_claims,
     write_entries,
 )
-from langladder.text.lines import reading, writing
+from langladder.text.read.lines import reading, writing
 
 LOOKED_AT = 1 << 16  # bytes, to see whether a file is text
 

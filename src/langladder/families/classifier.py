@@ -23,7 +23,7 @@ class ClassifierFamily(Family):
     reads = ("data/clean/labels",)
     side = "labels"
     loading = """from langladder.models.classifier import Classifier
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 model = Classifier.load("{folder}")
 texts = [Example("not boring", tree="((not) (boring))")]  # the tree is for those alone that read trees

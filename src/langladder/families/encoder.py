@@ -24,7 +24,7 @@ class EncoderFamily(Family):
 
 from langladder.decoding.fill import fill
 from langladder.models.encoder import Encoder
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 model = Encoder.load(Path("{folder}"))
 tokenizer = Tokenizer.load(Path("{folder}/tokenizer.json"))

@@ -12,8 +12,8 @@ from langladder.schema import Config, locate
 LOADING = """from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import read_instructed
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Message
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Message
 
 model, tokenizer = read_instructed("{folder}")
 prompt = (Message("user", "what is the capital of france ?"),)

@@ -21,7 +21,7 @@ class ReaderFamily(Family):
     loading = """from pathlib import Path
 
 from langladder.models.reader import Reader
-from langladder.text.questions import Question
+from langladder.text.labelled.questions import Question
 
 model = Reader.load(Path("{folder}"))
 asked = [Question("anna lives in paris .", "where does anna live ?")]  # options=(…) for those that choose

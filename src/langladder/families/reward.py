@@ -29,7 +29,7 @@ class RewardFamily(Family):
     loading = """from pathlib import Path
 
 from langladder.models.reward import RewardModel
-from langladder.text.instructions import Message
+from langladder.text.labelled.instructions import Message
 
 model = RewardModel.load(Path("{folder}"))
 model.rewards([(Message("user", "what is the capital of france ?"), Message("assistant", "paris"))])  # (1,)"""

@@ -33,7 +33,7 @@ from langladder.nn.initialisation import word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
 from langladder.nn.recurrent_encoder import read_padded
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 
 class AttentionSeq2Seq(Translator):

@@ -15,7 +15,7 @@ import torch
 from langladder import schema
 from langladder.errors import InputError
 from langladder.models.saving import load_by_kind
-from langladder.text.specials import BOS, PAD
+from langladder.text.tokenize.specials import BOS, PAD
 
 
 class LanguageModel(ABC):

@@ -38,7 +38,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 INITIAL_STD = 0.02
 PAPERS_WIDTH = 768

@@ -29,9 +29,9 @@ from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
 from langladder.nn.dropout import Dropout
 from langladder.nn.pooling import mean_pool
-from langladder.text.labelled import Example
-from langladder.text.specials import RESERVED
-from langladder.text.units import Read
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import Read
+from langladder.text.tokenize.specials import RESERVED
 
 
 class BERTClassifierConfig(BERTFeaturesConfig):

@@ -17,7 +17,7 @@ from torch import nn
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.growing import Grown, GrownConfig, body_of
 from langladder.models.network import Network
-from langladder.text.specials import RESERVED
+from langladder.text.tokenize.specials import RESERVED
 
 LAST = 4
 """Layers of `concat`."""

@@ -34,8 +34,8 @@ from langladder.models.reader import Found
 from langladder.models.spans import add_window, best_spans, covering, span_table, total, windows
 from langladder.models.trial import words
 from langladder.nn.dropout import Dropout
-from langladder.text.questions import Question
-from langladder.text.specials import RESERVED
+from langladder.text.labelled.questions import Question
+from langladder.text.tokenize.specials import RESERVED
 
 FRAME = 3  # <cls> and two <sep>
 

@@ -30,7 +30,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering, word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.recurrent import GATES, RecurrentStack
-from langladder.text.specials import NAMES, PAD
+from langladder.text.tokenize.specials import NAMES, PAD
 
 FIRST_FACT = len(NAMES)
 """The id of the vector's first place; those below are special and stand for no fact."""

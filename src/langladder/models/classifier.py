@@ -17,8 +17,8 @@ from langladder import schema
 from langladder.artefacts import read_json
 from langladder.errors import InputError
 from langladder.models.saving import READING, load_by_kind
-from langladder.text.json_lists import word_list
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
+from langladder.text.storage.json_lists import word_list
 
 
 class Explained(NamedTuple):

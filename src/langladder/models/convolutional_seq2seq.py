@@ -34,7 +34,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.token_embedding import Positions, TokenEmbedding
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 HALF = math.sqrt(0.5)
 

@@ -15,7 +15,7 @@ from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, read_description, write_model
 from langladder.progress import working
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 WARM_UP_TOKENS = 1000
 

@@ -13,7 +13,7 @@ from langladder.errors import InputError
 from langladder.models.classifier import Classifier, read_reading
 from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 
 class CountedClassifier(Classifier):

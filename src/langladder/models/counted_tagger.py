@@ -18,7 +18,7 @@ from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
 from langladder.models.tagger import Sentences, Tagger
 from langladder.nn.crf import Chain, marginals, viterbi
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 AT_ONCE = 256  # sentences scored together
 

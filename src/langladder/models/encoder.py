@@ -2,7 +2,8 @@
 
 Whoever puts a head on an encoder (a classifier, a tagger) needs `hidden`, `width` and `number_of_layers`, no more. A
 row is `<cls> a <sep>` or `<cls> a <sep> b <sep>` (Devlin et al. 2019, figure 2), right-padded with PAD; segments are 0
-up to and with the first `<sep>`, 1 behind it. The three specials are the last ids of the vocabulary (`text.specials`).
+up to and with the first `<sep>`, 1 behind it. The three specials are the last ids of the vocabulary
+(`text.tokenize.specials`).
 
 Shape legend: B rows, T positions, M masked positions, D width, h heads, N layers.
 """
@@ -18,7 +19,7 @@ import torch
 from langladder.errors import InputError
 from langladder.models.network import Network
 from langladder.models.saving import read_description
-from langladder.text.specials import PAD, RESERVED
+from langladder.text.tokenize.specials import PAD, RESERVED
 
 
 class Masked(NamedTuple):

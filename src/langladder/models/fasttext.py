@@ -35,9 +35,9 @@ from langladder.models.fasttext_kernels import Paths, Texts, learn_texts, means
 from langladder.models.making import Made
 from langladder.nn.huffman import HuffmanTree
 from langladder.progress import working
-from langladder.text.labelled import Example
-from langladder.text.segmenters import WordChoice
-from langladder.text.units import WordUnits, mode_for, units_from
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import WordUnits, mode_for, units_from
+from langladder.text.words.segmenters import WordChoice
 
 MULTIPLIER = np.uint64(116049371)
 SECOND = "<sep> "

@@ -39,7 +39,7 @@ from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.packing import Layout
 from langladder.nn.positions import sinusoidal
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 INITIAL_STD = 0.02
 

@@ -30,9 +30,9 @@ from langladder.models.growing import INITIAL_STD, GrownConfig
 from langladder.models.network_reader import NetworkReader
 from langladder.models.reader import Found
 from langladder.models.trial import words
-from langladder.text.questions import Question
-from langladder.text.specials import PAD, RESERVED
-from langladder.text.word_tokens import word_pieces
+from langladder.text.labelled.questions import Question
+from langladder.text.tokenize.specials import PAD, RESERVED
+from langladder.text.tokenize.word_tokens import word_pieces
 
 
 class GPTChoiceConfig(GrownConfig):

@@ -38,9 +38,9 @@ from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
 from langladder.nn.dropout import Dropout
-from langladder.text.labelled import Example
-from langladder.text.specials import PAD, RESERVED
-from langladder.text.units import Read
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import Read
+from langladder.text.tokenize.specials import PAD, RESERVED
 
 
 class Marks(NamedTuple):

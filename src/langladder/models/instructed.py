@@ -20,9 +20,9 @@ from langladder.models.growing import TOKENIZER
 from langladder.models.network import own_tensors
 from langladder.models.trial import words
 from langladder.nn.text_output import TextOutput
-from langladder.text.chat_template import Markers
-from langladder.text.specials import BOS, EOS, NAMES, RESERVED
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.chat_template import Markers
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, RESERVED
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class InstructedGPT(GPT):

@@ -27,10 +27,10 @@ from langladder import schema
 from langladder.errors import InputError
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
-from langladder.text.json_lists import word_list
-from langladder.text.labelled import Example
-from langladder.text.segmenters import WordChoice
-from langladder.text.units import Units, WordUnits, units_from
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import Units, WordUnits, units_from
+from langladder.text.storage.json_lists import word_list
+from langladder.text.words.segmenters import WordChoice
 
 STRENGTHS = {"naive_bayes": [0.3, 1.0, 3.0], "logistic": [1.0, 3.0, 10.0, 30.0], "nb_svm": [0.03, 0.1, 0.3, 1.0]}
 

@@ -7,7 +7,7 @@ from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.base import LanguageModel
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class LoadedModel(NamedTuple):
@@ -28,7 +28,7 @@ def read_model(folder: Path) -> LoadedModel:
         wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/lm/gpt"
         raise InputError(f"{folder}: no saved language model; expected {wanted}")
     from langladder.models.base import LanguageModel
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
     model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
     known = tokenizer.full_vocab_size if model.reads_markers else tokenizer.vocab_size

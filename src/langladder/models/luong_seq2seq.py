@@ -32,7 +32,7 @@ from langladder.models.recurrent_translator import (
 from langladder.models.translator import State
 from langladder.nn.attention import Attention, LocalAttention, Score, make_attention
 from langladder.nn.readout import Readout, ReadoutKind
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 
 class LuongConfig(RecurrentTranslatorConfig):

@@ -11,7 +11,7 @@ import numpy as np
 
 from langladder import schema
 from langladder.models.counted_classifier import CountedClassifier, finite
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 
 class MajorityConfig(schema.Config):

@@ -18,8 +18,8 @@ from langladder.models.growing import TOKENIZER
 from langladder.models.network import Network
 from langladder.models.reader import Reader, read_threshold
 from langladder.models.saving import READING
-from langladder.text.questions import Question
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.questions import Question
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 CELLS = 8192
 """The most cells (rows × longest) of a batch that is only read."""

@@ -24,8 +24,8 @@ from langladder.models.network import Network
 from langladder.models.trial import sentences
 from langladder.nn.output import OutputLayer
 from langladder.nn.products import matrix_entries
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, PAD
 
 CHUNK = 256
 """Tokens a network with carried state reads at a time when scoring."""

@@ -28,9 +28,9 @@ from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.saving import READING
 from langladder.models.trial import words
 from langladder.nn.forest import CompiledTree, compile_tree, join
-from langladder.text.labelled import Example
-from langladder.text.trees import Tree, parse_tree, read_tree
-from langladder.text.units import Read, Units, WordUnits, units_from
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.trees import Tree, parse_tree, read_tree
+from langladder.text.labelled.units import Read, Units, WordUnits, units_from
 
 CELLS = 16_384
 """The most cells (rows × longest) of a batch that is only read."""

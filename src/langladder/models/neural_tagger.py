@@ -29,7 +29,7 @@ from langladder.nn.crf import CRF
 from langladder.nn.dropout import LockedDropout
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.word_form import WordForm
-from langladder.text.specials import PAD, UNK
+from langladder.text.tokenize.specials import PAD, UNK
 
 
 class NeuralTaggerConfig(schema.Config):

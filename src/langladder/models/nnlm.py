@@ -25,7 +25,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import Initialisation, initialise
 from langladder.nn.output_choice import OutputConfig, make_output
-from langladder.text.specials import BOS, PAD
+from langladder.text.tokenize.specials import BOS, PAD
 
 
 class NNLMConfig(OutputConfig):

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from langladder.nn.forest import CompiledTree, Forest, join
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 
 class Encoded(NamedTuple):

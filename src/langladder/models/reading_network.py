@@ -24,8 +24,8 @@ from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
 from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import initialise
-from langladder.text.labelled import Example
-from langladder.text.specials import PAD, RESERVED
+from langladder.text.labelled.labelled import Example
+from langladder.text.tokenize.specials import PAD, RESERVED
 
 WIDEST = 8192
 Pairs = Literal["joined", "compared"]

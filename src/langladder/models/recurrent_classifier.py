@@ -24,7 +24,7 @@ from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetw
 from langladder.nn.initialisation import begin_by_remembering, initialise
 from langladder.nn.pooling import Pool, Pooling
 from langladder.nn.recurrent_encoder import read_padded
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 Cell = Literal["rnn", "gru", "lstm"]
 KINDS: dict[str, Any] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}

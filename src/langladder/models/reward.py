@@ -44,10 +44,10 @@ from langladder.models.trial import words
 from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Message
-from langladder.text.specials import EOS, PAD, RESERVED
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Message
+from langladder.text.tokenize.specials import EOS, PAD, RESERVED
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 CELLS = 16_384
 """The most cells (rows × longest) of a batch that is only read."""

@@ -33,7 +33,7 @@ from langladder.models.recurrent_translator import (
 from langladder.models.translator import State
 from langladder.nn.readout import Readout
 from langladder.nn.recurrent_encoder import reverse_source
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 
 class Seq2SeqConfig(RecurrentTranslatorConfig):

@@ -26,7 +26,7 @@ from langladder.errors import InputError
 from langladder.models.making import Made
 from langladder.models.reader import Found, Reader, read_threshold
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
-from langladder.text.questions import Question
+from langladder.text.labelled.questions import Question
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ENDS = frozenset(".?!。？！")

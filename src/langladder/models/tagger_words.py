@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from langladder.errors import InputError
-from langladder.text.json_lists import word_list
-from langladder.text.labelled import Tagged
-from langladder.text.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.labelled.labelled import Tagged
+from langladder.text.storage.json_lists import word_list
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 
 LETTERS = 30
 """Letters of a word that are read; of a longer one its first and last halves of so many."""

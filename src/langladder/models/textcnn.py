@@ -25,7 +25,7 @@ from langladder.models.reading import Reading, collate
 from langladder.models.reading_network import ReadingConfig, ReadingNetwork
 from langladder.nn.pooling import Pool, Pooling
 from langladder.nn.text_convolution import Padding, TextConvolution, zeros_around
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 
 class TextCNNConfig(ReadingConfig):

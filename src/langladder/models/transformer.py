@@ -34,7 +34,7 @@ from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import Positions, TokenEmbedding
 from langladder.nn.transformer_layers import NORM_EPS, DecoderLayer, EncoderLayer
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 PRESETS: dict[str, dict[str, Any]] = {
     "base": {"width": 512, "layers": 6, "heads": 8, "expansion": 4, "dropout": 0.1},

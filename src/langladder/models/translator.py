@@ -19,7 +19,7 @@ from langladder.models.base import kept_rows
 from langladder.models.network import Network
 from langladder.models.trial import sentences
 from langladder.nn.output import SoftmaxOutput
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 
 @dataclass(frozen=True)

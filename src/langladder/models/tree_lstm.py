@@ -22,7 +22,7 @@ from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
 from langladder.nn.forest import Forest
 from langladder.nn.tree_lstm import ChildSumCell, NaryCell, TreeCell, Variant, read_forest
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 
 class TreeLSTMConfig(ReadingConfig):

@@ -8,7 +8,7 @@ Shape legend: B rows, T positions.
 
 import torch
 
-from langladder.text.specials import BOS, EOS, NAMES
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 
 def generator() -> torch.Generator:

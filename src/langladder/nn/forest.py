@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from langladder.text.trees import Tree
+from langladder.text.labelled.trees import Tree
 
 
 class CompiledTree(NamedTuple):

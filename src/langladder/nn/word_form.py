@@ -15,7 +15,7 @@ from torch import nn
 
 from langladder.nn.initialisation import begin_by_remembering
 from langladder.nn.recurrent_encoder import read_rows
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 Letters = Literal["cnn", "lstm"]
 

@@ -15,8 +15,8 @@ from langladder.schema import checked
 from langladder.serving import labelling
 from langladder.serving.tagging import tag_lines
 from langladder.serving.translators import LoadedTranslator
-from langladder.text.labelled import Example
-from langladder.text.questions import Question
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.questions import Question
 
 
 class Classifying(Kind):

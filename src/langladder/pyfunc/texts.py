@@ -14,7 +14,7 @@ from langladder.models.loaded import LoadedModel, read_model
 from langladder.pyfunc.kind import Column, Kind, Rows
 from langladder.schema import checked
 from langladder.serving.embeddings import text_vector
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 TEXT = "the old king sleeps ."
 

@@ -7,7 +7,7 @@ speaks against it, and the number is told under the mouse.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from langladder.text.specials import RESERVED
+from langladder.text.tokenize.specials import RESERVED
 
 LEVELS = 4  # of colour; what has less than half of the first is plain
 SEPARATOR = "‖"  # between the two texts of a pair

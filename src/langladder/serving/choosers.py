@@ -7,7 +7,7 @@ from langladder.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.decoding.chosen_answers import Chooser
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 MOST = 4096
 METHOD = "best_of_n"

@@ -20,7 +20,7 @@ from langladder.decoding.stream import distributions, stream
 from langladder.errors import InputError
 from langladder.serving.requests import MOST_LIKELIEST, MOST_TOKENS, DrawingRequest, Ids
 from langladder.serving.shelf import Rung
-from langladder.text.specials import BOS, EOS
+from langladder.text.tokenize.specials import BOS, EOS
 
 MOST_CHARACTERS = 100_000  # of a prompt
 MOST_PROMPTS = 128

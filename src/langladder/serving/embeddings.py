@@ -14,8 +14,8 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.serving.requests import Ids, OpenAIRequest
 from langladder.serving.shelf import Shelf
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.words import split_words
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.words import split_words
 
 MOST_TEXTS, MOST_CHARACTERS = 2048, 100_000
 

@@ -10,8 +10,8 @@ from langladder.errors import InputError
 from langladder.evaluation.classifier_page import Decision
 from langladder.evaluation.decisions import decision
 from langladder.models.classifier import Classifier
-from langladder.text.labelled import Example
-from langladder.text.trees import parse_tree
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.trees import parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
 MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square

@@ -18,7 +18,7 @@ from langladder.serving.kinds import has_vectors, kind_of, models_below
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
     from langladder.models.base import LanguageModel
-    from langladder.text.tokenizers import Tokenizer
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 GRANTED = 2 * 10**9  # bytes of model files that are kept loaded
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from langladder.models.tagger import Tagger
-from langladder.text.words import split_words
+from langladder.text.words.words import split_words
 
 
 def tag_lines(model: Tagger, lines: Sequence[str], mode: Any, explain: bool) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from langladder.errors import InputError
 from langladder.serving.completions import MOST_CHARACTERS
 from langladder.serving.requests import Ids, OpenAIRequest
 from langladder.serving.shelf import Rung, Shelf
-from langladder.text.specials import BOS, EOS, NAMES
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 SPECIALS = {NAMES[special]: special for special in (BOS, EOS)}
 

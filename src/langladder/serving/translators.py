@@ -13,8 +13,8 @@ from langladder.decoding.translate import translate
 from langladder.errors import InputError
 from langladder.evaluation.translation import pieces
 from langladder.models.translator import Translator
-from langladder.text.specials import EOS
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 MOST_CHARACTERS = 100_000  # of a sentence: more is refused before it is tokenized, which takes much memory
 MOST_TOKENS = 10_000  # of a sentence: what a model reads at once takes memory by their square

@@ -24,7 +24,7 @@ from langladder.tasks.fine_tuning import begin
 from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
-from langladder.text.questions import Question
+from langladder.text.labelled.questions import Question
 
 ACCURACY = "validation_accuracy"
 

@@ -20,7 +20,7 @@ from langladder.tasks.reading_units import start_embedding, units_for
 from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
-from langladder.text.labelled import Example
+from langladder.text.labelled.labelled import Example
 
 ACCURACY = "validation_accuracy"
 

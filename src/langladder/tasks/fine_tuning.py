@@ -18,9 +18,9 @@ from langladder.models.network import Network
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.tasks.classification import train_classifier
 from langladder.tasks.tagging import train_tagger
-from langladder.text.labelled import Example, Tagged
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.units import SubwordUnits
+from langladder.text.labelled.labelled import Example, Tagged
+from langladder.text.labelled.units import SubwordUnits
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def begin(kind: type[Any], settings: Any, base: Path, *labels: int, seed: int) -> tuple[Any, Tokenizer]:

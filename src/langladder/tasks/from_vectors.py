@@ -21,9 +21,9 @@ from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks import language_modelling
 from langladder.tasks.settings import InputVectors
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.word_tokens import word_tokens
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.word_tokens import word_tokens
 
 
 def initial_table(tokenizer: Tokenizer, vectors: WordVectors, dim: int) -> tuple[np.ndarray, np.ndarray]:

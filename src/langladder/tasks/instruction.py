@@ -26,10 +26,10 @@ from langladder.models.neural import scoring
 from langladder.tasks.settings import InstructionTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.chat_template import ChatTemplate
-from langladder.text.instructions import Dialogue
-from langladder.text.specials import PAD
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.instructions import Dialogue
+from langladder.text.tokenize.specials import PAD
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 REWARD = "validation_reward"
 

@@ -15,7 +15,7 @@ from langladder.ranks import gathered, ranks
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 
 class LanguageModelling(Task):

@@ -20,11 +20,11 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import Damage, InputError
 from langladder.export.vector_files import read_vectors
 from langladder.tasks.settings import ReadingInput
-from langladder.text.labelled import Example
-from langladder.text.specials import NAMES
-from langladder.text.tokenizers import Tokenizer
-from langladder.text.units import SubwordUnits, Units, WordUnits
-from langladder.text.word_tokens import word_tokens
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.units import SubwordUnits, Units, WordUnits
+from langladder.text.tokenize.specials import NAMES
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.word_tokens import word_tokens
 
 Table = tuple[np.ndarray, np.ndarray]
 """Vectors (V, D) float32, 0 where there is none, and where there is one (V,) bool."""

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from langladder.errors import Policy
 from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.text.segmenters import WordChoice, installed
+from langladder.text.words.segmenters import WordChoice, installed
 
 
 class LMTrainingConfig(TrainingConfig):

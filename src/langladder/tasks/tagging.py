@@ -23,8 +23,8 @@ from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.tagging_settings import TaggerTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
-from langladder.text.labelled import Tagged
-from langladder.text.specials import NAMES
+from langladder.text.labelled.labelled import Tagged
+from langladder.text.tokenize.specials import NAMES
 
 ACCURACY = "validation_accuracy"
 

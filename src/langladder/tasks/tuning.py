@@ -14,7 +14,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.models.starting import start_from
 from langladder.schema import locate
 from langladder.tasks import language_modelling
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def begin(settings: Any, base: Path, tokenizer: Tokenizer) -> NeuralLanguageModel:

@@ -8,7 +8,7 @@ from langladder.schema import locate
 from langladder.tasks import language_modelling
 from langladder.tasks.from_vectors import start_from_vectors
 from langladder.tasks.settings import InputVectors
-from langladder.text.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 def make(base: Path, tokenizer: Tokenizer, *streams: Any, settings: Any, **others: Any) -> tuple[Any, Made]:

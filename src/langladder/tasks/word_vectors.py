@@ -14,7 +14,7 @@ from langladder.ranks import ranks
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.words.word_corpus import WordCorpus
 
 
 class WordVectorTask(Task):

@@ -21,7 +21,14 @@ from langladder.corpora.lexicon import Size
 from langladder.corpora.world import World, world
 from langladder.progress import tracked
 from langladder.schema import Config
-from langladder.text.instructions import ASSISTANT, INSTRUCTION_SPLITS, USER, Dialogue, Message, write_dialogues
+from langladder.text.labelled.instructions import (
+    ASSISTANT,
+    INSTRUCTION_SPLITS,
+    USER,
+    Dialogue,
+    Message,
+    write_dialogues,
+)
 
 COUNTS = {"tiny": 700, "small": 40_000, "base": 100_000}
 HELD_OUT, MOST_HELD_OUT = 0.1, 1_000  # each, of validation, test and unseen: that share, at most so many

@@ -12,7 +12,7 @@ from langladder.corpora import instructions  # noqa: F401 - registers the kinds
 from langladder.corpora.instructions.kinds import KINDS, NOTHING, Asked, Judgement, words_of
 from langladder.corpora.world import world
 from langladder.errors import InputError
-from langladder.text.instructions import Dialogue
+from langladder.text.labelled.instructions import Dialogue
 
 SIZES = ("tiny", "small", "base")
 MOST = 200  # words that are looked at: a longer answer is no answer to any of the kinds

@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import Field
 
 from langladder.schema import Config
-from langladder.text.instructions import Dialogue, Ranking
+from langladder.text.labelled.instructions import Dialogue, Ranking
 
 Judge = Callable[[Sequence[Dialogue]], Sequence[float]]
 

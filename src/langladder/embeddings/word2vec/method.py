@@ -28,8 +28,8 @@ from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
 from langladder.embeddings.word2vec.sampling import keep_probabilities
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.word_corpus import WordCorpus
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.words.word_corpus import WordCorpus
 
 CHUNK = 16384  # words of text that a thread takes at a time
 POINTS = 50  # of the learning curve

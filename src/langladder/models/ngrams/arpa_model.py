@@ -5,7 +5,7 @@ from typing import ClassVar
 from langladder.errors import InputError
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.schema import Config
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 
 class ArpaConfig(Config):

@@ -23,7 +23,7 @@ from langladder.memory import forget
 from langladder.models.base import check_tokens
 from langladder.models.counted import CountedLanguageModel
 from langladder.schema import Config
-from langladder.text.specials import BOS, PAD
+from langladder.text.tokenize.specials import BOS, PAD
 
 DTYPES = {
     "levels": np.int64,

@@ -30,8 +30,8 @@ from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.pruning import Estimates, entropy_pruned, kept_trie
 from langladder.progress import working
 from langladder.schema import Config
-from langladder.text.corpus_ids import TokenStream
-from langladder.text.specials import BOS, PAD
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.specials import BOS, PAD
 
 
 class NgramConfig(Config):

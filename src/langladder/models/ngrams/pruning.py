@@ -20,7 +20,7 @@ import numpy as np
 
 from langladder.counts.ngram_pieces import Pieces
 from langladder.models.ngrams.extensions import Extensions, extensions
-from langladder.text.specials import BOS
+from langladder.text.tokenize.specials import BOS
 
 NEGLIGIBLE = 1e-12  # probability mass that is only rounding
 

@@ -26,7 +26,7 @@ from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.maximum_likelihood import relative_frequencies
 from langladder.models.ngrams.ngram import NgramModel, PrunableConfig
 from langladder.schema import Config
-from langladder.text.specials import BOS, PAD
+from langladder.text.tokenize.specials import BOS, PAD
 
 
 class StupidBackoffConfig(PrunableConfig):

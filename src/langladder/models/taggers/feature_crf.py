@@ -23,7 +23,7 @@ from langladder.models.counted_tagger import CountedTagger
 from langladder.models.tagger import allowed_steps
 from langladder.models.taggers.features import sentence_features
 from langladder.nn.crf import Chain
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 
 class FeatureCRFConfig(schema.Config):

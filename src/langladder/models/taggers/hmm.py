@@ -21,7 +21,7 @@ from langladder import schema
 from langladder.models.tagger import allowed_steps
 from langladder.models.taggers.most_frequent import LexicalConfig, MostFrequentTag
 from langladder.nn.crf import Chain
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 
 class HMMConfig(LexicalConfig):

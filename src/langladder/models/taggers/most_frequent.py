@@ -18,7 +18,7 @@ from pydantic import Field
 from langladder import schema
 from langladder.models.counted_tagger import CountedTagger, shaped
 from langladder.models.taggers.suffixes import Suffixes
-from langladder.text.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged
 
 
 class LexicalConfig(schema.Config):

@@ -15,7 +15,7 @@ from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.packing import Layout
 from langladder.tasks.policy.losses import entropy
-from langladder.text.specials import PAD
+from langladder.text.tokenize.specials import PAD
 
 
 class Experience(NamedTuple):

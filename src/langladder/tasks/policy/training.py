@@ -34,7 +34,7 @@ from langladder.tasks.policy.settings import (
 )
 from langladder.tasks.policy.watched import PolicyTask, shown
 from langladder.tasks.training import train_task
-from langladder.text.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream
 
 History = list[dict[str, float]]
 

@@ -20,10 +20,10 @@ from pydantic import Field
 
 from langladder.artefacts import read_json, write_json
 from langladder.schema import Config
-from langladder.text.documents import Document
-from langladder.text.leakage import NGrams
-from langladder.text.spilled import mapped, save
-from langladder.text.words import split_words
+from langladder.text.clean.leakage import NGrams
+from langladder.text.clean.spilled import mapped, save
+from langladder.text.read.documents import Document
+from langladder.text.words.words import split_words
 
 _MARKS = regex.compile(r"[\p{P}\p{S}]+")
 

@@ -13,15 +13,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from langladder.atomic import atomic_file
-from langladder.text.corpus_duplicates import KINDS, Notes
-from langladder.text.documents import ROWS, Document, documents_of, tables_of
-from langladder.text.drops import Book
-from langladder.text.duplicates import DuplicatesConfig, Scope
+from langladder.text.clean.corpus_duplicates import KINDS, Notes
+from langladder.text.clean.drops import Book
+from langladder.text.clean.duplicates import DuplicatesConfig, Scope
+from langladder.text.clean.spilled import mapped, save
 from langladder.text.filtering.contamination import Contamination, ContaminationSettings
 from langladder.text.filtering.quality import QualityModel, QualitySettings
-from langladder.text.shards import read_shard
-from langladder.text.spilled import mapped, save
-from langladder.text.tables import TEXT
+from langladder.text.read.documents import ROWS, Document, documents_of, tables_of
+from langladder.text.storage.shards import read_shard
+from langladder.text.storage.tables import TEXT
 
 AT_ONCE = 512  # documents that are judged together
 

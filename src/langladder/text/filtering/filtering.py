@@ -24,11 +24,10 @@ from langladder.artefacts import write_json
 from langladder.atomic import Owner, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
-from langladder.text.arrow_arrays import numbers, values
-from langladder.text.corpus_duplicates import decided
-from langladder.text.documents import Document, read_documents, tables_of
-from langladder.text.drops import Book
-from langladder.text.duplicates import Scope
+from langladder.text.clean.corpus_duplicates import decided
+from langladder.text.clean.drops import Book
+from langladder.text.clean.duplicates import Scope
+from langladder.text.clean.spilled import mapped, save
 from langladder.text.filtering import filter_parts, mixture
 from langladder.text.filtering.contamination import Contamination, ContaminationSettings
 from langladder.text.filtering.filter_parts import (
@@ -44,10 +43,11 @@ from langladder.text.filtering.filter_parts import (
 from langladder.text.filtering.quality import QualityModel, QualitySettings, Told, keep_probability
 from langladder.text.filtering.settings import ContaminationConfig, FilterConfig, MixtureConfig
 from langladder.text.filtering.sources import opened, set_lines
-from langladder.text.shards import SHARDED, read_shard, shard_files, write_dictionary
-from langladder.text.spilled import mapped, save
-from langladder.text.tables import SPLITS, present_splits, write_batches
-from langladder.text.tables import TEXT as TEXT_SCHEMA
+from langladder.text.read.documents import Document, read_documents, tables_of
+from langladder.text.storage.arrow_arrays import numbers, values
+from langladder.text.storage.shards import SHARDED, read_shard, shard_files, write_dictionary
+from langladder.text.storage.tables import SPLITS, present_splits, write_batches
+from langladder.text.storage.tables import TEXT as TEXT_SCHEMA
 
 REPORT = "filter.json"
 FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())

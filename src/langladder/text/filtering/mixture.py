@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from langladder.errors import InputError
-from langladder.text.documents import Document
-from langladder.text.splitting import place
+from langladder.text.clean.splitting import place
+from langladder.text.read.documents import Document
 
 
 class Corpus(NamedTuple):

@@ -22,9 +22,9 @@ from pydantic import Field
 
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.spilled import mapped, save
-from langladder.text.splitting import place
-from langladder.text.words import split_words
+from langladder.text.clean.spilled import mapped, save
+from langladder.text.clean.splitting import place
+from langladder.text.words.words import split_words
 
 FEWEST = 2  # documents of a half, to fit a model on
 UNLIKE = 3.0  # times as long are documents that their length tells apart

@@ -5,10 +5,10 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from langladder.schema import Config
-from langladder.text.duplicates import DuplicatesConfig
+from langladder.text.clean.duplicates import DuplicatesConfig
 from langladder.text.filtering.contamination import ContaminationSettings
 from langladder.text.filtering.quality import QualitySettings
-from langladder.text.sources import TextSource
+from langladder.text.read.sources import TextSource
 
 
 class QualityConfig(QualitySettings):

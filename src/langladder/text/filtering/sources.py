@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 
 from langladder.errors import InputError
 from langladder.remote import is_url
-from langladder.text.labelled import LABELLED, TAGGED, read_labelled, read_tagged
-from langladder.text.readers import read_text
-from langladder.text.sources import TextSource
-from langladder.text.tables import present_splits, read_column
+from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
+from langladder.text.storage.tables import present_splits, read_column
 
 
 def opened(source: TextSource, folder: Path, key: str) -> Path:

@@ -1,0 +1,1 @@
+"""Cleaning: from raw rows to clean ones, in splits, with a report."""

@@ -1,0 +1,180 @@
+"""Splits by hash: whole documents to train, validation and test, the same way on every machine.
+
+A document's place is a hash of its text and the seed, read as a number u in [0, 1). So no order of files matters, and
+two equal documents are never on both sides of a split. Two cuts:
+
+documents   test where u < f_test, validation where u < f_test + f_validation, else train: a document keeps its split
+            when others are added. Of few documents, or very unequal ones, the splits are of another size than asked.
+words       in the order of u: test takes each document that brings its words nearer to f_test of all, until at most a
+            tenth of them is missing; then validation likewise; the rest is train. When documents are added, those
+            move whose turn comes sooner or later by that.
+
+`auto` cuts by documents, and by words where that misses an asked share by more than half (a factor of 1.5).
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from langladder.errors import InputError
+from langladder.schema import Config
+from langladder.text.storage.tables import SPLITS
+
+TRAIN, VALIDATION, TEST = range(3)  # positions in SPLITS
+NEAR = 1.5  # a cut by documents within this factor of every asked share is kept
+OFF = 2.0  # a share that is off by more than this factor is warned of
+MISSING = 0.1  # of the words of a split that is cut by words
+
+
+class SplitConfig(Config):
+    """How much is held out where the corpus brings no split of its own."""
+
+    validation: float = Field(default=0.05, gt=0, lt=1)  # share of the documents, or of the words
+    test: float = Field(default=0.05, gt=0, lt=1)
+    by: Literal["auto", "documents", "words"] = "auto"
+
+    @model_validator(mode="after")
+    def _leaves_training_text(self) -> Self:
+        if self.validation + self.test >= 1:
+            raise ValueError(
+                f"split.validation: {self.validation} and split.test: {self.test} leave nothing to train on; "
+                "their sum must be below 1"
+            )
+        return self
+
+
+def place(texts: Iterable[str], seed: int) -> float:
+    """u in [0, 1) for a document given as its lines."""
+    digest = salted(seed)
+    for text in texts:
+        digest.update(text.encode())
+        digest.update(b"\n")
+    return as_place(digest.digest())
+
+
+def salted(seed: int) -> "hashlib.blake2b":
+    """The hash that makes a place, to be fed with a document's lines, each with its end."""
+    return hashlib.blake2b(f"{seed}\n".encode(), digest_size=8)
+
+
+def as_place(digest: bytes) -> float:
+    """u in [0, 1) of 8 random bytes."""
+    return float(int.from_bytes(digest, "big") >> 11) / float(1 << 53)
+
+
+class Cut(NamedTuple):
+    """The split of each document, (D,) int8 positions in SPLITS; how it was cut; what is wrong with its sizes."""
+
+    splits: np.ndarray
+    by: Literal["documents", "words"]
+    warnings: list[str]
+
+
+def cut(
+    places: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents"
+) -> Cut:
+    """Cut what is wanted, as `config.by` says.
+
+    Args:
+        places, config, own: as in `assign`.
+        words: (D,) int64, of each document.
+        unit: what a document is called in messages.
+
+    Raises:
+        InputError: fewer different documents than splits.
+    """
+    splits = assign(places, config, own, unit)
+    by: Literal["documents", "words"] = "documents"
+    if config.by == "words" or (config.by == "auto" and not _within(NEAR, splits, words, config, own)):
+        splits, by = _by_words(places, words, config, own), "words"
+    if _within(OFF, splits, words, config, own):
+        return Cut(splits, by, [])
+    held = ", ".join(
+        f"{SPLITS[split]} {int(words[splits == split].sum()):,} words in {int((splits == split).sum()):,} {unit} "
+        f"({_share(splits, words, split):.1%}{f' of {share:.1%} asked' if share else ''})"
+        for split, share in ((TRAIN, None), *_asked(config, own))
+    )
+    return Cut(splits, by, [f"the splits are not as large as asked (conf/split/hash.yaml): {held}"])
+
+
+def _asked(config: SplitConfig, own: Sequence[str]) -> list[tuple[int, float]]:
+    """(split, share) of what is cut, in the order of the places."""
+    return [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]
+
+
+def _share(splits: np.ndarray, words: np.ndarray, split: int) -> float:
+    return float(words[splits == split].sum() / max(1, words.sum()))
+
+
+def _within(factor: float, splits: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str]) -> bool:
+    return all(share / factor <= _share(splits, words, split) <= share * factor for split, share in _asked(config, own))
+
+
+def _by_words(places: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str]) -> np.ndarray:
+    """See the module's head; copies of one document count as one."""
+    order, inverse = np.unique(places, return_inverse=True)  # (U,) distinct places, ascending; (D,)
+    sizes = np.bincount(inverse, weights=words)  # (U,)
+    chosen = np.full(len(order), TRAIN, dtype=np.int8)
+    asked = _asked(config, own)
+    for later, (split, share) in zip(reversed(range(len(asked))), asked, strict=True):
+        wanted, held = share * sizes.sum(), 0.0
+        free = np.flatnonzero(chosen == TRAIN)
+        spare = len(free) - later - 1  # the splits after this one and train need one each
+        for document in free:
+            if held >= (1 - MISSING) * wanted or spare == 0:
+                break
+            if sizes[document] < 2 * (wanted - held):  # else the split were further off with it than without
+                chosen[document] = split
+                held += sizes[document]
+                spare -= 1
+        if not (chosen == split).any():
+            left = np.flatnonzero(chosen == TRAIN)
+            chosen[left[np.argmin(sizes[left])]] = split
+    return np.asarray(chosen[inverse], dtype=np.int8)
+
+
+def assign(places: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents") -> np.ndarray:
+    """The split of each document, cut by documents.
+
+    Args:
+        places: (D,) float64, what `place` gave.
+        config: shares held out.
+        own: splits the corpus brings itself, which are then not cut: any of train, validation, test.
+
+    Returns:
+        (D,) int8: positions in SPLITS. No wanted split is empty: where chance left one so, it gets the document whose
+        place comes next after its share.
+
+    Raises:
+        InputError: fewer different documents than splits.
+    """
+    shares = dict(_asked(config, own))
+    wanted = list(shares)
+    different = len(np.unique(places))
+    if different < len(wanted) + 1:
+        names = ", ".join(SPLITS[split] for split in (TRAIN, *reversed(wanted)))
+        say = "set `documents` in conf/corpus/ to what ends a document in your files (line, blank_line, heading), "
+        raise InputError(
+            f"the corpus has {different} different {unit}, too few to cut {names}, one each at least; give more text, "
+            f"{say if unit == 'documents' else ''}or give files for each split (`files: {{train: …, test: …}}`)"
+        )
+    splits = np.full(len(places), TRAIN, dtype=np.int8)
+    bound = 0.0
+    for split in wanted:
+        splits[(places >= bound) & (places < bound + shares[split])] = split
+        bound += shares[split]
+    for split in (*wanted, TRAIN):
+        if not (splits == split).any():
+            _fill(splits, places, split)
+    return splits
+
+
+def _fill(splits: np.ndarray, places: np.ndarray, empty: int) -> None:
+    """Give an empty split the lowest-placed document (all copies of it) of the split that has most."""
+    sizes = [len(np.unique(places[splits == split])) for split in range(len(SPLITS))]
+    donors = splits == int(np.argmax(sizes))
+    edge = places[donors].max() if empty == TRAIN else places[donors].min()
+    splits[donors & (places == edge)] = empty

@@ -1,0 +1,1 @@
+"""Texts with labels, tags, questions and answers, instructions."""

@@ -1,0 +1,221 @@
+"""Readers of questions about texts: SQuAD's JSON, or JSON lines of a question each.
+
+    .json    {"data": [{"paragraphs": [{"context": …, "qas": [{"question": …, "answers": [{"text": …,
+             "answer_start": …}], "id": …, "options": […]}]}]}]}
+    .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
+
+`start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
+`is_impossible`) a question has none in its paragraph. Whatever is wrong is said with file and line, in SQuAD's JSON
+with the place of the question. A paragraph stands in one split only: those without splits of their own are cut by the
+hash of the paragraph, of those with some training questions about a held-out paragraph are left out.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from langladder.atomic import atomic_folder
+from langladder.engine.base import current
+from langladder.errors import InputError
+from langladder.remote import File, located
+from langladder.text.clean.drops import Book
+from langladder.text.clean.row_corpus import RowCorpus
+from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig, as_bytes
+from langladder.text.clean.spilled import count_distinct
+from langladder.text.clean.splitting import SplitConfig
+from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
+from langladder.text.read.chosen_files import ending, skipped
+from langladder.text.read.lines import FileFacts, read_lines
+from langladder.text.read.records import json_row, text_field
+from langladder.text.read.sources import FileSource, files_of
+from langladder.text.storage.tables import SPLITS, write_batches
+
+Row = dict[str, Any]
+LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
+
+
+class QuestionSource(FileSource):
+    """Files of questions, with the corpus' own splits or without."""
+
+    endings: ClassVar[tuple[str, ...]] = ("json", "jsonl", "ndjson")
+
+    max_line_bytes: int = Field(default=LONGEST, ge=1)
+    validation: float = Field(default=0.1, gt=0, lt=0.5)  # share of the paragraphs, where the files are no splits
+    test: float = Field(default=0.1, gt=0, lt=0.5)
+    seed: int = Field(default=1, ge=0)  # of the splits
+
+    @model_validator(mode="after")
+    def _is_json(self) -> Self:
+        if self.format not in ("auto", "jsonl"):
+            raise ValueError(f"format: {self.format!r}; questions are read from .json and .jsonl: auto, or jsonl")
+        return self
+
+
+def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, Any]:
+    """Read a corpus of questions into `out_folder`: train, validation, test.parquet.
+
+    Returns:
+        Counts by split, what was left out, files read.
+
+    Raises:
+        InputError: missing path, empty glob, too few paragraphs to split; a file that is not JSON, an empty context or
+            question, an answer that does not stand at its offset (names file and line).
+    """
+    facts = FileFacts()
+    config = CleanRowsConfig(split=SplitConfig(validation=source.validation, test=source.test))
+    with atomic_folder(out_folder, QUESTION_TABLES) as folder:
+        (scratch := folder / "work").mkdir()
+        tables = []
+        for split, files in files_of(source, source.files).items():
+            tables.append((split, scratch / f"{split}.parquet"))
+            if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
+                raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
+        corpus = RowCorpus(tables, scratch, QuestionRows(config, source.seed))
+        corpus.cut()
+        if not corpus.drop_held_out():
+            raise InputError(f"{source.path}: every training paragraph stands in validation or test, too")
+        counts = {split: _write(corpus, split, folder / f"{split}.parquet") for split in SPLITS}
+        shutil.rmtree(scratch)
+    dropped = corpus.book.dropped["context_is_held_out"]
+    report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
+    return report | skipped(located(source.path), facts, source.endings)
+
+
+class QuestionRows(Cleaning[Row]):
+    """Rows of questions as they are, none twice, the paragraph of each in one split."""
+
+    schema = QUESTIONS
+    apart = ("context",)
+    unit = "paragraphs"
+
+    def rows(self, batch: pa.RecordBatch) -> Iterable[Row]:
+        """See `Cleaning.rows`."""
+        found: list[Row] = batch.to_pylist()
+        return found
+
+    def batch(self, rows: list[Row]) -> pa.RecordBatch:
+        """See `Cleaning.batch`."""
+        return pa.RecordBatch.from_pylist(rows, schema=QUESTIONS)
+
+    def cleaner(self, _book: Book) -> Callable[[Row], tuple[Row, str | None]]:
+        """See `Cleaning.cleaner`."""
+        return lambda row: (row, None)
+
+    def key(self, row: Row) -> bytes:
+        """All of it."""
+        return as_bytes(list(row.values()))
+
+    def held(self, row: Row) -> tuple[bytes, ...]:
+        """The paragraph."""
+        return (row["context"].encode(),)
+
+    def lines(self, row: Row) -> Iterable[str]:
+        """The paragraph."""
+        return [row["context"]]
+
+    def shown(self, row: Row) -> str:
+        """What is asked."""
+        question: str = row["question"]
+        return question
+
+
+def _write(corpus: RowCorpus[Row], split: str, path: Path) -> dict[str, int]:
+    """Write a split; how many questions it has, of how many paragraphs, and how many have no answer."""
+    mine, unanswerable = corpus.where == SPLITS.index(split), 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal unanswerable
+        for table in corpus.tables_of(split):
+            unanswerable += table.column("answers").to_pylist().count([])
+            yield table
+
+    return {
+        "questions": write_batches(path, QUESTIONS, counted()),
+        "paragraphs": count_distinct(corpus.files("context"), current().share, mine),
+        "unanswerable": unanswerable,
+    }
+
+
+def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
+    if source.format == "jsonl" or ending(file) != "json":
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield question_of(json_row(file, number, line), f"{file}:{number}")
+        return
+    whole = "\n".join(lines)
+    if file in facts.empty:
+        return
+    try:
+        value = json.loads(whole)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{file}:{error.lineno}: not JSON ({error.msg})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: not JSON ({str(error)[:100]})") from error
+    yield from _squad(file, value)
+
+
+def _squad(file: File, value: Any) -> Iterator[Question]:
+    """The questions of SQuAD's JSON."""
+    for a, article in enumerate(_list(value, "data", f"{file}")):
+        above = f"{file}: data[{a}]"
+        for p, paragraph in enumerate(_list(article, "paragraphs", above)):
+            where = f"{above}.paragraphs[{p}]"
+            context = text_field(paragraph, "context", where)
+            for q, asked in enumerate(_list(paragraph, "qas", where)):
+                there = f"{where}.qas[{q}]"
+                if not isinstance(asked, dict):
+                    raise InputError(f"{there}: not an object")
+                yield question_of(asked | {"context": context}, there)
+
+
+def _list(value: Any, key: str, where: str) -> list[Any]:
+    if not isinstance(value, dict) or not isinstance(value.get(key), list):
+        have = ", ".join(map(str, value)) if isinstance(value, dict) else f"a {type(value).__name__}"
+        raise InputError(f"{where}: has no list {key!r} (SQuAD's form: data, paragraphs, qas); it has {have[:100]}")
+    found: list[Any] = value[key]
+    return found
+
+
+def question_of(row: Any, where: str) -> Question:
+    """A question from an object with context, question and answers.
+
+    Raises:
+        InputError: a field is missing or of another kind, empty, or an answer is not where it says (names `where`).
+    """
+    context, question = text_field(row, "context", where), text_field(row, "question", where)
+    if row.get("is_impossible") is True:  # SQuAD 2: `answers` is empty, the plausible ones are wrong
+        answers: tuple[Answer, ...] = ()
+    elif "answers" not in row:
+        raise InputError(f"{where}: has no field 'answers'; [] says that the context has no answer")
+    else:
+        answers = tuple(dict.fromkeys(_answers(row["answers"], where)))
+    options = row.get("options") or []
+    if not isinstance(options, list) or not all(isinstance(one, str) for one in options):
+        raise InputError(f"{where}: options is not a list of texts")
+    name = row.get("id", "")
+    found = Question(context, question, answers, tuple(options), name if isinstance(name, str) else str(name))
+    if why := found.wrong():
+        raise InputError(f"{where}: {why}")
+    return found
+
+
+def _answers(value: Any, where: str) -> Iterator[Answer]:
+    if isinstance(value, dict):  # {"text": […], "start": […]}
+        starts = value.get("start", value.get("answer_start"))
+        if not isinstance(value.get("text"), list) or not isinstance(starts, list) or len(starts) != len(value["text"]):
+            raise InputError(f"{where}: answers: `text` and `start` are two lists of one length")
+        value = [{"text": text, "start": start} for text, start in zip(value["text"], starts, strict=True)]
+    if not isinstance(value, list):
+        raise InputError(f"{where}: answers is not a list")
+    for one in value:
+        text = text_field(one, "text", f"{where}: answers")
+        start = one.get("start", one.get("answer_start"))
+        if type(start) is not int:
+            raise InputError(f"{where}: the answer {text[:60]!r} has no whole number `start`, its first character")
+        yield Answer(text, start)

@@ -1,0 +1,138 @@
+"""Trees over the words of a sentence: bracketed (Penn style) or by heads (dependencies), as one flat structure.
+
+    (3 (2 the) (4 (3 good) (2 film)))     a node is a label and either a word or its parts
+    1-based heads, 0 = root               a node is a word, its children are the words that depend on it
+
+Nodes are numbered children first, the root last, so that one pass from left to right meets every child before its
+parent. A bracketed node without a label of its own is `None` there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import regex  # type: ignore[import-untyped]
+
+from langladder.errors import InputError
+from langladder.text.labelled.labelled import Example
+
+_TOKEN = regex.compile(r"[()]|[^\s()]+")
+DEEPEST = 2000  # parts within parts; more is no sentence
+
+
+class Tree(NamedTuple):
+    """children[i]: the nodes below node i; word[i]: place of its word in the sentence, −1 for none; label[i]."""
+
+    children: tuple[tuple[int, ...], ...]
+    word: tuple[int, ...]
+    label: tuple[str | None, ...]
+    words: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+    @property
+    def heights(self) -> list[int]:
+        """Of each node: 0 without children, else 1 above the highest child."""
+        heights: list[int] = []
+        for below in self.children:
+            heights.append(1 + max((heights[child] for child in below), default=-1))
+        return heights
+
+
+def parse_tree(text: str) -> Tree:
+    """A bracketed tree.
+
+    Raises:
+        ValueError: brackets that do not match, an empty node, text before or behind the tree (says at which character).
+    """
+    children: list[tuple[int, ...]] = []
+    word: list[int] = []
+    label: list[str | None] = []
+    words: list[str] = []
+    open_: list[list[str | int]] = []  # of each open bracket: strings read, then nodes
+    for match in _TOKEN.finditer(text):
+        token, place = match[0], match.start() + 1
+        if not open_ and (children or token != "("):
+            raise ValueError(f"character {place}: {token[:40]!r} stands outside the tree")
+        if token == "(":
+            if len(open_) == DEEPEST:
+                raise ValueError(f"character {place}: more than {DEEPEST:,} brackets inside one another")
+            open_.append([])
+        elif token != ")":
+            open_[-1].append(token)
+        else:
+            own = open_.pop()
+            said = [part for part in own if isinstance(part, str)]
+            below = tuple(part for part in own if isinstance(part, int))
+            if len(said) > (1 if below else 2) or not own or (not below and not said):
+                raise ValueError(f"character {place}: a bracket holds {own_words(own)}; a label and a word, or parts")
+            if below and said and not isinstance(own[0], str):
+                raise ValueError(f"character {place}: the label {said[0][:40]!r} stands behind the parts")
+            label.append(said[0] if below and said else said[0] if len(said) == 2 else None)
+            word.append(-1 if below else len(words))
+            if not below:
+                words.append(said[-1])
+            children.append(below)
+            if open_:
+                open_[-1].append(len(children) - 1)
+    if open_:
+        raise ValueError(f"character {len(text)}: {len(open_)} brackets are not closed")
+    if not children:
+        raise ValueError("character 1: no tree")
+    return Tree(tuple(children), tuple(word), tuple(label), tuple(words))
+
+
+def own_words(own: Sequence[str | int]) -> str:
+    """What a bracket holds, in words."""
+    return " and ".join(repr(part[:40]) if isinstance(part, str) else "a part" for part in own[:4]) or "nothing"
+
+
+def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
+    """The dependency tree of a sentence; `heads` 1-based, 0 for the root.
+
+    Raises:
+        ValueError: a head that is no word, no root or two, a cycle (says of which words).
+    """
+    if len(words) != len(heads):
+        raise ValueError(f"{len(words)} words, but {len(heads)} heads")
+    below: list[list[int]] = [[] for _ in range(len(words) + 1)]
+    for place, head in enumerate(heads, start=1):
+        if not 0 <= head <= len(words) or head == place:
+            raise ValueError(
+                f"word {place} ({words[place - 1][:40]!r}) has head {head}; allowed: another of 0 to {len(words)}"
+            )
+        below[head].append(place)
+    if len(below[0]) != 1:
+        raise ValueError(f"{len(below[0])} words have head 0 (the root): {below[0][:5]}; exactly one is wanted")
+    order: list[int] = []
+    waiting = [below[0][0]]
+    while waiting:  # a word before those that depend on it; backwards: children first
+        place = waiting.pop()
+        order.append(place)
+        waiting += below[place]
+    if len(order) < len(words):
+        ring = min(set(range(1, len(words) + 1)) - set(order))
+        raise ValueError(f"word {ring} ({words[ring - 1][:40]!r}) depends on itself in a circle")
+    order.reverse()
+    node = {place: number for number, place in enumerate(order)}
+    children = tuple(tuple(node[child] for child in below[place]) for place in order)
+    return Tree(children, tuple(place - 1 for place in order), (None,) * len(order), tuple(words))
+
+
+def read_tree(example: Example) -> Tree:
+    """The tree of an example.
+
+    Raises:
+        InputError: it has none, or one that is none.
+    """
+    try:
+        if example.tree is not None:
+            return parse_tree(example.tree)
+        if example.heads is not None:
+            return tree_of_heads(example.text.split(" "), example.heads)
+    except ValueError as error:
+        raise InputError(f"{example.text[:60]!r}: {error}") from error
+    raise InputError(
+        f"{example.text[:60]!r} has no tree, and this classifier reads trees: choose labels that have them "
+        "(conf/labels), or another classifier"
+    )

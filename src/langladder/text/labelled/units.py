@@ -1,0 +1,211 @@
+"""What a network that reads whole texts reads them as: words or subwords, and their ids.
+
+Ids 0 to 3 are the specials of the house (`specials`), then come the V − 4 words or subwords, then `<sep>`, `<cls>`,
+`<mask>` as V, V + 1, V + 2. A pair of texts is one row with `<sep>` between the two (Devlin et al. 2019, section 3).
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from langladder.errors import InputError
+from langladder.text.labelled.labelled import Example
+from langladder.text.storage.json_lists import word_list
+from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.segmenters import EXTRAS, SAMPLE, WordChoice, splitter
+from langladder.text.words.words import stands_apart
+
+TOKENIZER = "tokenizer.json"
+"""Beside a model that reads subwords."""
+MODES = ("whitespace", "unicode", "auto", "apart", *EXTRAS)
+
+
+class Read(NamedTuple):
+    """A text as it is read: the pieces for people, and their ids (T,) int32."""
+
+    pieces: list[str]
+    ids: np.ndarray
+
+
+class Units(ABC):
+    """Text → pieces and ids."""
+
+    vocab_size: int
+    """V: the specials and what texts are read as."""
+
+    @property
+    def full_vocab_size(self) -> int:
+        """V and the reserved ids behind it: rows of an embedding."""
+        return self.vocab_size + len(RESERVED)
+
+    @property
+    def separator(self) -> int:
+        """Id of `<sep>`."""
+        return self.vocab_size
+
+    @abstractmethod
+    def text(self, text: str, *, words: bool = False) -> Read:
+        """One text. `words`: its words stand between single spaces already (leaves of a tree)."""
+
+    def example(self, example: Example) -> Read:
+        """An example: one text, or two with `<sep>` between them."""
+        first = self.text(example.text, words=example.tree is not None or example.heads is not None)
+        if example.second is None:
+            return first
+        second = self.text(example.second)
+        between = np.array([self.separator], dtype=np.int32)
+        return Read([*first.pieces, RESERVED[0], *second.pieces], np.concatenate([first.ids, between, second.ids]))
+
+    @abstractmethod
+    def description(self) -> dict[str, Any]:
+        """What `units_from` needs to make them again, as JSON can hold it; a tokenizer is a file beside it."""
+
+    def save_beside(self, folder: Path) -> None:
+        """Write the files that the description does not hold."""
+        del folder
+
+
+@dataclass(frozen=True)
+class WordUnits(Units):
+    """Words of a list; others are UNK.
+
+    mode: what counts as a word (`text.words.words`, `text.words.segmenters`). lowercase: whether case is folded.
+    """
+
+    words: list[str]
+    mode: WordChoice = "apart"
+    lowercase: bool = True
+
+    @property
+    def vocab_size(self) -> int:  # type: ignore[override]
+        """V."""
+        return len(NAMES) + len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Word → id."""
+        return {word: len(NAMES) + place for place, word in enumerate(self.words)}
+
+    @cached_property
+    def _split(self) -> Any:
+        return splitter(self.mode, ["a , b"])[0]  # of a text whose punctuation stands apart: the mode as it is
+
+    def ids(self, words: Iterable[str]) -> np.ndarray:
+        """(T,) int32 ids of words as they stand in a text."""
+        known = self.index
+        return np.array([known.get(self.folded(word), UNK) for word in words], dtype=np.int32)
+
+    def folded(self, word: str) -> str:
+        """The word as the list has it."""
+        return word.lower() if self.lowercase else word
+
+    def with_words(self, words: Iterable[str]) -> Self:
+        """The same with more words behind its own, such as all that have a vector."""
+        return replace(self, words=list(dict.fromkeys([*self.words, *map(self.folded, words)])))
+
+    def text(self, text: str, *, words: bool = False) -> Read:
+        """See `Units.text`."""
+        pieces = self.split(text, words=words)
+        return Read(pieces, self.ids(pieces))
+
+    def split(self, text: str, *, words: bool = False) -> list[str]:
+        """The words of a text as they stand there. `words`: they stand between single spaces already."""
+        found: list[str] = text.split(" ") if words else self._split(text)
+        return found
+
+    def description(self) -> dict[str, Any]:
+        """See `Units.description`."""
+        return {"kind": "words", "mode": self.mode, "lowercase": self.lowercase, "words": self.words}
+
+    @classmethod
+    def of(
+        cls,
+        texts: Sequence[str],
+        *,
+        mode: WordChoice = "auto",
+        lowercase: bool = True,
+        min_count: int = 1,
+    ) -> Self:
+        """The words of training texts, most frequent first.
+
+        Args:
+            mode: `auto` takes punctuation off the words unless the texts' stands apart already.
+            min_count: rarer words of the texts get no id.
+
+        Raises:
+            InputError: no word is left.
+        """
+        chosen = mode_for(texts, mode)
+        empty = cls([], chosen, lowercase)
+        counts = Counter(empty.folded(word) for text in texts for word in empty._split(text))
+        kept = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
+        if not kept:
+            raise InputError(f"input.min_count={min_count} leaves no word of the training texts; lower it")
+        return cls(kept, chosen, lowercase)
+
+
+def mode_for(texts: Sequence[str], mode: WordChoice) -> WordChoice:
+    """The mode, where it is `auto` by how the texts are written: `apart` takes punctuation off the words."""
+    return "apart" if mode == "auto" and not stands_apart(list(texts[:SAMPLE])) else mode
+
+
+@dataclass(frozen=True)
+class SubwordUnits(Units):
+    """The tokens of a tokenizer of the house."""
+
+    tokenizer: Tokenizer
+
+    @property
+    def vocab_size(self) -> int:  # type: ignore[override]
+        """V."""
+        return self.tokenizer.vocab_size
+
+    @property
+    def full_vocab_size(self) -> int:
+        """See `Units.full_vocab_size`."""
+        return self.tokenizer.full_vocab_size
+
+    @property
+    def separator(self) -> int:
+        """See `Units.separator`."""
+        return self.tokenizer.special_id(RESERVED[0])
+
+    def text(self, text: str, *, words: bool = False) -> Read:  # noqa: ARG002 - subwords know no trees
+        """See `Units.text`."""
+        ids = self.tokenizer.encode(text)
+        return Read([self.tokenizer.piece(int(token)) for token in ids], ids)
+
+    def description(self) -> dict[str, Any]:
+        """See `Units.description`."""
+        return {"kind": "subwords"}
+
+    def save_beside(self, folder: Path) -> None:
+        """The tokenizer."""
+        self.tokenizer.save(Path(folder) / TOKENIZER)
+
+
+def units_from(path: Path, description: Any) -> Units:
+    """The units that a file describes.
+
+    Args:
+        path: the file, for messages; a tokenizer lies beside it.
+
+    Raises:
+        InputError: it describes none.
+    """
+    kind = description.get("kind") if isinstance(description, dict) else None
+    if kind == "subwords":
+        return SubwordUnits(Tokenizer.load(Path(path).parent / TOKENIZER))
+    if kind != "words" or set(description) != {"kind", "mode", "lowercase", "words"}:
+        raise InputError(f"{path}: units: not the words or subwords of a model")
+    mode, lowercase = description["mode"], description["lowercase"]
+    if mode not in MODES or not isinstance(lowercase, bool):
+        raise InputError(f"{path}: units: mode {str(mode)[:40]!r}, lowercase {str(lowercase)[:40]!r} are not allowed")
+    return WordUnits(word_list(path, description["words"]), mode, lowercase)

@@ -1,0 +1,1 @@
+"""Files of text, however they come, read into tables."""

@@ -1,0 +1,71 @@
+"""Documents of raw tables, one after the other: what the filter reads, judges whole, and writes again."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from langladder.text.storage.tables import TEXT, read_batches, write_batches
+
+ROWS = 16_384
+
+
+class Document(NamedTuple):
+    """A document's lines, and their exact log-probabilities where they are known and the line is as it was drawn."""
+
+    lines: list[str]
+    log_probs: list[float | None]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(self.lines)
+
+    @property
+    def words(self) -> int:
+        """How many words it has, as white space parts them."""
+        return sum(len(line.split()) for line in self.lines)
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """The documents of one table, in its order. Raises InputError as `read_table`."""
+    return documents_of(read_batches(path, TEXT, ROWS))
+
+
+def documents_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Document]:
+    """The documents of record batches."""
+    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    for _, group in groupby(rows, key=itemgetter(0)):
+        found = list(group)
+        yield Document([text for _, text, _ in found], [log_prob for _, _, log_prob in found])
+
+
+def write_documents(path: Path, documents: Iterable[Document]) -> int:
+    """Write documents, numbered from 0, as a table, atomically; returns how many."""
+    count = 0
+
+    def counted() -> Iterator[Document]:
+        nonlocal count
+        for document in documents:
+            count += 1
+            yield document
+
+    write_batches(path, TEXT, tables_of(counted()))
+    return count
+
+
+def tables_of(documents: Iterable[Document]) -> Iterator[pa.Table]:
+    """Documents, numbered from 0, some at a time."""
+    columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
+    for number, document in enumerate(documents):
+        columns[0].extend([number] * len(document.lines))
+        columns[1].extend(document.lines)
+        columns[2].extend(document.log_probs)
+        if len(columns[0]) >= ROWS:
+            yield pa.table(list(columns), schema=TEXT)
+            columns = ([], [], [])
+    if columns[0]:
+        yield pa.table(list(columns), schema=TEXT)

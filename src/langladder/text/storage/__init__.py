@@ -1,0 +1,1 @@
+"""How tables, shards and ids lie on disk."""

@@ -1,0 +1,246 @@
+"""Text on disk as shards: what `datasets.load_from_disk` reads, written and read here without that library.
+
+A folder of tables (data/clean/text) and one of its tables (train):
+
+    dataset_dict.json                     {"splits": ["train", "validation", "test"]}
+    train/data-00000-of-00003.arrow, …    Arrow streams of record batches; a shard is a piece of work for an engine
+    train/dataset_info.json, state.json   the columns; the names of the shards, a fingerprint of their content
+
+A shard holds whole documents and closes after the document with which it reaches SHARD_BYTES of text; a record batch
+holds at most ROWS lines. So the bytes depend on the rows alone, not on how they came.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from langladder.artefacts import read_json, regular_file, write_json
+from langladder.atomic import Owner
+from langladder.errors import InputError
+from langladder.text.storage.arrow_arrays import numbers, values
+
+SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
+ROWS = 16_384  # lines of a record batch, at most
+SPLITS = ("train", "validation", "test")
+DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
+_SHARD = re.compile(r"data-(\d{5,9})-of-(\d{5,9})\.arrow")
+_TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
+_MAKER = "langladder"
+
+
+def _is_ours(table: Path) -> bool:
+    try:
+        found = read_json(table / INFO)
+    except InputError:
+        return False
+    return isinstance(found, dict) and found.get("builder_name") == _MAKER
+
+
+def _are_ours(folder: Path) -> bool:
+    tables = [table for table in folder.iterdir() if table.is_dir()]
+    return bool(tables) and all(map(_is_ours, tables))
+
+
+_FILES = (INFO, STATE, "data-*-of-*.arrow")
+TABLE = Owner("a table of shards that langladder wrote", _FILES, _is_ours)
+SHARDED = Owner(
+    "tables of text that langladder wrote",
+    (DICTIONARY, *(f"{split}/{name}" for split in (*SPLITS, "all") for name in _FILES)),
+    _are_ours,
+)
+
+
+def shard_files(table: Path) -> list[Path]:
+    """The shards of a table in the order of its rows; of what is one file (Parquet, a shard), that file.
+
+    Raises:
+        InputError: there is no such table, it is of an earlier layout, or a shard is missing.
+    """
+    table = Path(table)
+    if table.suffix == ".parquet" or table.is_file():
+        return [table]
+    if not (table / STATE).is_file():
+        if (table.parent / f"{table.name}.parquet").is_file():
+            raise InputError(
+                f"{table.parent}: holds {table.name}.parquet, as earlier versions wrote text; text now stands in "
+                "shards: make it again (stages `corpus`, `filter` and `clean`)"
+            )
+        raise InputError(f"{table}: no such file, nor a folder of shards; make the text first (stage `corpus`)")
+    names = sorted(path.name for path in table.glob("data-*.arrow"))
+    if names != [_name(number, len(names)) for number in range(len(names))] or not names:
+        found = f"{len(names)} of them, {names[0]} to {names[-1]}" if names else "none"
+        raise InputError(f"{table}: shards are missing or left over: {found}; make it again")
+    return [table / name for name in names]
+
+
+def table_names(folder: Path) -> list[str]:
+    """Names of the tables in a folder, in the order train, validation, test, all; [] where there is none."""
+    return [name for name in (*SPLITS, "all") if (Path(folder) / name / STATE).is_file()]
+
+
+def read_shard(path: Path, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows of one shard, mapped, with the columns of `schema`, so many at a time at most.
+
+    Raises:
+        InputError: the file is missing or damaged, lacks a column, or has one of another type or with nulls in it.
+    """
+    regular_file(path)
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            _check_columns(path, stream.schema, schema)
+            for batch in stream:
+                found = batch.select(schema.names)
+                found.validate(full=True)  # else a damaged offset would read what is not the file's
+                if any(found.column(name).null_count for name in schema.names if name != "log_prob"):
+                    raise InputError(f"{path}: damaged shard (a line or its document is missing)")
+                found = found.replace_schema_metadata(None)
+                yield from (found.slice(start, rows) for start in range(0, found.num_rows, rows))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: damaged shard ({str(error)[:200]}); make it again") from error
+
+
+def _check_columns(path: Path, have: pa.Schema, wanted: pa.Schema) -> None:
+    if missing := [name for name in wanted.names if name not in have.names]:
+        raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {', '.join(have.names)}")
+    for field in wanted:
+        if have.names.count(field.name) > 1 or have.field(field.name).type != field.type:
+            raise InputError(f"{path}: column {field.name!r} is not one of {field.type}; make it again")
+
+
+class ShardWriter:
+    """Writes a table of shards into an empty folder; close it, or leave its `with` block, to finish.
+
+    Args:
+        folder: the table's own, or where it stands until it is whole.
+        schema: its columns, `document` and `text` among them.
+        name: of the table.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema, name: str) -> None:
+        self.folder, self.schema, self.name = folder, schema, name
+        self.rows = self.documents = 0
+        info = {"info": {"features": _features(schema)}}
+        self._marked = schema.with_metadata({"huggingface": json.dumps(info)})
+        self._digest = hashlib.blake2b(digest_size=8)
+        self._pending: list[pa.RecordBatch] = []
+        self._batch_rows = self._batch_bytes = self._shard_bytes = self._shards = 0
+        self._last: int | None = None  # the document of the last row
+        self._writer: Any = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.close()
+        elif self._writer is not None:
+            self._writer.close()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write some rows; rows of one document follow one another."""
+        if not batch.num_rows:
+            return
+        batch = batch.cast(self.schema)
+        documents = values(batch.column("document"))
+        before = np.append(documents[0] if self._last is None else self._last, documents[:-1])
+        opens = np.flatnonzero(documents != before)  # rows that are the first of their document
+        opened = len(opens) + (self._last is None)
+        sizes = values(pc.binary_length(batch.column("text")))
+        bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))  # bytes of text before each row, and in all
+        self._last, start = int(documents[-1]), 0
+        while start < batch.num_rows:
+            opens = opens[opens >= start]
+            full = opens[self._shard_bytes + bounds[opens] - bounds[start] >= SHARD_BYTES]
+            stop = int(full[0]) if len(full) else batch.num_rows
+            self._append(batch, bounds, start, stop)
+            if len(full):
+                self._end_shard()
+            start = stop
+        self.rows += batch.num_rows
+        self.documents += opened
+
+    def _append(self, batch: pa.RecordBatch, bounds: np.ndarray, start: int, stop: int) -> None:
+        """Rows of one shard, cut into record batches."""
+        while start < stop:
+            filled = int(np.searchsorted(bounds, bounds[start] + SHARD_BYTES - self._batch_bytes))
+            end = min(stop, start + ROWS - self._batch_rows, filled)
+            self._pending.append(batch.slice(start, end - start))
+            self._batch_rows += end - start
+            self._batch_bytes += int(bounds[end] - bounds[start])
+            self._shard_bytes += int(bounds[end] - bounds[start])
+            if self._batch_rows >= ROWS or self._batch_bytes >= SHARD_BYTES:
+                self._flush()
+            start = end
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(str(self._path(self._shards)), self._marked)
+        columns = [pa.concat_arrays([one.column(name) for one in self._pending]) for name in self.schema.names]
+        batch = pa.record_batch([_plain(column) for column in columns], schema=self._marked)
+        self._writer.write_batch(batch)
+        self._pending, self._batch_rows, self._batch_bytes = [], 0, 0
+
+    def _end_shard(self) -> None:
+        self._flush()
+        if self._writer is None:
+            return
+        self._writer.close()
+        with self._path(self._shards).open("rb") as file:
+            self._digest.update(hashlib.file_digest(file, "blake2b").digest())
+        self._writer, self._shard_bytes = None, 0
+        self._shards += 1
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number}.open"  # how many there are in all is known in the end
+
+    def close(self) -> None:
+        """Finish the last shard; name all, and describe the table."""
+        self._end_shard()
+        if not self._shards:  # a table without rows
+            pa.ipc.new_stream(str(self._path(0)), self._marked).close()
+            self._shards = 1
+        names = [_name(number, self._shards) for number in range(self._shards)]
+        for number, name in enumerate(names):
+            self._path(number).rename(self.folder / name)
+        write_json(self.folder / INFO, {"builder_name": _MAKER, "features": _features(self.schema)})
+        state: dict[str, Any] = {
+            "_data_files": [{"filename": name} for name in names],
+            "_fingerprint": self._digest.hexdigest(),
+            "_format_columns": None,
+            "_format_kwargs": {},
+            "_format_type": None,
+            "_output_all_columns": False,
+            "_split": self.name if self.name in SPLITS else None,
+        }
+        write_json(self.folder / STATE, state)
+
+
+def write_dictionary(folder: Path) -> None:
+    """Name the tables of a folder in its dataset_dict.json."""
+    write_json(folder / DICTIONARY, {"splits": table_names(folder)})
+
+
+def _name(number: int, count: int) -> str:
+    return f"data-{number:05d}-of-{count:05d}.arrow"
+
+
+def _features(schema: pa.Schema) -> dict[str, Any]:
+    return {field.name: {"dtype": _TYPES[str(field.type)], "_type": "Value"} for field in schema}
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """The same values with nothing below the nulls, which would be written, too."""
+    if not column.null_count:
+        return column
+    known = values(column.is_valid())
+    return numbers(np.where(known, values(column), 0), known)

@@ -1,0 +1,174 @@
+"""Tables on disk, written atomically, the same bytes for the same rows.
+
+A table whose name ends in .parquet is one Parquet file; any other is a folder of shards (see `shards`), or one of them.
+Raw, filtered and clean text has the columns of `TEXT` and stands in shards; parallel text has those of `PAIRS` and is
+Parquet, as all other tables are. One row is one line of text.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from langladder.atomic import Owner, atomic_file, atomic_folder
+from langladder.errors import InputError
+from langladder.progress import tracked
+from langladder.text.storage import shards
+from langladder.text.storage.shards import TABLE, ShardWriter, read_shard, shard_files, table_names, write_dictionary
+
+# `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
+# (its end included) where the corpus knows it, else null.
+TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
+PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
+
+SPLITS = shards.SPLITS
+ROWS_PER_GROUP = 65_536
+CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
+
+Row = TypeVar("Row")
+
+
+def _are_tables(folder: Path) -> bool:
+    try:
+        return all(pq.read_schema(path) == PAIRS for path in folder.glob("*.parquet"))
+    except pa.ArrowInvalid:
+        return False
+
+
+TABLES = Owner(
+    "tables of pairs that langladder wrote", tuple(f"{split}.parquet" for split in (*SPLITS, "all")), _are_tables
+)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a whole table atomically."""
+    write_batches(path, table.schema, [table])
+
+
+def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+    """Write tables of one schema, one after the other, as one; only one is in memory at a time.
+
+    Returns:
+        The number of rows written.
+    """
+    parts = tracked(tables, f"writing {path.stem}", unit="rows", sizes=True)
+    if path.suffix != ".parquet":
+        return _write_shards(path, schema, parts)
+    rows = 0
+    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        for table in parts:
+            writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
+            rows += table.num_rows
+    return rows
+
+
+def _write_shards(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+    with atomic_folder(path, TABLE) as temporary, ShardWriter(temporary, schema, path.name) as writer:
+        for table in tables:
+            for batch in table.to_batches():
+                writer.add(batch)
+    if path.name in (*SPLITS, "all"):
+        write_dictionary(path.parent)
+    return writer.rows
+
+
+def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
+    """Read a whole table.
+
+    Raises:
+        InputError: it is missing or damaged, or lacks a column of `schema`.
+    """
+    if path.suffix != ".parquet":
+        schema = TEXT if schema is None else schema
+        return pa.Table.from_batches(_shard_batches(path, schema), schema)
+    with _open(path, schema) as file, _damage(path):
+        return file.read(columns=None if schema is None else schema.names)
+
+
+def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
+    """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
+    if path.suffix != ".parquet":
+        yield from tracked(_shard_batches(path, schema, rows), f"reading {path.stem}", unit="rows", sizes=True)
+        return
+    with _open(path, schema) as file, _damage(path):
+        batches = file.iter_batches(batch_size=rows, columns=schema.names)
+        yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
+
+
+def pieces(rows: Iterable[Row], size: Callable[[Row], int]) -> Iterator[list[Row]]:
+    """Rows in lists of `ROWS_PER_GROUP` at most, fewer where those are long.
+
+    Args:
+        size: characters of a row.
+    """
+    piece, held = list[Row](), 0
+    for row in rows:
+        piece.append(row)
+        held += size(row)
+        if len(piece) == ROWS_PER_GROUP or held >= CHARACTERS:
+            yield piece
+            piece, held = [], 0
+    if piece:
+        yield piece
+
+
+def group_rows(path: Path, schema: pa.Schema) -> list[int]:
+    """The rows of each row group of a Parquet table. Raises as `read_table` does."""
+    with _open(path, schema) as file:
+        return [int(file.metadata.row_group(group).num_rows) for group in range(file.metadata.num_row_groups)]
+
+
+def read_group(path: Path, schema: pa.Schema, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """One row group of a Parquet table: at most `rows` rows in memory beside it. Raises as `read_table` does."""
+    with _open(path, schema) as file, _damage(path):
+        yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=schema.names)
+
+
+def _shard_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
+    for file in shard_files(path):
+        yield from read_shard(file, schema, rows)
+
+
+def read_column(path: Path, column: str) -> Iterator[list[str]]:
+    """One text column as lists of strings, piece by piece."""
+    for batch in read_batches(path, pa.schema([(column, pa.string())])):
+        yield batch.column(0).to_pylist()
+
+
+def present_splits(folder: Path) -> list[str]:
+    """Names of the tables in a folder, in the order train, validation, test, all.
+
+    Raises:
+        InputError: the folder holds none of them.
+    """
+    named = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
+    found = table_names(folder) or named
+    if not found:
+        raise InputError(f"{folder}: holds no table train or all; make the corpus first (stage `corpus`)")
+    return found
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """What shows only when the rows are read."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: damaged Parquet file ({str(error)[:200]})") from error
+
+
+def _open(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(path)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise InputError(f"{path}: no such file") from error
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({str(error)[:200]})") from error
+    missing = [] if schema is None else [name for name in schema.names if name not in file.schema_arrow.names]
+    if missing:
+        have = ", ".join(file.schema_arrow.names)
+        raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {have}")
+    return file

@@ -1,0 +1,1 @@
+"""Tokenizers: trained, applied, taken from elsewhere."""

@@ -1,0 +1,169 @@
+"""Training tokenizers with the trainers of the `tokenizers` library: the same text gives the same `tokenizer.json`.
+
+WordPiece and BPE over words get their alphabet beforehand, sorted, since the library numbers `##x` and `x</w>` in the
+order of a randomly seeded hash table. Unigram sums floating-point numbers in the order of such a table, and gives
+scores in that order to characters that lost their piece: scores are rounded, those characters sorted.
+
+Text beyond `sample_bytes` is sampled: every k-th line of it, from the beginning to the end.
+
+What differs from the papers, because the library's trainers do. WordPiece merges the most frequent pair, as BPE does,
+where Schuster and Nakajima take the pair that raises the likelihood most; its longest-match encoding is theirs. Unigram
+finds its first pieces among distinct words, not running text as SentencePiece does, so a short frequent word that is
+no part of others (`▁,`) may get no piece, and texts come out longer than SentencePiece would make them.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Self
+
+import tokenizers as hf
+from tokenizers import models, pre_tokenizers, trainers
+
+from langladder.errors import InputError
+from langladder.progress import working
+from langladder.text.tokenize.alphabet import count_characters
+from langladder.text.tokenize.specials import SPELLINGS, UNK
+from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
+
+UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
+SCORE_DECIMALS = 4  # far above the noise of summing in another order, far below what changes a segmentation
+PENALTY = 1e-4  # between the scores that the Unigram trainer gives to characters without a piece
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The part of a text that a tokenizer is trained on.
+
+    Attributes:
+        lines: of the whole text. every: each so-manieth of them is read, beginning with the first.
+        whole: bytes of the text.
+    """
+
+    lines: Iterable[str]
+    every: int
+    whole: int
+
+    @classmethod
+    def of(cls, lines: Iterable[str], most: int) -> Self:
+        """A sample of at most about `most` bytes."""
+        whole = sum(len(line.encode()) for line in lines)
+        return cls(lines, max(1, -(-whole // most)), whole)
+
+    def __iter__(self) -> Iterator[str]:
+        return islice(self.lines, 0, None, self.every)
+
+    def report(self) -> dict[str, int]:
+        """For the tokenizer's report; {} where all of the text was read."""
+        return {"trained_on_every": self.every, "training_bytes": self.whole} if self.every > 1 else {}
+
+
+def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+    """Learn a tokenizer from training lines.
+
+    Args:
+        lines: training text, a list or another thing that can be iterated again.
+
+    Raises:
+        InputError: no text, or the characters alone are more than `vocab_size`.
+    """
+    with working("training the tokenizer"):
+        counts = Counter[str]() if config.kind == "bpe_bytes" else _with_text(count_characters(lines), config)
+        alphabet = _alphabet(counts, config)
+        rare = {ord(one): " " for one in counts.keys() - set(alphabet)}  # a space for what gets no token
+        backend = _trained((line.translate(rare) for line in lines) if rare else lines, config, alphabet)
+    size = backend.get_vocab_size()
+    if config.vocab_size is not None and size > config.vocab_size:
+        raise InputError(
+            f"tokenizer.vocab_size: {config.vocab_size:,} is less than the {size:,} tokens that the text's "
+            f"{len(alphabet):,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
+            "kind bpe_bytes"
+        )
+    return Tokenizer(backend, config.kind)
+
+
+def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str]) -> hf.Tokenizer:
+    """The library's tokenizer of a kind, trained; it looks for no special in a text."""
+    size = UNLIMITED if config.vocab_size is None else config.vocab_size
+    settings: dict[str, Any] = {"vocab_size": size, "min_frequency": config.min_frequency, "show_progress": False}
+    specials, unknown, ordered = [*SPELLINGS], SPELLINGS[UNK], sorted(alphabet)
+    model: Any
+    trainer: Any
+    match config.kind:
+        case "bpe_bytes":
+            bytes_ = sorted(pre_tokenizers.ByteLevel.alphabet())
+            model = models.BPE()
+            trainer = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=bytes_, **settings)
+        case "bpe_words":
+            specials = [*specials, *ordered, *(one + END_OF_WORD for one in ordered)]
+            model = models.BPE(unk_token=unknown, end_of_word_suffix=END_OF_WORD)
+            trainer = trainers.BpeTrainer(special_tokens=specials, end_of_word_suffix=END_OF_WORD, **settings)
+        case "wordpiece":
+            specials = [*specials, *ordered, *(CONTINUES + one for one in ordered)]
+            model = models.WordPiece(unk_token=unknown, max_input_chars_per_word=1000)
+            trainer = trainers.WordPieceTrainer(special_tokens=specials, **settings)
+        case "unigram":
+            del settings["min_frequency"]
+            model = models.Unigram()
+            trainer = trainers.UnigramTrainer(unk_token=unknown, special_tokens=specials, **settings)
+        case "word":
+            model = models.WordLevel(unk_token=unknown)
+            trainer = trainers.WordLevelTrainer(special_tokens=specials, **settings)
+        case "character":  # BPE without merges: no trainer is needed
+            tokens = [*specials, *alphabet][: max(size, len(specials))]
+            return assemble("character", models.BPE(_numbered(tokens), [], unk_token=unknown))
+    backend = assemble(config.kind, model)
+    backend.train_from_iterator(lines, trainer)
+    trained = json.loads(backend.to_str())
+    trained["added_tokens"] = []  # these would be looked for in every text before it is tokenised
+    if config.kind == "unigram":
+        trained["model"]["vocab"] = _steady(trained["model"]["vocab"], len(SPELLINGS))
+        trained["model"]["unk_id"] = UNK
+    return hf.Tokenizer.from_str(json.dumps(trained, ensure_ascii=False))
+
+
+def _numbered(tokens: list[str]) -> dict[str, int]:
+    return {token: number for number, token in enumerate(tokens)}
+
+
+def _with_text(counts: Counter[str], config: TokenizerConfig) -> Counter[str]:
+    if not counts or (config.kind != "character" and all(one.isspace() for one in counts)):
+        raise InputError("tokenizer: the training split has no text")
+    return Counter() if config.kind == "word" else counts  # the alphabet of words is not asked for
+
+
+def _steady(pieces: list[list[Any]], specials: int) -> list[list[Any]]:
+    """Unigram pieces (token, log-probability) in an order and with scores that do not depend on chance.
+
+    Characters that lost their piece were given the lowest score, plus 1e-4, plus 2e-4, … in chance order: they get
+    these scores in alphabetical order. The rest differ between runs in the last bits only, which rounding takes off.
+    """
+    ordinary = [(str(piece), float(score)) for piece, score in pieces[specials:]]
+    lowest = min((score for _, score in ordinary), default=0.0)
+    steps = {piece: (score - lowest) / PENALTY for piece, score in ordinary if len(piece) == 1}
+    ladder = sorted(piece for piece, step in steps.items() if abs(step - round(step)) < 1e-3 and step < len(ordinary))
+    scores = dict(ordinary)
+    scores |= dict(zip(ladder, sorted(scores[piece] for piece in ladder), strict=True))
+    rounded = {piece: round(score, SCORE_DECIMALS) for piece, score in scores.items()}
+    return pieces[:specials] + [[piece, score] for piece, score in sorted(rounded.items(), key=lambda p: (-p[1], p[0]))]
+
+
+def _alphabet(counts: Counter[str], config: TokenizerConfig) -> list[str]:
+    """Characters that get a token, commonest first (equal counts alphabetically)."""
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    if config.kind == "character":
+        return [character for character, count in ordered if count >= config.min_frequency]
+    visible = [(character, count) for character, count in ordered if not character.isspace()]
+    wanted = config.character_coverage * sum(count for _, count in visible)
+    return list(_until(visible, wanted))
+
+
+def _until(counted: list[tuple[str, int]], wanted: float) -> Iterator[str]:
+    covered = 0
+    for character, count in counted:
+        if covered >= wanted:
+            return
+        covered += count
+        yield character

@@ -1,0 +1,322 @@
+"""Tokenizers: text to ids and back, over the Hugging Face `tokenizers` library, kept as one `tokenizer.json`.
+
+| kind | a token is | text comes back exactly |
+| --- | --- | --- |
+| bpe_bytes | a run of bytes, merged by frequency (Radford et al. 2019, section 2.2) | always |
+| bpe_words | a part of a word, `</w>` at its end (Sennrich et al. 2016, section 3.2) | up to white space |
+| wordpiece | a part of a word, `##` where it goes on (Schuster, Nakajima 2012) | up to white space, not Chinese |
+| unigram | a part of a line, `▁` for a space (Kudo 2018) | up to white space |
+| word | what stands between white space | up to white space |
+| character | one character | always |
+| bert | as wordpiece, after BERT's own cleaning (`text.tokenize.bert_tokens`); from elsewhere, not trained here | no |
+
+All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
+No special is ever found *in* a text: see `specials`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import tokenizers as hf
+from pydantic import Field, model_validator
+from tokenizers import decoders, models, normalizers, pre_tokenizers
+
+from langladder.artefacts import read_json, write_text
+from langladder.errors import InputError
+from langladder.schema import Config
+from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
+from langladder.text.words.words import UNSPACED
+
+Trained = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
+Kind = Literal[Trained, "bert"]
+END_OF_WORD = "</w>"
+CONTINUES = "##"
+IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+
+
+# Byte-level BPE writes each byte as one visible character: itself where it is one, else the next free from 256 on.
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for place, byte in enumerate(_HIDDEN)}
+
+
+class TokenizerConfig(Config):
+    """Which tokenizer, and how large."""
+
+    kind: Trained = "bpe_bytes"
+    vocab_size: int | None = Field(
+        default=8000, ge=1, le=10_000_000
+    )  # specials included; null (word, character): all there are
+    min_frequency: int = Field(default=1, ge=1)  # of a word, a character, or a pair to merge
+    # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
+    # For bpe_words, wordpiece and unigram.
+    character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
+    sample_bytes: int = Field(default=1_000_000_000, ge=1)  # of a longer text, lines evenly spread are learnt from
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reserves_for_itself(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "extra_specials" in values:
+            said = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
+            raise ValueError(f"extra_specials: is no setting any more: every tokenizer reserves {said}; take it out")
+        return values
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        if self.vocab_size is None:
+            if self.kind not in ("word", "character"):
+                raise ValueError(f"vocab_size: null goes with kind word or character only, not {self.kind!r}")
+            return self
+        least = len(SPELLINGS) + (256 if self.kind == "bpe_bytes" else 1)
+        if self.vocab_size < least:
+            needs = f"{len(SPELLINGS)} specials" + (" and 256 bytes" if self.kind == "bpe_bytes" else "")
+            raise ValueError(f"vocab_size: {self.vocab_size} is too small for {needs}; at least {least}")
+        return self
+
+
+class Tokenizer:
+    """Text to ids and back. Ids 0 to 3 are PAD, UNK, BOS, EOS; encoding adds none of PAD, BOS, EOS itself.
+
+    Behind the V tokens of the vocabulary stand `<sep>`, `<cls>`, `<mask>`, which no text encodes to (see `specials`).
+    """
+
+    def __init__(self, backend: hf.Tokenizer, kind: Kind) -> None:
+        self.kind: Kind = kind
+        self._backend = backend
+        vocabulary = backend.get_vocab(with_added_tokens=False)
+        self._tokens: list[str] = sorted(vocabulary, key=vocabulary.__getitem__)
+        if tuple(self._tokens[: len(SPELLINGS)]) != SPELLINGS:
+            raise InputError(f"tokenizer: its first tokens are {self._tokens[:4]}; ids 0 to 3 must be {SPELLINGS}")
+        if (last := max(vocabulary.values())) >= len(vocabulary):
+            raise InputError(f"tokenizer: {len(vocabulary):,} tokens have ids up to {last:,}; ids must be 0, 1, 2, …")
+        self._specials = dict(enumerate(NAMES)) | _reserve(backend)
+
+    @property
+    def vocab_size(self) -> int:
+        """V: the ids that a text encodes to and a language model predicts, PAD to EOS included."""
+        return len(self._tokens)
+
+    @property
+    def full_vocab_size(self) -> int:
+        """V and the reserved ids behind it: rows of an embedding that knows `<sep>`, `<cls>` and `<mask>` too."""
+        return max(self.vocab_size, *(token + 1 for token in self._specials))
+
+    @property
+    def ordinary(self) -> list[int]:
+        """Ids of what stands for text, without the specials."""
+        return [token for token in range(self.vocab_size) if token not in self._specials]
+
+    def special_id(self, name: str) -> int:
+        """Id of a special such as `<sep>`.
+
+        Raises:
+            InputError: there is no special of that name.
+        """
+        ids = {known: token for token, known in self._specials.items()}
+        if name not in ids:
+            raise InputError(f"tokenizer: has no special {name!r}; it has {', '.join(ids)}")
+        return ids[name]
+
+    def same_as(self, other: "Tokenizer") -> bool:
+        """Whether both give every text the same ids."""
+        return self.kind == other.kind and self._rules() == other._rules()
+
+    def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """(length,) int32 ids of each line."""
+        encodings = self._backend.encode_batch_fast(list(lines), add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+
+    def encode(self, line: str) -> np.ndarray:
+        """(length,) int32 ids of one line."""
+        return self.encode_lines([line])[0]
+
+    def encode_with_places(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """(length,) int32 ids, and (length, 2) int64: the characters of the text that each stands for, from and to.
+
+        White space at the ends of a token is left out of its characters; several tokens may share one character.
+        """
+        encoding = self._backend.encode(text, add_special_tokens=False)
+        places = []
+        for start, stop in encoding.offsets:
+            begin = stop - len(text[start:stop].lstrip())
+            places.append((begin, max(begin, start + len(text[start:stop].rstrip()))))
+        return np.array(encoding.ids, dtype=np.int32), np.array(places, dtype=np.int64).reshape(-1, 2)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids; specials are left out, except that an unknown shows as `<unk>`."""
+        shown = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) not in self._specials]
+        decoder = self._backend.decoder
+        return " ".join(shown) if decoder is None else str(decoder.decode(shown))
+
+    def piece(self, token: int) -> str:
+        r"""The text of one token by itself; bytes that make no whole character as `\xe4\xbd`; specials by name."""
+        if token not in self._specials and self.kind == "bpe_bytes":
+            return bytes(BYTES[character] for character in self._tokens[token]).decode(errors="backslashreplace")
+        return self.decode([token]) or self.name(token)
+
+    def name(self, token: int) -> str:
+        """How one token is written in the vocabulary; specials as people know them."""
+        return self._specials[token] if token in self._specials else self._tokens[token]
+
+    def save(self, path: Path, *, reserved: bool = True) -> None:
+        """Write `tokenizer.json`, which the `tokenizers` library reads too.
+
+        Args:
+            reserved: with the ids behind the vocabulary; without them for other tools, whose models have no such rows.
+        """
+        write_text(path, self.to_json(reserved=reserved, pretty=True) + "\n")
+
+    def to_json(self, *, reserved: bool = True, pretty: bool = False) -> str:
+        """The text of `tokenizer.json`, on one line or on many."""
+        text = str(self._backend.to_str(pretty=pretty))
+        if not reserved:
+            settings = json.loads(text)
+            settings["added_tokens"] = [one for one in settings["added_tokens"] if one["id"] < self.vocab_size]
+            text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=pretty)
+        return text
+
+    def _rules(self) -> Any:
+        """What makes ids of texts: the model with its vocabulary, and how text is cut before it."""
+        settings = json.loads(self._backend.to_str())
+        return settings["model"], settings["pre_tokenizer"], settings["normalizer"]
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read `tokenizer.json`.
+
+        Raises:
+            InputError: the file is missing, or holds no tokenizer of this house.
+        """
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file; train the tokenizer first (stage `tokenize`)")
+        settings = read_json(path)
+        try:
+            _check_ids(settings)
+            backend = hf.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
+            kind = _kind_of(settings)
+            # What cuts and joins text is ours: rules from elsewhere may never end, padding may fill all memory.
+            own = json.loads(assemble(kind, backend.model, settings.get("normalizer")).to_str())
+            other = [part for part in _RULES if settings.get(part) != own[part]]
+            if other:
+                raise InputError(f"{path}: no tokenizer of kind {kind} of this project (other: {', '.join(other)})")
+            return cls(backend, kind)
+        except InputError as error:
+            raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library raises plain Exception, or panics, at what it cannot parse
+            raise InputError(f"{path}: not a tokenizer ({str(error)[:200]})") from error
+
+
+def _check_ids(settings: Any) -> None:
+    """Raise InputError unless the ids of tokenizer.json are 0, 1, 2, …
+
+    The library makes room for every id up to the largest, and ends the process where there is none: one id of 2³¹ is
+    enough. So this is checked before it reads the file.
+    """
+    model = settings.get("model") if isinstance(settings, dict) else None
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(vocabulary, dict):  # of a unigram a list, whose places are the ids
+        return
+    allowed = f"{len(vocabulary):,} tokens have the ids 0 to {len(vocabulary) - 1:,}, each once"
+    ids: set[int] = set()
+    for token, number in vocabulary.items():
+        if type(number) is not int or not 0 <= number < len(vocabulary) or number in ids:
+            raise InputError(f"model.vocab: {token[:60]!r} has the id {str(number)[:20]}; {allowed}")
+        ids.add(number)
+
+
+def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
+    """Give the reserved specials their ids, where the file that was read does not (older ones); id → name of each.
+
+    "Added" tokens are looked for in every text before it is cut; `encode_special_tokens` sees to it that those which
+    are special, as all are here, are not: `< mask >` in a text is five characters and two spaces.
+
+    Raises:
+        InputError: other tokens are added, or they have other ids.
+    """
+    backend.encode_special_tokens = True
+    known = {*SPELLINGS, *(spelling(name) for name in RESERVED)}
+    for token in backend.get_added_tokens_decoder().values():
+        if token.content not in known or not token.special:
+            raise InputError(f"tokenizer: adds {token.content[:60]!r}; only specials of this project may be added")
+    backend.add_special_tokens([hf.AddedToken(spelling(name), special=True, normalized=False) for name in RESERVED])
+    size = backend.get_vocab_size(with_added_tokens=False)
+    ids = backend.get_vocab(with_added_tokens=True)
+    names = {ids[spelling(name)]: name for name in RESERVED}
+    behind = [token for token in names if token >= size]  # a tokenizer that was asked for one has it inside
+    if behind != [*range(size, size + len(behind))]:
+        raise InputError(f"tokenizer: {', '.join(RESERVED)} have ids {[*names]}; they must go on from {size}")
+    return names
+
+
+# Of tokenizer.json. `post_processor`, which exports for other libraries have, adds specials; here none are asked for.
+_RULES = ("truncation", "padding", "normalizer", "pre_tokenizer", "decoder")
+
+
+_CLEANING = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+
+
+def assemble(kind: Kind, model: Any, cleaning: Mapping[str, bool | None] | None = None) -> hf.Tokenizer:
+    """A model with the way text is cut before it and put together after it.
+
+    Args:
+        cleaning: of kind `bert`, what its normalizer does, by the names of `tokenizers.normalizers.BertNormalizer`.
+    """
+    backend = hf.Tokenizer(model)
+    if kind == "bpe_bytes":
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+        backend.decoder = decoders.ByteLevel()
+    elif kind == "bpe_words":
+        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        backend.decoder = decoders.BPEDecoder(suffix=END_OF_WORD)
+    elif kind == "wordpiece":
+        # Characters of scripts without spaces are words, as in BERT; else a line would be one unmanageable word.
+        unspaced = pre_tokenizers.Split(hf.Regex(f"[{UNSPACED}]"), "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), unspaced])
+        backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
+    elif kind == "bert":
+        said: Any = cleaning or {}
+        backend.normalizer = normalizers.BertNormalizer(**{name: said[name] for name in _CLEANING if name in said})
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
+    elif kind == "unigram":
+        # Lines without spaces are cut at their punctuation (ideographic and full-width), else training is slow.
+        ideographic = pre_tokenizers.Split(hf.Regex(f"[{IDEOGRAPHIC_PUNCTUATION}]"), "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), ideographic])
+        backend.decoder = decoders.Metaspace()
+    elif kind == "word":
+        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    else:
+        backend.decoder = decoders.Fuse()
+    return backend
+
+
+def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
+    """A tokenizer of kind `word` for a vocabulary made elsewhere.
+
+    Args:
+        tokens: by id; the first stand for the four specials, whatever they are. source: where from, for messages.
+
+    Raises:
+        InputError: a word stands there twice, or looks like a special inside a tokenizer.
+    """
+    vocabulary = {token: place for place, token in enumerate([*SPELLINGS, *tokens[len(SPELLINGS) :]])}
+    if len(vocabulary) < len(tokens):
+        raise InputError(f"{source}: {len(tokens) - len(vocabulary)} of its words stand there twice, or are a special")
+    return Tokenizer(assemble("word", models.WordLevel(vocab=vocabulary, unk_token=SPELLINGS[UNK])), "word")
+
+
+def _kind_of(settings: dict[str, Any]) -> Kind:
+    model = settings["model"]
+    kinds: dict[str, Kind] = {"WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
+    if model["type"] == "WordPiece" and (settings.get("normalizer") or {}).get("type") == "BertNormalizer":
+        return "bert"
+    if model["type"] in kinds:
+        return kinds[model["type"]]
+    if model.get("end_of_word_suffix"):
+        return "bpe_words"
+    return "bpe_bytes" if (settings["pre_tokenizer"] or {}).get("type") == "ByteLevel" else "character"
