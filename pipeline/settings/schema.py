@@ -19,21 +19,24 @@ from pipeline.settings.errors import explain
 
 SOURCES: dict[tuple[str, str], tuple[str, str]] = {
     ("text", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_text"),
-    ("text", "files"): ("text.sources.TextSource", "langladder.text.read.readers.read_text"),
-    ("text", "hub"): ("text.hub.HubSource", "langladder.text.read.hub.read_hub"),
+    ("text", "files"): ("text.read.sources.TextSource", "langladder.text.read.readers.read_text"),
+    ("text", "hub"): ("text.read.hub.HubSource", "langladder.text.read.hub.read_hub"),
     ("parallel", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_parallel"),
-    ("parallel", "files"): ("text.sources.ParallelSource", "langladder.text.read.readers.read_parallel"),
-    ("parallel", "hub"): ("text.hub.HubParallelSource", "langladder.text.read.hub.read_hub_parallel"),
+    ("parallel", "files"): ("text.read.sources.ParallelSource", "langladder.text.read.readers.read_parallel"),
+    ("parallel", "hub"): ("text.read.hub.HubParallelSource", "langladder.text.read.hub.read_hub_parallel"),
     ("labels", "microworld"): ("corpora.labelled.LabelledWorldConfig", "langladder.corpora.labelled.write_labels"),
-    ("labels", "files"): ("text.label_sources.LabelledSource", "langladder.text.labelled.label_files.read_labels"),
+    ("labels", "files"): (
+        "text.labelled.label_sources.LabelledSource",
+        "langladder.text.labelled.label_files.read_labels",
+    ),
     ("tags", "microworld"): ("corpora.labelled.TaggedWorldConfig", "langladder.corpora.labelled.write_tags"),
-    ("tags", "files"): ("text.label_sources.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
+    ("tags", "files"): ("text.labelled.label_sources.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
     ("questions", "microworld"): (
         "corpora.paragraphs.ParagraphConfig",
         "langladder.corpora.paragraphs.write_paragraphs",
     ),
     ("questions", "files"): (
-        "text.question_files.QuestionSource",
+        "text.labelled.question_files.QuestionSource",
         "langladder.text.labelled.question_files.read_question_files",
     ),
     ("instructions", "microworld"): (
@@ -41,7 +44,7 @@ SOURCES: dict[tuple[str, str], tuple[str, str]] = {
         "langladder.corpora.instructions.drawing.write_instructions",
     ),
     ("instructions", "files"): (
-        "text.instruction_files.InstructionSource",
+        "text.labelled.instruction_files.InstructionSource",
         "langladder.text.labelled.instruction_files.read_instructions",
     ),
     ("scenes", "microworld"): ("corpora.scenes.SceneConfig", "langladder.corpora.scene_files.write_scenes"),
@@ -53,11 +56,11 @@ Settings are named by their place in langladder: a job imports what it reads, an
 """
 
 CLEANING = {
-    "text": "text.cleaning.CleanConfig",
-    "parallel": "text.clean_pairs.CleanPairsConfig",
-    "labels": "text.labelled_rows.CleanLabelledConfig",
-    "tags": "text.labelled_rows.CleanLabelledConfig",
-    "instructions": "text.clean_instructions.CleanInstructionsConfig",
+    "text": "text.clean.cleaning.CleanConfig",
+    "parallel": "text.clean.clean_pairs.CleanPairsConfig",
+    "labels": "text.labelled.labelled_rows.CleanLabelledConfig",
+    "tags": "text.labelled.labelled_rows.CleanLabelledConfig",
+    "instructions": "text.labelled.clean_instructions.CleanInstructionsConfig",
 }
 """Side → how it is cleaned."""
 
@@ -121,11 +124,11 @@ FIELDS: dict[str, Any] = {
     "engine": AnyEngine,
     "memory": Memory | None,
     "threads": Annotated[int, Field(ge=1, le=256)],
-    "tokenizer": "text.tokenizers.TokenizerConfig",
+    "tokenizer": "text.tokenize.tokenizers.TokenizerConfig",
     "shared_tokenizer": bool,
     "filter": "text.filtering.settings.FilterConfig",
     "given": Given,
-    "words": "text.vocabulary.VocabularyConfig",
+    "words": "text.words.vocabulary.VocabularyConfig",
     "countings": "counts.kinds.AnyCounting",
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
