@@ -165,8 +165,7 @@ def cluster(folder: Path, chosen: params.Choices) -> Iterator[Cluster | None]:
     os.environ[WHERE] = engine.client.scheduler.address
     try:
         threads = sum(engine.client.nthreads().values())
-        asked = config.workers if isinstance(config.workers, int) and not config.address else 1
-        with Cluster(engine.client, folder, max(threads, asked)) as found:
+        with Cluster(engine.client, folder, max(threads, 1 if config.address else engine.asked)) as found:
             yield found
     finally:
         del os.environ[WHERE]

@@ -7,7 +7,6 @@ from typing import Any
 
 from langladder.engine.base import used
 from langladder.engine.choosing import bytes_of, made
-from langladder.engine.local import Local
 from pipeline.settings.threads import processors
 
 WHERE = "LANGLADDER_CLUSTER"
@@ -31,7 +30,9 @@ def engine(job: Any, name: str) -> Iterator[None]:
         return
     config = job.engine.model_copy(update={"address": where}) if where else job.engine
     with used(made(config, job.memory, processors())) as found:
-        if isinstance(found, Local) and found.workers < found.asked:
+        if found.dashboard and not where:  # where the jobs share a cluster, that has been printed
+            print(f"{name}: Dask's dashboard: {found.dashboard}")
+        if found.workers < found.asked:
             few = f"{found.workers} of {found.asked} workers"
             print(f"{name}: {few}, since memory: {job.memory} in params.yaml has room for no more")
         yield

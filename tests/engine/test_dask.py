@@ -53,6 +53,8 @@ def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_me
             with used(made(there, "4GB", 1)) as elsewhere:
                 assert not elsewhere.here and elsewhere.share > 3 * 10**9
                 assert os.getpid() not in set(elsewhere.map(process, range(2)))
+                elsewhere.hosts = {"another": 4, "third": 2}  # type: ignore[attr-defined]
+                assert 4 * (elsewhere.share + PROCESS) <= 4 * 10**9  # the workers of one machine share its memory
         with used(made(there, "4GB", 1)) as engine:
             assert (engine.workers, engine.here) == (1, True)
             client.cluster.scale(2)
@@ -62,6 +64,22 @@ def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_me
             assert engine.workers == 2 and engine.here
             assert 3 * (engine.share + PROCESS) <= 4 * 10**9
             assert engine.peak() > process_peak() + 2 * 10**7  # those of the workers are counted
+
+
+def test_an_adaptive_cluster_grows_with_the_work_and_its_dashboard_is_named() -> None:
+    config = DaskConfig.model_validate({"kind": "dask", "workers": {"minimum": 0, "maximum": 2}})
+    with used(made(config, "4GB", 1)) as engine:
+        assert engine.workers == 2 and 3 * (engine.share + PROCESS) <= 4 * 10**9
+        used_ones = set(engine.map(process, range(40)))  # of at first no worker
+        assert 1 <= len(used_ones) <= 2 and os.getpid() not in used_ones
+        assert engine.dashboard and engine.dashboard.startswith("http://127.0.0.1:")
+    with pytest.raises(ValueError, match="minimum: 3 is above maximum: 2"):
+        DaskConfig.model_validate({"kind": "dask", "workers": {"minimum": 3, "maximum": 2}})
+
+
+def test_a_cluster_of_processes_has_no_more_workers_than_memory_has_room_for() -> None:
+    with used(made(DaskConfig(kind="dask", workers=3), "1GB", 1)) as engine:
+        assert (engine.workers, engine.asked) == (1, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """The settings of engines, and the engine that they ask for."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from langladder.engine.base import Engine, Serial
 from langladder.engine.local import Local
@@ -13,6 +13,19 @@ UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "Ti
 MOST = 1000 * UNITS["TB"]
 
 Workers = Annotated[int, Field(ge=1, le=100_000)] | Literal["auto"]  # auto: as many as this machine has processors
+
+
+class AdaptiveConfig(Config):
+    """Workers that Dask starts and stops as there is work (`Cluster.adapt`)."""
+
+    minimum: int = Field(default=1, ge=0, le=100_000)
+    maximum: int = Field(ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.minimum > self.maximum:
+            raise ValueError(f"minimum: {self.minimum} is above maximum: {self.maximum}")
+        return self
 
 
 class LocalConfig(Config):
@@ -28,7 +41,7 @@ class DaskConfig(Config):
     kind: Literal["dask"]
     address: str | None = Field(default=None, pattern=r"^\w+://.+")
     cluster: Literal["processes", "ssh", "slurm", "kubernetes"] = "processes"
-    workers: Workers = "auto"
+    workers: Workers | AdaptiveConfig = "auto"
     options: dict[str, Any] = Field(default_factory=dict)  # of Dask's class for that kind of cluster
 
 
@@ -62,7 +75,10 @@ def made(config: LocalConfig | DaskConfig, memory: str | None, processors: int) 
     Raises:
         InputError: a cluster that cannot be had.
     """
-    workers = processors if config.workers == "auto" else config.workers
+    workers, least = config.workers, None
+    if isinstance(workers, AdaptiveConfig):
+        workers, least = workers.maximum, workers.minimum
+    workers = processors if workers == "auto" else workers
     granted = bytes_of(memory) if memory else None
     if isinstance(config, LocalConfig):
         return Local(workers, granted) if workers > 1 else Serial(memory=granted)
@@ -70,4 +86,4 @@ def made(config: LocalConfig | DaskConfig, memory: str | None, processors: int) 
 
     if config.address:
         return dask.connect(config.address, granted)
-    return dask.start(config.cluster, workers, dict(config.options), granted)
+    return dask.start(config.cluster, workers, dict(config.options), granted, least=least)

@@ -1,26 +1,26 @@
 """A Dask cluster (https://distributed.dask.org): one that runs already, or one that is started here and stopped after.
 
-Dask sends the parts out, watches the workers, and gives what a lost one had to another. All workers must see the
+Dask sends the parts out, watches the workers, and gives the parts of a lost one to another. All workers must see the
 project's folder under the same path, as on a filesystem that the machines share, because parts name files.
 """
 
 import importlib
 import os
 import platform
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from langladder.engine.base import PROCESS, USED, Engine, Part, Result, machine_bytes, measured
+from langladder.engine.base import LEAST, PROCESS, USED, Engine, Part, Result, fitting, machine_bytes, measured
 from langladder.engine.commands import sees
 from langladder.engine.local import no_main
 from langladder.errors import InputError
 
-AHEAD = 4  # parts under way or done beside the one whose turn it is, for each worker
+HERE = "this machine"
+RETRIES = 2  # of a part whose function raised an error, as a shared filesystem may for a moment
 SECONDS = 60  # until a cluster has to answer, and to have a worker
 INSTALL = "pip install 'langladder[cluster]'"
 CLUSTERS = {
@@ -32,65 +32,61 @@ CLUSTERS = {
 
 
 class Dask(Engine):
-    """The workers of a Dask cluster, as many as it has when they are needed.
+    """The workers of a Dask cluster, however many it has; those that join while parts run are used too.
 
     Attributes:
         client: the connection to it (`distributed.Client`).
-        beside: how many of the workers are on this machine.
+        hosts: how many workers each machine has; one that is lost still counts, since another replaces it.
     """
 
-    def __init__(self, client: Any, cluster: Any = None, memory: int | None = None) -> None:
+    def __init__(
+        self, client: Any, cluster: Any = None, memory: int | None = None, hosts: Mapping[str, int] = {}
+    ) -> None:
         """Work on a cluster that `client` is connected to.
 
         Args:
             cluster: what was started for it, to be stopped with it.
-            memory: of this machine, which its workers share; of each worker elsewhere.
+            memory: bytes that the workers of one machine may hold together, on each machine.
+            hosts: workers that may still join, by machine.
         """
-        super().__init__(1, memory)
-        self.client, self._cluster, self.beside = client, cluster, 0
+        self.hosts = dict(hosts or {})
+        super().__init__(max(1, sum(self.hosts.values())), memory)
+        self.client, self._cluster, self.dashboard = client, cluster, client.dashboard_link
         self._known: frozenset[str] = frozenset()
         self.look()
 
     def look(self) -> None:
-        """See what workers there are, and which of them are on this machine and see its folder for temporary files.
-
-        One that is lost still counts, since another begins in its place.
-        """
+        """Ask the cluster which workers it has, and which of them are on this machine and see its temporary files."""
         known = frozenset(self.client.nthreads())
-        if known and known != self._known:
-            with NamedTemporaryFile() as file:
-                seen = self.client.run(sees, file.name, on_error="ignore")
-            here = sum(found == (platform.node(), True) for found in seen.values())
-            self.workers, self.beside = max(self.workers, len(known)), max(self.beside, here)
-            self.here, self._known = here == len(seen) > 0, known
+        if not known or known == self._known:
+            return
+        with NamedTemporaryFile() as file:
+            seen = self.client.run(sees, file.name, on_error="ignore")
+        found = Counter(HERE if one == (platform.node(), True) else one[0] for one in seen.values())
+        self.hosts = {host: max(found[host], self.hosts.get(host, 0)) for host in found | self.hosts}
+        self.workers, self.here, self._known = max(self.workers, len(known)), set(self.hosts) == {HERE}, known
 
     def has_workers(self) -> bool:
-        """Whether there are several, or one elsewhere."""
+        """Whether there are several workers, or one on another machine."""
         self.look()
         return self.workers > 1 or not self.here
 
     @property
     def share(self) -> int:
-        """As `Engine.share`; workers elsewhere have their own memory."""
-        if self.beside:
-            return self._room(1 if self.here and self.workers == 1 else self.beside + 1)
-        return int((self.memory or machine_bytes()) * USED) - PROCESS
+        """As `Engine.share`; on each other machine its workers share as much `memory` as it grants here."""
+        beside, elsewhere = self.hosts.get(HERE, 0), [n for host, n in self.hosts.items() if host != HERE]
+        shares = [self._room(1 if self.workers == 1 else beside + 1)] if beside else []
+        if elsewhere:
+            shares.append(int((self.memory or machine_bytes()) * USED / max(elsewhere)) - PROCESS)
+        return max(LEAST, min(shares))
 
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
-        call, later = partial(_in_folder, Path.cwd(), partial(measured, function)), iter(parts)
-        under_way: deque[Any] = deque()
-        done = 0
-        while True:
-            for part in islice(later, max(0, AHEAD * self.workers - len(under_way))):
-                under_way.append(self.client.submit(call, part, pure=False))
-            if not under_way:
-                return
-            result, node, *worker = _result(under_way.popleft())
+        call = partial(_in_folder, Path.cwd(), partial(measured, function))
+        futures = deque(self.client.map(call, parts, pure=False, retries=RETRIES))
+        while futures:
+            result, node, *worker = _result(futures.popleft())
             if node == platform.node():
                 self.note(*worker)
-            done += 1
-            if done % self.workers == 0:  # others may have come
-                self.look()
             yield result
 
     def close(self) -> None:
@@ -118,20 +114,27 @@ def connect(address: str, memory: int | None = None) -> Dask:
     return Dask(client, memory=memory)
 
 
-def start(kind: str, workers: int, options: dict[str, Any], memory: int | None = None) -> Dask:
+def start(
+    kind: str, workers: int, options: dict[str, Any], memory: int | None = None, *, least: int | None = None
+) -> Dask:
     """Start a cluster: `processes` of this machine, `ssh`, `slurm` or `kubernetes`.
 
     Args:
         options: of Dask's class for that kind of cluster.
+        least: of an adaptive cluster, which has this many to `workers` workers, as there is work; None: it is not one.
 
     Raises:
         InputError: it does not start, an option is wrong, or a package is not installed.
     """
     distributed = _distributed()
     try:
-        cluster = _started(kind, workers, options)
+        many = fitting(workers, memory) if kind == "processes" else workers
+        cluster = _started(kind, many if least is None else max(1, least), options)
+        if least is not None:
+            cluster.adapt(minimum=least, maximum=many)
         client = distributed.Client(cluster, timeout=SECONDS, set_as_default=False)
-        client.wait_for_workers(1 if kind != "processes" else workers, timeout=None if kind == "slurm" else SECONDS)
+        awaited = many if kind == "processes" and least is None else 1
+        client.wait_for_workers(awaited, timeout=None if kind == "slurm" else SECONDS)
     except ImportError as error:
         raise InputError(
             f"engine.cluster: {kind} needs a package that is not installed ({error}); {INSTALL}"
@@ -141,7 +144,11 @@ def start(kind: str, workers: int, options: dict[str, Any], memory: int | None =
             f"engine: a cluster of kind {kind!r} with options {options} does not start ({str(error)[:300]}); see "
             "conf/engine/"
         ) from error
-    return Dask(client, cluster, memory)
+    engine = Dask(
+        client, cluster, memory, {HERE if kind == "processes" else "others": many} if least is not None else {}
+    )
+    engine.asked = max(workers, engine.workers)
+    return engine
 
 
 def _started(kind: str, workers: int, options: dict[str, Any]) -> Any:
@@ -150,7 +157,12 @@ def _started(kind: str, workers: int, options: dict[str, Any]) -> Any:
     cluster_class = getattr(importlib.import_module(module), name)
     match kind:
         case "processes":
-            quiet = {"dashboard_address": None, "host": "127.0.0.1", "memory_limit": 0, "threads_per_worker": 1}
+            quiet = {
+                "dashboard_address": "127.0.0.1:0",
+                "host": "127.0.0.1",
+                "memory_limit": 0,
+                "threads_per_worker": 1,
+            }
             with no_main():
                 return cluster_class(n_workers=workers, processes=True, **quiet | options)
         case "ssh":

@@ -21,7 +21,7 @@ from multiprocessing import connection
 from types import ModuleType
 from typing import Any
 
-from langladder.engine.base import PROCESS, USED, Engine, Part, Result, machine_bytes, measured, module_of
+from langladder.engine.base import Engine, Part, Result, fitting, measured, module_of
 from langladder.errors import InputError
 
 DEATHS = 3  # of the processes that one part runs in, until it is given up
@@ -31,15 +31,10 @@ UnderWay = deque[tuple[Part, "Future[Any]"]]
 
 
 class Local(Engine):
-    """So many processes of this machine; fewer where `memory` has no room for them.
-
-    Attributes:
-        asked: how many there were to be.
-    """
+    """So many processes of this machine; fewer where `memory` has no room for them."""
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
-        room = int((memory or machine_bytes()) * USED) // (2 * PROCESS) - 1  # each holds as much again to work with
-        super().__init__(max(1, min(workers, room)), memory)
+        super().__init__(fitting(workers, memory), memory)
         self.asked = workers
         self._pool: ProcessPoolExecutor | None = None
 
