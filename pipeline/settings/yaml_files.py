@@ -12,6 +12,8 @@ from pipeline import ROOT
 DEEPEST, MOST = 50, 100_000
 """Mappings and lists inside each other, and values in all: people write fewer, and aliases can make billions."""
 
+TOO_DEEP = f"settings stand more than {DEEPEST} deep inside each other"
+
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where it was compiled: ten times as fast
 
 
@@ -38,7 +40,7 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
         text = path.read_text(encoding="utf-8")
         _see_depth(text, name)
         node = yaml.compose(text, LOADER)
-        if _size(node, name, {}) > MOST:
+        if _size(node, name, {})[0] > MOST:
             raise InputError(f"{name}: more than {MOST:,} values when every alias is followed; write fewer")
         twice = [
             f"{key}: stands twice in {name}, in lines {first} and {line}; remove one"
@@ -62,21 +64,25 @@ def _see_depth(text: str, name: Path) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             line = f":{event.start_mark.line + 1}" if event.start_mark else ""
-            raise InputError(f"{name}{line}: settings stand more than {DEEPEST} deep inside each other")
+            raise InputError(f"{name}{line}: {TOO_DEEP}")
 
 
-def _size(node: Any, name: Path, sizes: dict[int, int]) -> int:
-    """How many values a node has when every alias is followed; each node is counted once.
+def _size(node: Any, name: Path, sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """How many values a node has, and how deep they stand, when every alias is followed; each node is counted once.
 
     Raises:
-        InputError: a node holds itself.
+        InputError: a node holds itself, or values stand too deep.
     """
     if id(node) not in sizes:
-        sizes[id(node)] = 0  # not known yet: it is being counted
+        sizes[id(node)] = 0, 0  # not known yet: it is being counted
         held = node.value if isinstance(node, yaml.CollectionNode) else ()
         inner = [part for item in held for part in (item if isinstance(item, tuple) else (item,))]
-        sizes[id(node)] = 1 + sum(_size(part, name, sizes) for part in inner)
-    if not sizes[id(node)]:
+        found = [_size(part, name, sizes) for part in inner]
+        depth = 1 + max((deep for _, deep in found), default=0)
+        if depth > DEEPEST:
+            raise InputError(f"{name}:{node.start_mark.line + 1}: {TOO_DEEP}")
+        sizes[id(node)] = 1 + sum(size for size, _ in found), depth
+    if not sizes[id(node)][0]:
         raise InputError(f"{name}:{node.start_mark.line + 1}: an alias refers to what it stands in; write the values")
     return sizes[id(node)]
 

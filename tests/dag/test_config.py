@@ -407,6 +407,10 @@ def _with(original, extra):
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),
         ("memory: 0.1MB\nsede: 1", ["2 problems", "memory", "sede"]),
         ("lm: &a {gpt: *a}", ["params.yaml:", "an alias refers to what it stands in"]),
+        (
+            "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{x: *a{n - 1}}}" for n in range(1, 200))]),
+            ["params.yaml:", "settings stand more than 50 deep"],
+        ),
         (f"lm: {'{a: ' * 3000}1{'}' * 3000}", ["params.yaml:", "more than 50 deep"]),
         (f"lm: {'[' * 100_000}", ["params.yaml:", "more than 50 deep"]),
         (
