@@ -1,7 +1,7 @@
-"""Documents of raw tables, one after the other: what the filter reads, judges whole, and writes again."""
+"""Documents of raw tables, one after the other: the filter reads, selects and writes them."""
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -14,20 +14,24 @@ ROWS = 16_384
 
 
 class Document(NamedTuple):
-    """A document's lines, and their exact log-probabilities where they are known and the line is as it was drawn."""
+    """The lines of a document, and their exact log-probabilities where they are known."""
 
     lines: list[str]
     log_probs: list[float | None]
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """All lines."""
         return "\n".join(self.lines)
 
     @property
     def words(self) -> int:
-        """How many words it has, as white space parts them."""
+        """The number of words between white space."""
         return sum(len(line.split()) for line in self.lines)
+
+    def select(self, keep: Sequence[bool]) -> "Document":
+        """The document with those lines alone for which `keep` is true."""
+        return Document(list(compress(self.lines, keep)), list(compress(self.log_probs, keep)))
 
 
 def read_documents(path: Path) -> Iterator[Document]:
