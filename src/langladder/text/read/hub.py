@@ -10,7 +10,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.read.lines import FileFacts
 from langladder.text.read.readers import write_raw_pairs, write_raw_text
-from langladder.text.read.records import Record, text_field
+from langladder.text.read.records import text_field
 from langladder.text.read.sources import Documents, check_splits
 
 _LOST = (OSError, ValueError, RuntimeError)
@@ -52,11 +52,11 @@ def read_hub(source: HubSource, out_folder: Path) -> dict[str, Any]:
         InputError: the Hub cannot be reached, or the data set, configuration, split or column does not exist.
     """
 
-    def records(rows: Iterator[dict[str, Any]], split: str) -> Iterator[Record]:
+    def texts(rows: Iterator[dict[str, Any]], split: str) -> Iterator[str]:
         for number, row in enumerate(rows):
-            yield Record(split, text_field(row, source.column, f"{source.name}, {split}, row {number}"))
+            yield text_field(row, source.column, f"{source.name}, {split}, row {number}")
 
-    splits = {split: records(rows, split) for split, rows in _load(source).items()}
+    splits = {split: texts(rows, split) for split, rows in _load(source).items()}
     return {"splits": write_raw_text(splits, source, source.name, out_folder)}
 
 
