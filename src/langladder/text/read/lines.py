@@ -14,7 +14,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,25 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
     codecs.BOM_UTF8: "utf-8",
 }
+# Words whose letters are frequent: with ASCII letters, or of one letter; Cyrillic in lower case after the first letter
+# (cp1251 and koi8-r exchange upper and lower case).
+CYRILLIC = "[А-Яа-яЁёІіЇїЄєҐґ][а-яёіїєґ]*"
+WORDS = {"cp1252": ".|.*[A-Za-z].*", "cp1251": CYRILLIC, "koi8-r": CYRILLIC}
+LEAD_BYTES = {  # of the frequent rows in the tables of characters of two bytes
+    "euc-kr": rb"[\xa1\xb0-\xc8]",
+    "cp949": rb"[\xa1\xb0-\xc8]",
+    "euc-jp": rb"[\xa1\xa4\xa5\xb0-\xcf]",
+    "shift_jis": rb"[\x81-\x83\x88-\x97]",
+    "cp932": rb"[\x81-\x83\x88-\x97]",
+    "big5": rb"[\xa1\xa4-\xc6]",
+    "cp950": rb"[\xa1\xa4-\xc6]",
+    "gb18030": rb"[\xa1\xa3\xb0-\xd7]",
+}
+GUESSED = (
+    "utf-8",
+    *WORDS,
+    *LEAD_BYTES,
+)  # the first wins a tie: Korean and Chinese overlap
 PUNCTUATION = frozenset("‘’“”„–—…•«»°§©®™€£¡¿·№")
 MIN_SCORE = 0.8  # share of frequent characters among those that are not ASCII, to name an encoding
 
@@ -306,7 +325,7 @@ def likely(sample: bytes) -> str | None:
             return name
     if b"\0" in sample:
         return next((name for name in ("utf-16-le", "utf-16-be") if _is_text(sample, name)), None)
-    best, name = max(((_score(sample, *one), one[0]) for one in _COMMON), key=lambda pair: pair[0])
+    best, name = max(((_score(sample, name), name) for name in GUESSED), key=lambda pair: pair[0])
     return name if best >= MIN_SCORE else None
 
 
@@ -318,56 +337,20 @@ def _is_text(sample: bytes, name: str) -> bool:
     return "".join(text.split()).isprintable() and any(one.isascii() for one in text)
 
 
-def _score(sample: bytes, name: str, common: Callable[[str, str], int]) -> float:
+def _score(sample: bytes, name: str) -> float:
     """The share of frequent characters among those that are not ASCII; 0 if the sample is not in this encoding."""
     try:
         text = codecs.getincrementaldecoder(name)().decode(sample)  # the last character may be incomplete
     except UnicodeDecodeError:
         return 0.0
-    others = sum(not character.isascii() for character in text)
-    return common(text, name) / others if others else 0.0
-
-
-def _not_ascii(text: str, _name: str) -> int:
-    return sum(not character.isascii() for character in text)
-
-
-def _western(text: str, _name: str) -> int:
-    """Letters with accents inside words of ASCII letters, or alone."""
-    words = (word for word in re.findall(r"[^\W\d_]+", text) if len(word) == 1 or re.search("[A-Za-z]", word))
-    return sum(not letter.isascii() for word in words for letter in word) + _marks(text)
-
-
-def _cyrillic(text: str, _name: str) -> int:
-    """Words of Cyrillic letters, lower case after the first: cp1251 and koi8-r exchange upper and lower case."""
-    words = (word for word in re.findall(r"[^\W\d_]+", text) if re.fullmatch("[А-Яа-яЁёІіЇїЄєҐґ][а-яёіїєґ]*", word))
-    return sum(map(len, words)) + _marks(text)
-
-
-def _marks(text: str) -> int:
-    return sum(character in PUNCTUATION for character in text)
-
-
-def _led_by(pattern: bytes) -> Callable[[str, str], int]:
-    """Count two-byte characters whose first byte is in the frequent rows of the standard's table."""
-    first = re.compile(pattern)
-
-    def common(text: str, name: str) -> int:
-        codes = (character.encode(name) for character in text if not character.isascii())
-        return sum(len(code) == 2 and first.match(code) is not None for code in codes)
-
-    return common
-
-
-# The first one wins a tie: Korean syllables overlap with the frequent Chinese characters.
-_COMMON: list[tuple[str, Callable[[str, str], int]]] = [
-    ("utf-8", _not_ascii),
-    ("cp1252", _western),
-    ("cp1251", _cyrillic),
-    ("koi8-r", _cyrillic),
-    *((name, _led_by(rb"[\xa1\xb0-\xc8]")) for name in ("euc-kr", "cp949")),
-    ("euc-jp", _led_by(rb"[\xa1\xa4\xa5\xb0-\xcf]")),
-    *((name, _led_by(rb"[\x81-\x83\x88-\x97]")) for name in ("shift_jis", "cp932")),
-    *((name, _led_by(rb"[\xa1\xa4-\xc6]")) for name in ("big5", "cp950")),
-    ("gb18030", _led_by(rb"[\xa1\xa3\xb0-\xd7]")),
-]
+    others = [character for character in text if not character.isascii()]
+    if name == "utf-8" or not others:
+        return float(bool(others))
+    if name in WORDS:
+        words = [word for word in re.findall(r"[^\W\d_]+", text) if re.fullmatch(WORDS[name], word)]
+        letters = sum(not letter.isascii() for word in words for letter in word)
+        frequent = letters + sum(character in PUNCTUATION for character in others)
+    else:
+        codes = [character.encode(name) for character in others]
+        frequent = sum(len(code) == 2 and re.match(LEAD_BYTES[name], code) is not None for code in codes)
+    return frequent / len(others)
