@@ -10,7 +10,7 @@ from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
 from langladder.schema import locate_function
 from langladder.text.labelled.clean_instructions import clean_instructions
-from langladder.text.read.chosen_files import not_read
+from langladder.text.read.sources import not_read
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 

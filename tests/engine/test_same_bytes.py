@@ -15,7 +15,7 @@ from langladder.engine.base import Engine, Serial, used
 from langladder.engine.choosing import DaskConfig, made
 from langladder.engine.local import Local
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.read import file_parts
+from langladder.text.read import readers
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
 from langladder.text.storage import shards
@@ -37,7 +37,7 @@ LINES = [
 @pytest.fixture
 def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shards, "SHARD_BYTES", 3_000)
-    monkeypatch.setattr(file_parts, "PART_BYTES", 5_000)
+    monkeypatch.setattr(readers, "PART_BYTES", 5_000)
     lines = [f"{LINES[row % 4]}  {row % 97} {'word' * (row % 5)}{row}" for row in range(400)] + LINES * 5
     blank = "\n\n"  # between documents of three lines
     (tmp_path / "raw").mkdir()

@@ -1,14 +1,14 @@
-"""Shards filtered by themselves give what the whole corpus gives, on every engine."""
+"""Filtering many small shards gives the same as filtering one, on every engine."""
 
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from plain_filtering import plain
 
 from langladder.engine.base import used
 from langladder.engine.local import Local
+from langladder.text.clean.duplicates import Seen
 from langladder.text.filtering.filtering import filter_text
 from langladder.text.filtering.settings import FilterConfig
 from langladder.text.read.documents import Document, read_documents, write_documents
@@ -76,33 +76,47 @@ def config_of(folder: Path, name: str) -> FilterConfig:
     return FilterConfig.model_validate(settings)
 
 
-@pytest.fixture(autouse=True)
-def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Many small shards."""
-    monkeypatch.setattr(shards, "SHARD_BYTES", 1500)
+def in_shards(folder: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The corpus in shards of so many bytes."""
+    monkeypatch.setattr(shards, "SHARD_BYTES", size)
     monkeypatch.setattr(shards, "ROWS", 16)
-    write_documents(tmp_path / "raw" / "all", CORPUS)
-    assert len(shards.shard_files(tmp_path / "raw" / "all")) > 5
-    return tmp_path / "raw"
+    write_documents(folder / "all", CORPUS)
+    assert (len(shards.shard_files(folder / "all")) > 5) == (size < 10_000)
+    return folder
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_parts_give_what_the_whole_gives(name: str, raw: Path, tmp_path: Path) -> None:
+def test_parity_of_shards_of_any_size(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_of(tmp_path, name)
-    report = filter_text(raw, tmp_path / "out", config, seed=1)
-    beside = {key: [Document(one.lines, [None] * len(one.lines)) for one in found] for key, found in BESIDE.items()}
-    left, told = plain(CORPUS, beside, config, seed=1)
-    assert report == told
-    assert list(read_documents(tmp_path / "out" / "all")) == left
+    report = filter_text(in_shards(tmp_path / "raw", 10**6, monkeypatch), tmp_path / "whole", config, seed=1)
+    left = list(read_documents(tmp_path / "whole" / "all"))
     assert report["went"] or name == "mixture"
+    assert report["size"]["left"]["words"] == sum(one.words for one in left)
     if name == "contamination":
         assert report["contamination"]["ngrams_too_common"]
+    small = in_shards(tmp_path / "small", 1500, monkeypatch)
+    assert filter_text(small, tmp_path / "parts", config, seed=1) == report
+    assert list(read_documents(tmp_path / "parts" / "all")) == left
     if name == "all by lines":
         kinds = {"low_quality_document", "duplicate_line", "near_duplicate_document", "contaminated_line"}
         assert kinds <= {*report["went"]}
         with used(Local(2)):
-            filter_text(raw, tmp_path / "processes", config, seed=1)
-        assert files_of(tmp_path / "processes") == files_of(tmp_path / "out")
+            filter_text(small, tmp_path / "processes", config, seed=1)
+        assert files_of(tmp_path / "processes") == files_of(tmp_path / "parts")
+
+
+def test_the_first_of_duplicates_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rule as `Seen`, which goes through the corpus text by text."""
+    duplicates = config_of(tmp_path, "lines").duplicates
+    assert duplicates is not None
+    seen, kept = Seen(duplicates), list[Document]()
+    for document in CORPUS:
+        left = document.select([seen.is_duplicate(line, "lines") is None for line in document.lines])
+        if left.lines and seen.is_duplicate(left.text, "documents") is None:
+            kept.append(left)
+    small = in_shards(tmp_path / "small", 1500, monkeypatch)
+    filter_text(small, tmp_path / "out", config_of(tmp_path, "lines"), seed=1)
+    assert list(read_documents(tmp_path / "out" / "all")) == kept != CORPUS
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -15,10 +15,16 @@ from scipy.stats import kstest, lomax
 
 from langladder.errors import InputError
 from langladder.text.clean.splitting import place
-from langladder.text.filtering.contamination import Contamination, ContaminationSettings, normal
+from langladder.text.filtering.contamination import (
+    ContaminationSettings,
+    HeldOutNGrams,
+    contamination_report,
+    normalize,
+    remove_contaminated,
+)
 from langladder.text.filtering.filtering import filter_text
 from langladder.text.filtering.mixture import Corpus, epochs, mixed, shares
-from langladder.text.filtering.quality import QualityModel, QualitySettings, Sample, keep_probability, pareto
+from langladder.text.filtering.quality import QualityModel, QualitySettings, keep_probability, pareto, sample_halves
 from langladder.text.filtering.settings import FilterConfig
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.read.documents import Document, read_documents, write_documents
@@ -147,30 +153,36 @@ def test_characters_show_noise_that_single_words_do_not() -> None:
 
 
 def test_a_sample_is_the_same_in_every_order() -> None:
-    places = {f"text {number}": place([str(number)], 1) for number in range(50)}
-    orders = list(places), list(places)[::-1]
-    found = []
-    for order in orders:
-        sample = Sample(7)
-        for text in order:
-            sample.add(places[text], text)
-        found.append(sample.texts())
-    assert found[0] == found[1] == sorted(places, key=lambda text: places[text])[:7]
+    places = {f"text {number}": place(["sample", f"text {number}"], 1) for number in range(50)}
+    found, reverse = (sample_halves(order, 7, 1) for order in (list(places), list(places)[::-1]))
+    assert found == reverse and all(half == sorted(half, key=places.__getitem__) for half in found)
+    one, two = sample_halves(places, 50, 1)
+    assert {*one} | {*two} == {*places} and not {*one} & {*two}
+    assert found == [one[:7], two[:7]]
 
 
-def counted(settings: dict[str, Any], lines: list[str], found: list[Document]) -> Contamination:
-    contamination = Contamination(ContaminationSettings.model_validate(settings))
-    contamination.learn("set", lines)
-    contamination.count(found)
-    return contamination
+class Searched:
+    """Documents that were searched for the n-grams of one test set."""
+
+    def __init__(self, settings: dict[str, Any], lines: list[str], found: list[Document]) -> None:
+        self.settings = ContaminationSettings.model_validate(settings)
+        self.held_out, self.common = HeldOutNGrams(self.settings.ngram_words), Counter[str]()
+        self.held_out.add_set("set", lines, self.settings.min_words)
+        self.counts = self.held_out.count_documents(found)
+
+    def clean(self, found: list[Document]) -> list[tuple[Document | None, list[str]]]:
+        return remove_contaminated(found, self.held_out, self.counts, self.settings, self.common)
+
+    def report(self) -> dict[str, Any]:
+        return contamination_report(self.held_out, self.counts, self.settings, self.common)
 
 
 def test_golden_ngrams_are_taken_out_by_line_and_by_document() -> None:
     """n = 3: of the set's line `a b c d` the n-grams are `a b c` and `b c d`."""
     text = Document(["x y z", "w B, c D. v", "a b d c"], [-1.0, -2.0, None])
-    by_line = counted({"ngram_words": 3, "min_words": 1}, ["A b c d!"], [text])
+    by_line = Searched({"ngram_words": 3, "min_words": 1}, ["A b c d!"], [text])
     assert by_line.clean([text]) == [(Document(["x y z", "a b d c"], [-1.0, None]), ["w B, c D. v"])]
-    whole = counted({"ngram_words": 3, "remove": "documents"}, ["a b c d"], [text])
+    whole = Searched({"ngram_words": 3, "remove": "documents"}, ["a b c d"], [text])
     assert whole.clean([text]) == [(None, ["w B, c D. v"])]
     report = by_line.report()
     assert report["sets"] == {"set": {"lines": 1, "lines_copied": 1, "ngrams": 2}}
@@ -180,7 +192,7 @@ def test_golden_ngrams_are_taken_out_by_line_and_by_document() -> None:
 def test_golden_ngrams_of_more_than_k_documents_are_left_alone() -> None:
     """`a b c` stands in three documents (twice in one of them), `b c d` in two: k = 2 keeps the former."""
     found = documents(["a b c a b c", "a b c d", "z a b c d"])
-    contamination = counted({"ngram_words": 3, "max_documents": 2}, ["a b c d"], found)
+    contamination = Searched({"ngram_words": 3, "max_documents": 2}, ["a b c d"], found)
     cleaned = [document for document, _ in contamination.clean(found)]
     assert cleaned == [found[0], None, None]
     report = contamination.report()
@@ -190,16 +202,16 @@ def test_golden_ngrams_of_more_than_k_documents_are_left_alone() -> None:
 def test_a_document_that_would_lose_too_many_lines_goes_whole() -> None:
     text = Document(["a b c", "a b c x", "keep this line"], [None] * 3)
     for most, left in ((2, ["keep this line"]), (1, None)):
-        contamination = counted({"ngram_words": 3, "max_lines": most, "min_words": 3}, ["a b c"], [text])
+        contamination = Searched({"ngram_words": 3, "max_lines": most, "min_words": 3}, ["a b c"], [text])
         ((document, _),) = contamination.clean([text])
         assert (document and document.lines) == left
 
 
 def test_short_lines_of_a_set_are_looked_for_whole_and_shorter_ones_not() -> None:
     found = documents(["Rain falls again today.", "rain falls again today and tomorrow", "yes yes"])
-    contamination = counted({"min_words": 4}, ["rain falls again today", "yes yes"], found)
+    contamination = Searched({"min_words": 4}, ["rain falls again today", "yes yes"], found)
     assert [document for document, _ in contamination.clean(found)] == [None, *found[1:]]
-    assert normal("“Don't”, he — said!") == "dont he said"
+    assert normalize("“Don't”, he — said!") == "dont he said"
 
 
 def test_golden_mixture_takes_its_epochs_evenly() -> None:

@@ -284,7 +284,7 @@ ENCODED = {
 def test_the_likely_encoding_is_named_and_read_when_it_is_set(
     folder: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langladder.text.read.file_parts.PART_BYTES", 16)  # a file is read in several parts
+    monkeypatch.setattr("langladder.text.read.readers.PART_BYTES", 16)  # a file is read in several parts
     lines = ["plain", ENCODED[encoding]]
     content = "".join(f"{line}\r\n" for line in lines).encode(encoding)
     (folder / "a.txt").write_bytes(content)

@@ -1,18 +1,19 @@
-"""Contamination: training text that stands in a test set is taken out (Brown et al. 2020, appendices A and C).
+"""Contamination: training text that occurs in a test set is removed (Brown et al. 2020, appendices A and C).
 
-Training lines are searched for the n-grams of the sets, n = 13 words as in the paper, where a word is lower case and
-has no punctuation. A line that holds one goes; a document that loses more than `max_lines` goes whole. An n-gram that
-more than `max_documents` documents hold is a common phrase and no copy: it is left alone.
+Training lines are searched for the n-grams of the test sets, n = 13 words as in the paper; words are compared in lower
+case and without punctuation. A line that contains one is removed; a document that loses more than `max_lines` lines is
+removed whole. An n-gram that occurs in more than `max_documents` documents is a common phrase, not a copy, and is
+ignored.
 
-What differs: n-grams do not run over the ends of lines, and a line goes where the paper cuts 200 characters around the
-n-gram. A line of a set with fewer than n words is looked for whole, as a line of the training text.
+Differences from the paper: n-grams do not cross the ends of lines, and the whole line is removed where the paper cuts
+200 characters around the n-gram. A line of a test set with fewer than n words is searched for as a whole line.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
@@ -25,140 +26,140 @@ from langladder.text.clean.spilled import mapped, save
 from langladder.text.read.documents import Document
 from langladder.text.words.words import split_words
 
-_MARKS = regex.compile(r"[\p{P}\p{S}]+")
+_PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
 
 
 class ContaminationSettings(Config):
-    """What counts as a copy of the sets, and what of the training text goes for it."""
+    """Which n-grams count as copies of the test sets, and what is removed for them."""
 
     ngram_words: int = Field(default=13, ge=1, le=100)
-    min_words: int = Field(default=4, ge=1)  # lines of the sets with fewer are not looked for
-    max_documents: int = Field(default=10, ge=1)  # an n-gram in more of them is a common phrase: left alone
-    remove: Literal["lines", "documents"] = "lines"  # documents: whole at the first n-gram
-    max_lines: int = Field(default=10, ge=1)  # a document that would lose more goes whole
+    min_words: int = Field(default=4, ge=1)  # shorter lines of the test sets are ignored
+    max_documents: int = Field(default=10, ge=1)  # an n-gram in more documents is a common phrase and is ignored
+    remove: Literal["lines", "documents"] = "lines"  # documents: the whole document at the first n-gram
+    max_lines: int = Field(default=10, ge=1)  # a document that would lose more lines is removed whole
 
 
-@dataclass(frozen=True)
-class _Set:
-    """An evaluation set: where each n-gram of it stands among all wanted ones, and n-grams in each line."""
+class Matches(NamedTuple):
+    """The n-grams of test sets in some documents, (M,) int64 each: which n-gram, in which line, of which document."""
 
-    hashes: np.ndarray  # (G,) uint64
-    grams: np.ndarray  # (L,) int64
+    ngrams: np.ndarray
+    lines: np.ndarray
+    documents: np.ndarray
 
 
-class Contamination:
-    """Learns sets, then counts in how many documents each n-gram stands, then takes lines out."""
+class HeldOutNGrams:
+    """The n-grams of the test sets, and where documents contain them.
 
-    def __init__(self, settings: ContaminationSettings) -> None:
-        self.settings = settings
-        self._ngrams = NGrams(settings.ngram_words)
-        self._sets: dict[str, _Set] = {}
-        self._wanted = np.zeros(0, dtype=np.uint64)
-        self._documents = np.zeros(0, dtype=np.int64)
-        self._common: Counter[str] = Counter()
+    Attributes:
+        hashes: (G,) uint64, ascending: hashes of all different n-grams.
+        sets: by name, (N,) uint64 hashes of the n-grams of a set and (L,) int64 number of n-grams in each of its lines.
+    """
+
+    def __init__(self, size: int, words: Iterable[str] = (), hashes: np.ndarray | None = None) -> None:
+        self._ngrams = NGrams(size, words)
+        self.hashes = np.zeros(0, dtype=np.uint64) if hashes is None else hashes
+        self.sets: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def save(self, folder: Path) -> None:
-        """Write what `opened` needs: the words and n-grams of the sets, in how many documents each n-gram stands."""
-        folder.mkdir(exist_ok=True)
-        write_json(folder / "words.json", self._ngrams.words)
-        save(folder / "wanted", self._wanted)
-        save(folder / "documents", self._documents)
+        """Write what `load` needs."""
+        folder.mkdir()
+        write_json(folder / "words.json", {"size": self._ngrams.size, "words": self._ngrams.words})
+        save(folder / "hashes", self.hashes)
 
     @classmethod
-    def opened(cls, settings: ContaminationSettings, folder: Path) -> Self:
-        """What another one learnt and counted, mapped: to `clean`."""
-        new = cls(settings)
-        new._ngrams = NGrams(settings.ngram_words, read_json(folder / "words.json"))
-        new._wanted, new._documents = mapped(folder / "wanted"), mapped(folder / "documents")
-        return new
+    def load(cls, folder: Path) -> "HeldOutNGrams":
+        """N-grams that were saved, without `sets`."""
+        return cls(**read_json(folder / "words.json"), hashes=mapped(folder / "hashes"))
 
-    def forget(self) -> Self:
-        """The same without what was counted: to `count`."""
-        self._documents = np.zeros(len(self._wanted), dtype=np.int64)
-        return self
+    def add_set(self, name: str, lines: Iterable[str], min_words: int) -> None:
+        """Add a test set; its lines with fewer than `min_words` words are ignored."""
+        kept = [line for line in map(normalize, lines) if len(split_words(line, "auto")) >= min_words]
+        self.sets[name] = self._ngrams.hashes(kept, learn=True)
+        self.hashes = np.unique(np.concatenate([self.hashes, self.sets[name][0]]))
 
-    @property
-    def counted(self) -> np.ndarray:
-        """(2, F) int64: the n-grams that were found, and in how many documents."""
-        found = np.flatnonzero(self._documents)
-        return np.stack([found, self._documents[found]])
-
-    @property
-    def common(self) -> Counter[str]:
-        """Lines of `clean` with n-grams that were left alone."""
-        return self._common
-
-    def add(self, counted: np.ndarray) -> None:
-        """Count what another one `counted` in other documents."""
-        self._documents[counted[0]] += counted[1]
-
-    def learn(self, name: str, lines: Iterable[str]) -> None:
-        """Look for the n-grams of an evaluation set."""
-        kept = [line for line in map(normal, lines) if len(split_words(line, "auto")) >= self.settings.min_words]
-        hashes, grams = self._ngrams.hashes(kept, learn=True)
-        self._sets[name] = _Set(hashes, grams)
-        self._wanted = np.unique(np.concatenate([self._wanted, hashes]))
-        self._documents = np.zeros(len(self._wanted), dtype=np.int64)
-
-    def count(self, documents: Sequence[Document]) -> None:
-        """Note in how many documents each n-gram of the sets stands; every document comes once."""
-        found, _, owners = self._found(documents)
-        pairs = np.unique(np.stack([owners, found]), axis=1)  # each n-gram once a document
-        np.add.at(self._documents, pairs[1], 1)
-
-    def clean(self, documents: Sequence[Document]) -> list[tuple[Document | None, list[str]]]:
-        """Each document without what stands in the sets, and the lines that went; None where the whole one goes."""
-        found, lines, _ = self._found(documents)
-        common = self._documents[found] > self.settings.max_documents
-        bad = np.zeros(sum(len(document.lines) for document in documents), dtype=bool)
-        bad[lines[~common]] = True
-        flat = [line for document in documents for line in document.lines]
-        for number in np.unique(lines[common]):
-            self._common[flat[number]] += 1
-        cleaned: list[tuple[Document | None, list[str]]] = []
-        start = 0
-        for document in documents:
-            cleaned.append(self._without(document, bad[start : start + len(document.lines)]))
-            start += len(document.lines)
-        return cleaned
-
-    def _without(self, document: Document, bad: np.ndarray) -> tuple[Document | None, list[str]]:
-        gone = [line for line, hit in zip(document.lines, bad, strict=True) if hit]
-        if not gone:
-            return document, []
-        most = 0 if self.settings.remove == "documents" else self.settings.max_lines
-        if len(gone) > most or len(gone) == len(document.lines):
-            return None, gone
-        pairs = zip(document.lines, document.log_probs, bad, strict=True)
-        kept = [(line, log_prob) for line, log_prob, hit in pairs if not hit]
-        return Document([line for line, _ in kept], [log_prob for _, log_prob in kept]), gone
-
-    def _found(self, documents: Sequence[Document]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Every n-gram of the sets in the documents: which of the wanted, in which line, of which document; (H,)."""
-        flat = [normal(line) for document in documents for line in document.lines]
-        hashes, grams = self._ngrams.hashes(flat, learn=False)
-        if not len(self._wanted):
-            return tuple(np.zeros(0, dtype=np.int64) for _ in range(3))  # type: ignore[return-value]
-        at = np.minimum(np.searchsorted(self._wanted, hashes), len(self._wanted) - 1)
-        hits = np.flatnonzero(self._wanted[at] == hashes)
-        lines = np.repeat(np.arange(len(flat)), grams)[hits]
+    def find(self, documents: Sequence[Document]) -> Matches:
+        """All n-grams of the test sets in the documents, whose lines are numbered through."""
+        lines = [normalize(line) for document in documents for line in document.lines]
+        hashes, counts = self._ngrams.hashes(lines, learn=False)
+        if not len(self.hashes):
+            return Matches(*np.zeros((3, 0), dtype=np.int64))
+        ngrams = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        matched = np.flatnonzero(self.hashes[ngrams] == hashes)
+        line_numbers = np.repeat(np.arange(len(lines)), counts)[matched]
         owners = np.repeat(np.arange(len(documents)), [len(document.lines) for document in documents])
-        return at[hits], lines, owners[lines]
+        return Matches(ngrams[matched], line_numbers, owners[line_numbers])
 
-    def report(self) -> dict[str, Any]:
-        """What was found of each set; phrases that were left alone, the most frequent first."""
-        some, common = self._documents > 0, self._documents > self.settings.max_documents
-        sets = {}
-        for name, one in self._sets.items():
-            at = np.searchsorted(self._wanted, one.hashes)
-            lines = np.repeat(np.arange(len(one.grams)), one.grams)
-            copied = len(np.unique(lines[(some & ~common)[at]]))
-            sets[name] = {"lines": len(one.grams), "lines_copied": copied, "ngrams": len(np.unique(one.hashes))}
-        phrases = [line[:120] for line, _ in sorted(self._common.items(), key=lambda item: (-item[1], item[0]))[:3]]
-        figures = {"ngram_words": self.settings.ngram_words, "ngrams_in_the_text": int(some.sum())}
-        return figures | {"ngrams_too_common": int(common.sum()), "too_common_in": phrases, "sets": sets}
+    def count_documents(self, documents: Sequence[Document]) -> np.ndarray:
+        """(G,) int64: the number of the documents that contain each n-gram."""
+        found = self.find(documents)
+        pairs = np.unique(np.stack([found.documents, found.ngrams]), axis=1)  # each n-gram once per document
+        counts: np.ndarray = np.bincount(pairs[1], minlength=len(self.hashes))
+        return counts
 
 
-def normal(line: str) -> str:
-    """Lower case, without punctuation, as words are compared."""
-    return " ".join(_MARKS.sub("", line.lower()).split())
+def remove_contaminated(
+    documents: Sequence[Document],
+    held_out: HeldOutNGrams,
+    counts: np.ndarray,
+    settings: ContaminationSettings,
+    common: Counter[str],
+) -> list[tuple[Document | None, list[str]]]:
+    """Remove the lines that occur in test sets.
+
+    Args:
+        counts: (G,) number of documents of the whole corpus that contain each n-gram.
+        common: lines with common phrases are counted here.
+
+    Returns:
+        For each document what is left of it, None for nothing, and the lines that are the reason.
+    """
+    found = held_out.find(documents)
+    lines = list(chain.from_iterable(document.lines for document in documents))
+    is_common = counts[found.ngrams] > settings.max_documents
+    common.update(lines[number] for number in np.unique(found.lines[is_common]))
+    keep = np.ones(len(lines), dtype=bool)
+    keep[found.lines[~is_common]] = False
+    results: list[tuple[Document | None, list[str]]] = []
+    start = 0
+    for document in documents:
+        mine = keep[start : start + len(document.lines)].tolist()
+        start += len(document.lines)
+        removed = [line for line, kept in zip(document.lines, mine, strict=True) if not kept]
+        limit = 0 if settings.remove == "documents" else settings.max_lines
+        whole = bool(removed) and (len(removed) > limit or not any(mine))
+        results.append((None if whole else document.select(mine), removed))
+    return results
+
+
+def contamination_report(
+    held_out: HeldOutNGrams, counts: np.ndarray, settings: ContaminationSettings, common: Counter[str]
+) -> dict[str, Any]:
+    """How much of each test set was found, and examples of common phrases, the most frequent first.
+
+    Args:
+        counts: (G,) number of documents that contain each n-gram.
+        common: number of lines with common phrases, by line.
+    """
+    is_copied = (counts > 0) & (counts <= settings.max_documents)
+    sets = {}
+    for name, (hashes, per_line) in held_out.sets.items():
+        lines = np.repeat(np.arange(len(per_line)), per_line)  # (N,) the line of each n-gram
+        copied = lines[is_copied[np.searchsorted(held_out.hashes, hashes)]]
+        sets[name] = {
+            "lines": len(per_line),
+            "lines_copied": len(np.unique(copied)),
+            "ngrams": len(np.unique(hashes)),
+        }
+    phrases = [line[:120] for line, _ in sorted(common.items(), key=lambda item: (-item[1], item[0]))[:3]]
+    return {
+        "ngram_words": settings.ngram_words,
+        "ngrams_in_the_text": int((counts > 0).sum()),
+        "ngrams_too_common": int((counts > settings.max_documents).sum()),
+        "too_common_in": phrases,
+        "sets": sets,
+    }
+
+
+def normalize(line: str) -> str:
+    """Lower case, without punctuation: the form in which words are compared."""
+    return " ".join(_PUNCTUATION.sub("", line.lower()).split())

@@ -1,253 +1,385 @@
-"""Filtering raw text before it is cleaned, as GPT-3's data was made (Brown et al. 2020, section 2.2, appendices A, C).
+"""Filter raw text before it is cleaned, as GPT-3's training data was (Brown et al. 2020, section 2.2, appendices A, C).
 
-    raw text ─ quality ─ duplicates ─┬─ test sets' n-grams ─ mixture → filtered text
-    corpora mixed in ─── duplicates ─┘
+    raw text ─ quality ─ duplicates ─┬─ n-grams of test sets ─ mixture → filtered text
+    other corpora ────── duplicates ─┘
 
-Only what is trained on is filtered: validation and test tables that the corpus brings itself stay as they are. Shards
-are filtered by themselves, on an engine (`filter_parts`); in memory are the documents that the quality model is fitted
-on, the test sets' n-grams, and while duplicates are decided some bytes of each document.
+The functions `drop_…` define the steps on documents. `filter_text` applies them one after the other to every shard, on
+the current engine. What a step needs to know of all corpora (the fitted model, which texts are duplicates, how many
+documents contain an n-gram) is computed before it and saved to files, so memory holds one shard's documents, the sample
+that the model is fitted on, the n-grams of the test sets, and some bytes per document while duplicates are found.
+
+Only training text is filtered; validation and test tables of the corpus are copied.
 """
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from langladder.artefacts import write_json
-from langladder.atomic import Owner, atomic_folder
+from langladder.artefacts import read_json, write_json
+from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
-from langladder.text.clean.corpus_duplicates import decided
+from langladder.remote import is_url
+from langladder.text.clean.corpus_duplicates import KINDS, Notes, decided
 from langladder.text.clean.drops import Book
-from langladder.text.clean.duplicates import Scope
+from langladder.text.clean.duplicates import DuplicatesConfig, Scope
 from langladder.text.clean.spilled import mapped, save
-from langladder.text.filtering import filter_parts, mixture
-from langladder.text.filtering.contamination import Contamination, ContaminationSettings
-from langladder.text.filtering.filter_parts import (
-    Done,
-    Judge,
-    Part,
-    count_ngrams,
-    drop_documents,
-    drop_lines,
-    sizes,
-    take_out,
+from langladder.text.filtering import mixture
+from langladder.text.filtering.contamination import (
+    HeldOutNGrams,
+    contamination_report,
+    remove_contaminated,
 )
-from langladder.text.filtering.quality import QualityModel, QualitySettings, Told, keep_probability
-from langladder.text.filtering.settings import ContaminationConfig, FilterConfig, MixtureConfig
-from langladder.text.filtering.sources import opened, set_lines
-from langladder.text.read.documents import Document, read_documents, tables_of
-from langladder.text.storage.arrow_arrays import numbers, values
+from langladder.text.filtering.quality import QualityModel
+from langladder.text.filtering.settings import ContaminationConfig, FilterConfig, MixtureConfig, QualityConfig
+from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
+from langladder.text.read.documents import ROWS, Document, documents_of, read_documents, tables_of
+from langladder.text.read.readers import read_text
+from langladder.text.read.sources import TextSource
 from langladder.text.storage.shards import SHARDED, read_shard, shard_files, write_dictionary
-from langladder.text.storage.tables import SPLITS, present_splits, write_batches
+from langladder.text.storage.tables import SPLITS, present_splits, read_column, write_batches
 from langladder.text.storage.tables import TEXT as TEXT_SCHEMA
 
 REPORT = "filter.json"
 FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())
 TEXT = "text"
-"""The corpus itself, among those that are mixed."""
+"""The name of the corpus itself among those that are mixed."""
+BATCH = 512  # documents that are scored or searched at a time
 
 
-@dataclass
-class _Work:
-    """What the steps share.
+@dataclass(frozen=True)
+class Shard:
+    """What is left of a shard of a corpus.
 
     Attributes:
-        parts: what is left of all corpora, in the order in which duplicates are looked for; `sizes` of each.
-        folder: for what is between the steps; it goes in the end.
-        book: what went and why.
-        read, kept: documents, lines and words of all corpora.
-        found: parts of the report.
-        warnings: what the user should look at.
+        corpus: name of the corpus.
+        file: the documents that are left.
+        scratch: path without ending of the files that belong to this shard.
     """
 
-    config: FilterConfig
-    seed: int
-    folder: Path
-    engine: Engine
-    parts: list[Part] = field(default_factory=list)
-    sizes: list[Counter[str]] = field(default_factory=list)
-    book: Book = field(default_factory=Book)
-    read: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
-    found: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    corpus: str
+    file: Path
+    scratch: Path
 
-    def run(self, step: Callable[[Any], Done], jobs: Sequence[Any], what: str) -> list[Done]:
-        """Do a step to all parts, and note what it did."""
-        found = list(self.engine.map(step, jobs, what))
-        for done in found:
-            self.book.add(done.book)
-        self.parts, self.sizes = [done.part for done in found], [done.sizes for done in found]
-        return found
+    def path(self, ending: str) -> Path:
+        """One of the files that belong to this shard."""
+        return self.scratch.with_suffix(f".{ending}")
+
+    def documents(self) -> Iterator[Document]:
+        """The documents that are left."""
+        return documents_of(read_shard(self.file, TEXT_SCHEMA, ROWS))
+
+    def write(self, ending: str, documents: Iterable[Document]) -> "Shard":
+        """Write what a step leaves; returns it as a shard."""
+        with atomic_file(self.path(ending)) as path, pa.ipc.new_stream(str(path), TEXT_SCHEMA) as stream:
+            for table in tables_of(documents):
+                stream.write_table(table)
+        return replace(self, file=self.path(ending))
 
 
 def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: int) -> dict[str, Any]:
-    """Filter a raw corpus into a folder of the same tables and filter.json, all of it or nothing.
+    """Filter a raw corpus into a folder of the same tables and filter.json, completely or not at all.
 
     Args:
         raw_folder: train (and validation, test) or all, as the readers write them.
-        seed: of every choice between documents, which all go by hashes of their text.
+        seed: of all random choices, which are hashes of the documents.
 
     Returns:
-        The report: what went and why with samples, scores, what was found of the test sets, the mixture.
+        The report: what was dropped and why, with examples; scores; what of the test sets was found; the mixture.
 
     Raises:
         InputError: a source is missing or bad, or nothing is left.
     """
     names = present_splits(raw_folder)
-    trained = next(name for name in ("train", "all") if name in names)
+    train = next(name for name in ("train", "all") if name in names)
+    engine, book = current(), Book()
+    found: dict[str, Any] = {}
+    warnings: list[str] = []
     with atomic_folder(out_folder, FILTERED) as folder:
-        work = _Work(config, seed, folder / "work", current())
-        work.folder.mkdir()
-        _kept(raw_folder / trained, work)
-        if write_batches(folder / trained, TEXT_SCHEMA, _final(work)) == 0:
-            reasons = ", ".join(f"{reason} {number:,}" for reason, number in work.book.dropped.most_common())
-            raise InputError(f"{raw_folder}/{trained}: filtering leaves nothing ({reasons}); relax `filter`")
-        for name in set(names) & {*SPLITS} - {trained}:
+        scratch = folder / "work"
+        scratch.mkdir()
+        shards = find_shards(raw_folder / train, config.mixture, scratch)
+        read = total(engine.map(count_sizes, shards, "reading documents"))
+        if config.quality:
+            found["quality"], warnings = fit_quality(raw_folder / train, config.quality, seed, scratch)
+            step = partial(drop_low_quality, config=config.quality, seed=seed, weights=scratch / "weights")
+            others = [shard for shard in shards if shard.corpus != TEXT]
+            shards = others + apply(step, "quality", shards[len(others) :], engine, book)
+        for scope, drop in DUPLICATES.items():
+            if config.duplicates and scope in (config.duplicates.exact, config.duplicates.near):
+                find_duplicates(shards, config.duplicates, scope, engine)
+                shards = apply(drop, scope, shards, engine, book)
+        if config.contamination:
+            held_out = read_test_sets(config.contamination, scratch)
+            counts = count_ngrams(shards, held_out, scratch / "ngrams", engine)
+            step = partial(drop_contaminated, config=config.contamination, folder=scratch / "ngrams")
+            shards = apply(step, "contamination", shards, engine, book)
+            common = total(read_json(shard.path("common")) for shard in shards)
+            found["contamination"] = contamination_report(held_out, counts, config.contamination, common)
+        if config.mixture:
+            corpora = corpora_of(shards, config.mixture, engine)
+            epochs = mixture.epochs(corpora, config.mixture.words)
+            documents = mixture.mixed(corpora, epochs, seed)
+        else:
+            documents = ((shard.corpus, document) for shard in shards for document in shard.documents())
+
+        taken: dict[str, Counter[str]] = {}
+        if write_batches(folder / train, TEXT_SCHEMA, tables_of(counted(documents, taken))) == 0:
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in book.dropped.most_common())
+            raise InputError(f"{raw_folder}/{train}: filtering leaves nothing ({reasons}); relax `filter`")
+        if config.mixture:
+            found["mixture"] = mixture.report(corpora, epochs, taken)
+        for name in set(names) & {*SPLITS} - {train}:
             shutil.copytree(raw_folder / name, folder / name)
         write_dictionary(folder)
-        report = _report(work)
-        shutil.rmtree(work.folder)
+        shutil.rmtree(scratch)
+        repeated = any(one["epochs"] > 1 for one in found.get("mixture", {}).values())
+        report = {"size": {"read": read, "left": total(taken.values())}, "repeats_documents": repeated}
+        report |= {"warnings": warnings} if warnings else {}
+        report |= config.duplicates.report() if config.duplicates else {}
+        report |= {"went": book.report()["dropped"], **found}
         write_json(folder / REPORT, report)
     return report
 
 
-def _kept(raw: Path, work: _Work) -> None:
-    """Leave of each corpus' parts the documents that are good enough and new; what is mixed in comes first."""
-    others = work.config.mixture.others if work.config.mixture else {}
-    tables: dict[str, Path] = {}
-    for name, source in others.items():
-        tables[name] = opened(source, work.folder / f"{name}.read", f"filter.mixture.others.{name}")
-    tables[TEXT] = raw
+# ---- sources
+
+
+def find_shards(table: Path, config: MixtureConfig | None, scratch: Path) -> list[Shard]:
+    """The shards of all corpora in the order in which duplicates are found: those that are mixed in, then the text."""
+    tables = {}
+    for name, source in config.others.items() if config else ():
+        tables[name] = read_source(source, scratch / f"{name}.read", f"filter.mixture.others.{name}")
+    tables[TEXT] = table
     files = [(name, file) for name, table in tables.items() for file in shard_files(table)]
-    work.parts = [
-        Part(name, file, work.folder / f"{number:06d}", judged=name == TEXT)
-        for number, (name, file) in enumerate(files)
-    ]
-    config, judge = work.config.duplicates, _judge(raw, work) if work.config.quality else None
-    used = (config.exact, config.near) if config else ()
-    scopes: list[Scope] = [scope for scope in ("lines", "documents") if scope in used]
-    step = partial(filter_parts.judge, judge=judge, duplicates=config, scope=scopes[0] if scopes else "keep")
-    for done in work.run(step, work.parts, "reading documents"):
-        work.read.update(done.read)
-    for scope in scopes:
-        assert config is not None
-        gone, starts = decided([part.beside for part in work.parts], config, scope, work.engine.share)
-        save(reasons := work.folder / f"{scope}.reasons", gone)
-        drop = partial(drop_lines, duplicates=config) if scope == "lines" else drop_documents
-        parts = list(zip(work.parts, starts.tolist(), strict=False))
-        work.run(partial(drop, reasons=reasons), parts, f"dropping {scope}")
+    return [Shard(name, file, scratch / f"{number:06d}") for number, (name, file) in enumerate(files)]
 
 
-def _judge(raw: Path, work: _Work) -> Judge:
-    config = work.config.quality
-    assert config is not None
-    model = QualityModel(config, work.seed)
-    good = opened(config.good, work.folder / "good.read", "filter.quality.good")
-    told = model.fit(*((document.text for document in read_documents(table)) for table in (good, raw)))
-    work.found["quality"] = quality_report(told, config.alpha if config.threshold is None else None)
-    work.warnings += told.warnings
-    judge = Judge(QualitySettings(**config.model_dump(exclude={"good"})), work.seed, work.folder / "model")
-    model.save(judge.model)
-    return judge
+def read_source(source: TextSource, folder: Path, key: str) -> Path:
+    """Read a source into a folder; returns the table of all its text.
+
+    Raises:
+        InputError: it is missing, empty or not text, or has splits of its own; the message names the key.
+    """
+    try:
+        read_text(source, folder)
+    except InputError as error:
+        raise InputError(f"{key}: {error} (conf/filter/)") from error
+    if present_splits(folder) != ["all"]:
+        raise InputError(f"{key}.files: names splits; give one glob, all of which is read (conf/filter/)")
+    return folder / "all"
 
 
-def quality_report(told: Told, alpha: float | None) -> dict[str, Any]:
-    """How well good and raw documents are told apart, and how they score; α: of the Pareto rule, where it is used."""
-    report: dict[str, Any] = {"area_under_roc_curve": round(told.area, 4)}
-    for name, scores in (("good", told.good), ("raw", told.raw)):
-        report[name] = {
-            "fitted_on": len(scores),
-            "median_words": told.words[name],
-            "mean_score": round(float(scores.mean()), 4),
-        }
-        if alpha is not None:
-            kept = sum(keep_probability(float(score), alpha) for score in scores) / len(scores)
-            report[name]["expected_to_stay"] = round(kept, 4)
-    return report
+def read_test_set(source: TextSource, folder: Path, key: str) -> Iterator[str]:
+    """The lines of a test set: files of text, or a table of labelled texts or tagged sentences.
+
+    Raises:
+        InputError: as `read_source`.
+    """
+    path, columns = Path(source.path), list[str]()
+    if not is_url(source.path) and path.suffix == ".parquet" and path.is_file():
+        with suppress(pa.ArrowException, OSError):  # `read_source` reports a damaged file
+            columns = pq.read_schema(path).names
+    if columns == TAGGED.names:
+        yield from (" ".join(one.words) for one in read_tagged(path))
+    elif columns == LABELLED.names:
+        for one in read_labelled(path):
+            yield from filter(None, (one.text, one.second))
+    else:
+        yield from chain.from_iterable(read_column(read_source(source, folder, key), "text"))
 
 
-def _final(work: _Work) -> Iterator[pa.Table]:
-    """What is left of all corpora, mixed, and without what stands in the test sets."""
-    if work.config.contamination:
-        _decontaminate(work.config.contamination, work)
-    if work.config.mixture:
-        return tables_of(_mixed(work.config.mixture, work))
-    for counts in work.sizes:
-        work.kept.update(counts)
-    return _renumbered(work.parts)
+# ---- sizes
 
 
-def _renumbered(parts: list[Part]) -> Iterator[pa.Table]:
-    """The documents of all parts, numbered from 0."""
-    count = 0
-    for part in parts:
-        last = None
-        for batch in read_shard(part.file, TEXT_SCHEMA):
-            found = values(batch.column("document"))
-            opens = found != np.append(found[0] - 1 if last is None else last, found[:-1])
-            of = count - 1 + np.cumsum(opens)
-            last, count = found[-1], int(of[-1]) + 1
-            yield pa.Table.from_batches([batch.set_column(0, "document", numbers(of))])
+def sizes(documents: Iterable[Document]) -> Counter[str]:
+    """The numbers of documents, lines and words."""
+    counts = Counter(documents=0, lines=0, words=0)
+    for document in documents:
+        counts.update(documents=1, lines=len(document.lines), words=document.words)
+    return counts
 
 
-def _mixed(config: MixtureConfig, work: _Work) -> Iterator[Document]:
-    weights = {name: other.weight for name, other in config.others.items()} | {TEXT: config.weight}
-    corpora = {name: _corpus(name, weights[name], work) for name in (TEXT, *config.others)}
-    times = mixture.epochs(corpora, config.words)
-    taken: dict[str, Counter[str]] = {name: Counter() for name in corpora}
-    for name, document in mixture.mixed(corpora, times, work.seed):
-        taken[name].update(sizes(document))
+def count_sizes(shard: Shard) -> Counter[str]:
+    """The numbers of documents, lines and words of a shard."""
+    return sizes(shard.documents())
+
+
+def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """The sums of counts."""
+    found = Counter[str]()
+    for one in counts:
+        found.update(one)
+    return found
+
+
+def counted(documents: Iterable[tuple[str, Document]], taken: dict[str, Counter[str]]) -> Iterator[Document]:
+    """The documents, whose sizes are added up by corpus in `taken`."""
+    for corpus, document in documents:
+        taken.setdefault(corpus, Counter()).update(sizes([document]))
         yield document
-    for counts in taken.values():
-        work.kept.update(counts)
-    parts = mixture.shares(weights)
-    work.found["mixture"] = {
-        name: {"words": corpus.words, "weight": round(parts[name], 4), "epochs": round(times[name], 4)}
-        | {f"{unit}_taken": count for unit, count in taken[name].items()}
-        for name, corpus in corpora.items()
-    }
 
 
-def _corpus(name: str, weight: float, work: _Work) -> mixture.Corpus:
-    mine = [number for number, part in enumerate(work.parts) if part.corpus == name]
+# ---- steps
 
-    def documents() -> Iterator[Document]:
-        return chain.from_iterable(work.parts[number].documents() for number in mine)
-
-    return mixture.Corpus(documents, sum(work.sizes[number]["words"] for number in mine), weight)
+Step = Callable[[Shard, Book], Iterator[Document]]
+"""Yields the documents of a shard that are left, and notes what is dropped."""
 
 
-def _decontaminate(config: ContaminationConfig, work: _Work) -> None:
-    settings = ContaminationSettings(**config.model_dump(exclude={"sets"}))
-    contamination, learnt = Contamination(settings), work.folder / "ngrams"
+def apply(step: Step, ending: str, shards: Sequence[Shard], engine: Engine, book: Book) -> list[Shard]:
+    """Apply a step to shards, which writes files of that ending; returns what is left, and notes what is dropped."""
+    left = []
+    for shard, dropped in engine.map(partial(apply_to, step=step, ending=ending), shards, f"filtering: {ending}"):
+        left.append(shard)
+        book.add(dropped)
+    return left
+
+
+def apply_to(shard: Shard, step: Step, ending: str) -> tuple[Shard, Book]:
+    """Apply a step to a shard; returns what is left and what was dropped."""
+    book = Book()
+    return shard.write(ending, step(shard, book)), book
+
+
+def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) -> tuple[dict[str, Any], list[str]]:
+    """Fit the quality model and save its weights; returns its report and warnings."""
+    model = QualityModel(config, seed)
+    good = read_source(config.good, scratch / "good.read", "filter.quality.good")
+    fit = model.fit(*((document.text for document in read_documents(one)) for one in (good, table)))
+    assert model.weights is not None
+    save(scratch / "weights", model.weights)
+    return fit.report(config), fit.warnings
+
+
+def drop_low_quality(shard: Shard, book: Book, config: QualityConfig, seed: int, weights: Path) -> Iterator[Document]:
+    """Drop documents that the quality model does not keep."""
+    model = QualityModel(config, seed, mapped(weights))
+    for batch in batched(shard.documents()):
+        for document, score in zip(batch, model.scores([one.text for one in batch]), strict=True):
+            if model.keeps(document.text, float(score)):
+                yield document
+            else:
+                book.drop("low_quality_document", f"{score:.3f}: {document.text}")
+
+
+def find_duplicates(shards: Sequence[Shard], config: DuplicatesConfig, scope: Scope, engine: Engine) -> None:
+    """Save for each shard the positions in KINDS of its lines or documents; 0: the text is no duplicate."""
+    for _ in engine.map(partial(hash_texts, config=config, scope=scope), shards, f"hashing {scope}"):
+        pass
+    kinds, bounds = decided([shard.path for shard in shards], config, scope, engine.share)
+    for shard, start, end in zip(shards, bounds[:-1], bounds[1:], strict=True):
+        save(shard.path(f"{scope}.kinds"), kinds[start:end])
+
+
+def hash_texts(shard: Shard, config: DuplicatesConfig, scope: Scope) -> None:
+    """Save hashes of all lines or documents of a shard."""
+    notes = Notes(config, scope)
+    for document in shard.documents():
+        for text in document.lines if scope == "lines" else [document.text]:
+            notes.note(text)
+    notes.save(shard.path)
+
+
+def drop_duplicate_lines(shard: Shard, book: Book) -> Iterator[Document]:
+    """Drop lines that `find_duplicates` found, and documents without other lines."""
+    kinds = iter(mapped(shard.path("lines.kinds")).tolist())
+    for document in shard.documents():
+        keep = []
+        for line in document.lines:
+            kind = next(kinds)
+            keep.append(kind == 0)
+            if kind:
+                book.drop(f"{KINDS[kind]}_line", line)
+        if any(keep):
+            yield document.select(keep)
+
+
+def drop_duplicate_documents(shard: Shard, book: Book) -> Iterator[Document]:
+    """Drop documents that `find_duplicates` found."""
+    for document, kind in zip(shard.documents(), mapped(shard.path("documents.kinds")).tolist(), strict=True):
+        if kind:
+            book.drop(f"{KINDS[kind]}_document", document.text)
+        else:
+            yield document
+
+
+def read_test_sets(config: ContaminationConfig, scratch: Path) -> HeldOutNGrams:
+    """The n-grams of all test sets."""
+    held_out = HeldOutNGrams(config.ngram_words)
     for name, source in config.sets.items():
-        where = f"filter.contamination.sets.{name}"
-        contamination.learn(name, set_lines(source, work.folder / f"{name}.set", where))
-    contamination.save(learnt)
-    step = partial(count_ngrams, settings=settings, learnt=learnt)
-    for part, _ in zip(work.parts, work.engine.map(step, work.parts, "counting n-grams"), strict=True):
-        contamination.add(mapped(part.beside("ngrams")))
-    contamination.save(learnt)
-    step_out = partial(take_out, settings=settings, learnt=learnt)
-    for done in work.run(step_out, work.parts, "taking out n-grams"):
-        contamination.common.update(done.common)
-    work.found["contamination"] = contamination.report()
+        lines = read_test_set(source, scratch / f"{name}.set", f"filter.contamination.sets.{name}")
+        held_out.add_set(name, lines, config.min_words)
+    return held_out
 
 
-def _report(work: _Work) -> dict[str, Any]:
-    units = ("documents", "lines", "words")
-    size = {name: {unit: counts[unit] for unit in units} for name, counts in (("read", work.read), ("left", work.kept))}
-    repeated = any(one["epochs"] > 1 for one in work.found.get("mixture", {}).values())
-    report = {"size": size, "repeats_documents": repeated}
-    report |= {"warnings": work.warnings} if work.warnings else {}
-    report |= work.config.duplicates.report() if work.config.duplicates else {}
-    return report | {"went": work.book.report()["dropped"], **work.found}
+def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path, engine: Engine) -> np.ndarray:
+    """(G,) int64: the number of documents of all shards that contain each n-gram of the test sets.
+
+    The n-grams and the counts are saved in the folder.
+    """
+    held_out.save(folder)
+    counts = np.zeros(len(held_out.hashes), dtype=np.int64)
+    count = partial(count_ngrams_of, folder=folder)
+    for shard, _ in zip(shards, engine.map(count, shards, "counting n-grams"), strict=True):
+        ngrams, documents = mapped(shard.path("ngrams"))
+        counts[ngrams] += documents
+    save(folder / "counts", counts)
+    return counts
+
+
+def count_ngrams_of(shard: Shard, folder: Path) -> None:
+    """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
+    held_out = HeldOutNGrams.load(folder)
+    counts = np.zeros(len(held_out.hashes), dtype=np.int64)
+    for batch in batched(shard.documents()):
+        counts += held_out.count_documents(batch)
+    found = np.flatnonzero(counts)
+    save(shard.path("ngrams"), np.stack([found, counts[found]]))
+
+
+def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:
+    """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
+    held_out, counts, common = HeldOutNGrams.load(folder), mapped(folder / "counts"), Counter[str]()
+    for batch in batched(shard.documents()):
+        for document, removed in remove_contaminated(batch, held_out, counts, config, common):
+            for line in removed:
+                book.drop("contaminated_line", line)
+            if document is None:
+                book.drop("contaminated_document", removed[0])
+            else:
+                yield document
+    write_json(shard.path("common"), common)
+
+
+DUPLICATES: dict[Scope, Step] = {"lines": drop_duplicate_lines, "documents": drop_duplicate_documents}
+
+
+def batched(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Documents in lists of BATCH at most."""
+    iterator = iter(documents)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch
+
+
+def corpora_of(shards: Sequence[Shard], config: MixtureConfig, engine: Engine) -> dict[str, mixture.Corpus]:
+    """The corpora of a mixture, the text first."""
+    words = Counter[str]()
+    for shard, counts in zip(shards, engine.map(count_sizes, shards, "counting words"), strict=True):
+        words[shard.corpus] += counts["words"]
+
+    def corpus(name: str, weight: float) -> mixture.Corpus:
+        mine = [shard for shard in shards if shard.corpus == name]
+        return mixture.Corpus(lambda: chain.from_iterable(map(Shard.documents, mine)), words[name], weight)
+
+    weights = {TEXT: config.weight} | {name: other.weight for name, other in config.others.items()}
+    return {name: corpus(name, weight) for name, weight in weights.items()}

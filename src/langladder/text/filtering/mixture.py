@@ -1,14 +1,15 @@
-"""Mixing corpora: each gives its share of the words, be it a part of it or several times over.
+"""Mix corpora: each contributes its share of the words, be it a part of the corpus or several copies.
 
     epochs of a corpus = weight · words of the mixture / words of the corpus          (Brown et al. 2020, table 2.2)
 
-So a small, good corpus may be read three times while a large one is not read to its end. Of the last, unfinished
-epoch those documents come whose hash lies below it. Corpora are interleaved evenly, from their beginning to their end.
+So a small, good corpus may be read three times while only a part of a large one is read. Of the last, incomplete epoch
+the documents are used whose hash lies below its fraction. Corpora are interleaved evenly.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langladder.errors import InputError
 from langladder.text.clean.splitting import place
@@ -16,7 +17,7 @@ from langladder.text.read.documents import Document
 
 
 class Corpus(NamedTuple):
-    """A corpus of a mixture: its documents (asked for once an epoch), how many words they have, and its weight."""
+    """A corpus of a mixture: its documents (called once per epoch), their number of words, and its weight."""
 
     documents: Callable[[], Iterator[Document]]
     words: int
@@ -62,3 +63,15 @@ def mixed(corpora: Mapping[str, Corpus], times: Mapping[str, float], seed: int) 
     streams = [read(name, order) for order, name in enumerate(corpora)]
     for _, _, name, document in heapq.merge(*streams, key=lambda item: item[:2]):
         yield name, document
+
+
+def report(
+    corpora: Mapping[str, Corpus], times: Mapping[str, float], taken: Mapping[str, Counter[str]]
+) -> dict[str, dict[str, Any]]:
+    """Size, weight and epochs of each corpus, and what of it is in the mixture (by corpus: documents, lines, words)."""
+    weights = shares({name: corpus.weight for name, corpus in corpora.items()})
+    return {
+        name: {"words": corpus.words, "weight": round(weights[name], 4), "epochs": round(times[name], 4)}
+        | {f"{unit}_taken": count for unit, count in taken.get(name, Counter[str]()).items()}
+        for name, corpus in corpora.items()
+    }

@@ -1,6 +1,6 @@
-"""What a filter is made of: four parts, each of which may be left out (null)."""
+"""Settings of the filter: four steps, each of which may be left out (null)."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -12,13 +12,13 @@ from langladder.text.read.sources import TextSource
 
 
 class QualityConfig(QualitySettings):
-    """The quality filter and the text that it takes for good."""
+    """The quality filter, and the text that is its example of good text."""
 
     good: TextSource
 
 
 class ContaminationConfig(ContaminationSettings):
-    """The test sets: files of text, or tables of labelled texts and tagged sentences that the stage `clean` wrote."""
+    """The test sets: files of text, or tables of labelled texts or tagged sentences from the stage `clean`."""
 
     sets: dict[str, TextSource] = Field(min_length=1)
 
@@ -30,7 +30,7 @@ class MixedSource(TextSource):
 
 
 class MixtureConfig(Config):
-    """Which corpora are mixed with the text, and how much of each."""
+    """The corpora that are mixed with the text, and their weights."""
 
     weight: float = Field(gt=0)  # of the text itself
     others: dict[str, MixedSource] = Field(min_length=1)
@@ -44,20 +44,20 @@ class MixtureConfig(Config):
 
 
 class FilterConfig(Config):
-    """What becomes of raw text before it is cleaned, in this order; all null: nothing."""
+    """Steps on raw text before it is cleaned, in this order; all null: no step."""
 
-    quality: QualityConfig | None = None  # of the text itself; corpora that are mixed in are taken for good
-    duplicates: DuplicatesConfig | None = None  # over all corpora, those that are mixed in first: their copy stays
+    quality: QualityConfig | None = None  # of the text itself, not of corpora that are mixed in
+    duplicates: DuplicatesConfig | None = None  # over all corpora; of copies the one in a corpus that is mixed in stays
     contamination: ContaminationConfig | None = None
     mixture: MixtureConfig | None = None
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is filtered."""
+        """Whether there is no step."""
         return not any((self.quality, self.duplicates, self.contamination, self.mixture))
 
     def sources(self) -> dict[str, TextSource]:
-        """Key → every source of text that is read beside the corpus."""
+        """All sources of text besides the corpus, by key."""
         found: dict[str, TextSource] = {}
         if self.quality:
             found["quality.good"] = self.quality.good
@@ -66,7 +66,3 @@ class FilterConfig(Config):
         if self.mixture:
             found |= {f"mixture.others.{name}": one for name, one in self.mixture.others.items()}
         return found
-
-
-Kind = Literal["low_quality_document", "contaminated_document", "contaminated_line"]
-"""Why text went, beside what `Seen.is_duplicate` says."""

@@ -39,10 +39,9 @@ from langladder.text.labelled.instructions import (
     check_preference,
     write_dialogues,
 )
-from langladder.text.read.chosen_files import skipped
 from langladder.text.read.lines import MAX_LINE_BYTES, FileFacts, read_lines
 from langladder.text.read.records import json_row, text_field
-from langladder.text.read.sources import FileSource, files_of
+from langladder.text.read.sources import FileSource, files_of, skipped
 
 FORMS = (
     "messages; prompt and response; instruction, input and output; conversations; each also with chosen and rejected"

@@ -19,9 +19,8 @@ from langladder.text.labelled.label_rows import Row, rows
 from langladder.text.labelled.label_sources import FoldedSource, LabelledSource
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
 from langladder.text.labelled.trees import Tree
-from langladder.text.read.chosen_files import skipped
 from langladder.text.read.lines import FileFacts
-from langladder.text.read.sources import files_of
+from langladder.text.read.sources import files_of, skipped
 from langladder.text.storage.tables import pieces, write_batches
 
 

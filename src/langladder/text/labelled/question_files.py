@@ -29,10 +29,9 @@ from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig, as_bytes
 from langladder.text.clean.spilled import count_distinct
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
-from langladder.text.read.chosen_files import ending, skipped
 from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.records import json_row, text_field
-from langladder.text.read.sources import FileSource, files_of
+from langladder.text.read.sources import FileSource, ending, files_of, skipped
 from langladder.text.storage.tables import SPLITS, write_batches
 
 Row = dict[str, Any]

@@ -20,9 +20,8 @@ from langladder.text.labelled.iob import OTHER_LETTERS, as_iobes, bad_steps, loo
 from langladder.text.labelled.label_files import in_split, splits_of
 from langladder.text.labelled.label_sources import TaggedSource
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED
-from langladder.text.read.chosen_files import skipped
 from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.sources import files_of
+from langladder.text.read.sources import files_of, skipped
 from langladder.text.storage.tables import pieces, write_batches
 
 _LETTERS = {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMESW"}

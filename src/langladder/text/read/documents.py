@@ -1,33 +1,37 @@
-"""Documents of raw tables, one after the other: what the filter reads, judges whole, and writes again."""
+"""Documents of raw tables, one after the other: the filter reads, selects and writes them."""
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from langladder.text.storage.tables import TEXT, read_batches, write_batches
+from langladder.text.storage.tables import TEXT, pieces, read_batches, write_batches
 
 ROWS = 16_384
 
 
 class Document(NamedTuple):
-    """A document's lines, and their exact log-probabilities where they are known and the line is as it was drawn."""
+    """The lines of a document, and their exact log-probabilities where they are known."""
 
     lines: list[str]
     log_probs: list[float | None]
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """All lines."""
         return "\n".join(self.lines)
 
     @property
     def words(self) -> int:
-        """How many words it has, as white space parts them."""
+        """The number of words between white space."""
         return sum(len(line.split()) for line in self.lines)
+
+    def select(self, keep: Sequence[bool]) -> "Document":
+        """The document with those lines alone for which `keep` is true."""
+        return Document(list(compress(self.lines, keep)), list(compress(self.log_probs, keep)))
 
 
 def read_documents(path: Path) -> Iterator[Document]:
@@ -43,29 +47,13 @@ def documents_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Document]:
         yield Document([text for _, text, _ in found], [log_prob for _, _, log_prob in found])
 
 
-def write_documents(path: Path, documents: Iterable[Document]) -> int:
-    """Write documents, numbered from 0, as a table, atomically; returns how many."""
-    count = 0
-
-    def counted() -> Iterator[Document]:
-        nonlocal count
-        for document in documents:
-            count += 1
-            yield document
-
-    write_batches(path, TEXT, tables_of(counted()))
-    return count
+def write_documents(path: Path, documents: Iterable[Document]) -> None:
+    """Write documents, numbered from 0, as a table, atomically."""
+    write_batches(path, TEXT, tables_of(documents))
 
 
 def tables_of(documents: Iterable[Document]) -> Iterator[pa.Table]:
-    """Documents, numbered from 0, some at a time."""
-    columns: tuple[list[int], list[str], list[float | None]] = ([], [], [])
-    for number, document in enumerate(documents):
-        columns[0].extend([number] * len(document.lines))
-        columns[1].extend(document.lines)
-        columns[2].extend(document.log_probs)
-        if len(columns[0]) >= ROWS:
-            yield pa.table(list(columns), schema=TEXT)
-            columns = ([], [], [])
-    if columns[0]:
-        yield pa.table(list(columns), schema=TEXT)
+    """Documents, numbered from 0, in tables of limited size."""
+    rows = ((number, *row) for number, document in enumerate(documents) for row in zip(*document, strict=True))
+    for some in pieces(rows, lambda row: len(row[1])):
+        yield pa.table([list(column) for column in zip(*some, strict=True)], schema=TEXT)

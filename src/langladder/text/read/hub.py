@@ -1,6 +1,7 @@
 """Reader of public data sets on the Hugging Face Hub, through the `datasets` library; needs a network or its cache."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,10 +11,8 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.read.lines import FileFacts
 from langladder.text.read.readers import write_raw_pairs, write_raw_text
-from langladder.text.read.records import Record, text_field
+from langladder.text.read.records import text_field
 from langladder.text.read.sources import Documents, check_splits
-
-_LOST = (OSError, ValueError, RuntimeError)
 
 
 class HubData(Config):
@@ -22,8 +21,8 @@ class HubData(Config):
     name: str  # e.g. Salesforce/wikitext
     config: str | None = None  # e.g. wikitext-2-v1
     revision: str | None = None  # a commit or tag: pins the content
-    # Our splits to theirs, or the one split that `clean` cuts.
-    streaming: bool = False  # rows come over the network as they are read; true keeps nothing of them here
+    # Our splits to theirs, or one split, of which `clean` makes all.
+    streaming: bool = False  # true: rows are read over the network and not stored
     splits: str | dict[str, str] = Field(default={"train": "train", "validation": "validation", "test": "test"})
 
     @model_validator(mode="after")
@@ -52,11 +51,11 @@ def read_hub(source: HubSource, out_folder: Path) -> dict[str, Any]:
         InputError: the Hub cannot be reached, or the data set, configuration, split or column does not exist.
     """
 
-    def records(rows: Iterator[dict[str, Any]], split: str) -> Iterator[Record]:
+    def texts(rows: Iterator[dict[str, Any]], split: str) -> Iterator[str]:
         for number, row in enumerate(rows):
-            yield Record(split, text_field(row, source.column, f"{source.name}, {split}, row {number}"))
+            yield text_field(row, source.column, f"{source.name}, {split}, row {number}")
 
-    splits = {split: records(rows, split) for split, rows in _load(source).items()}
+    splits = {split: texts(rows, split) for split, rows in _load(source).items()}
     return {"splits": write_raw_text(splits, source, source.name, out_folder)}
 
 
@@ -74,34 +73,29 @@ def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> dict[str, 
 
 
 def _load(source: HubData) -> dict[str, Iterator[dict[str, Any]]]:
+    """The rows of each split."""
     from datasets import load_dataset
 
     wanted = source.splits if isinstance(source.splits, dict) else {"all": source.splits}
     settings = {"revision": source.revision} | ({"streaming": True} if source.streaming else {})
     loaded = {}
     for ours, theirs in wanted.items():
-        try:
-            rows = iter(load_dataset(source.name, source.config, split=theirs, **settings))
-        except _LOST as error:
-            raise _told(source, theirs, error) from error
-        loaded[ours] = _streamed(rows, source, theirs) if source.streaming else rows
+        with _errors(source, theirs):
+            loaded[ours] = _rows(load_dataset(source.name, source.config, split=theirs, **settings), source, theirs)
     return loaded
 
 
-def _streamed(rows: Iterator[dict[str, Any]], source: HubData, split: str) -> Iterator[dict[str, Any]]:
-    """Rows that come over the network, which may break; `datasets` tries again before it gives up."""
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except _LOST as error:
-            raise _told(source, split, error) from error
-        yield row
+def _rows(rows: Iterable[dict[str, Any]], source: HubData, split: str) -> Iterator[dict[str, Any]]:
+    with _errors(source, split):  # while rows come over the network; `datasets` has retried before
+        yield from rows
 
 
-def _told(source: HubData, split: str, error: Exception) -> InputError:
-    return InputError(
-        f"Hub data set {source.name!r} (config {source.config!r}, split {split!r}) cannot be loaded: {error}. "
-        "Check the names and the network; without a network use corpus=microworld or corpus=text"
-    )
+@contextmanager
+def _errors(source: HubData, split: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"Hub data set {source.name!r} (config {source.config!r}, split {split!r}) cannot be loaded: {error}. "
+            "Check the names and the network; without a network use corpus=microworld or corpus=text"
+        ) from error

@@ -1,14 +1,18 @@
-"""Lines of text files, read one at a time: plain or gzipped, however large, checked as they come.
+"""Read text files line by line: plain or gzipped, local or behind a URL, in any encoding.
 
-What a file can hide, and what becomes of it:
+- A byte-order mark and CRLF line ends are removed and counted (`FileFacts`); an empty file is noted there.
+- Bytes that are not in the expected encoding, NUL bytes, damaged gzip and overlong lines are errors that name the file,
+  the line and the likely encoding.
+- Memory holds one line of at most `max_bytes`.
 
-- a byte-order mark and CRLF line ends are taken off and counted (`FileFacts`), an empty file is noted there;
-- bytes in another encoding than was said, NUL bytes, a damaged gzip, a line without end are errors that name file and
-  line, and the likely encoding. No more than one line of `max_bytes` is ever in memory.
+The likely encoding of a text is the one in which most characters that are not ASCII are frequent in texts: the first
+level of the standard's characters in Chinese, Japanese and Korean, words of one alphabet elsewhere.
 """
 
+import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,59 +23,80 @@ from typing import IO, NamedTuple, cast
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.remote import File, in_order, located
-from langladder.text.read.encodings import MARKS, WIDE, likely
 
 MAX_LINE_BYTES = 10_000_000
-PIECE = 2**20  # bytes that are looked through together
-GZIP = b"\x1f\x8b"  # how every gzip file begins
+BLOCK = 2**20  # bytes that are read at a time while line ends are counted
+GZIP = b"\x1f\x8b"  # first bytes of every gzip file
 SAMPLE = 2**16  # bytes of a file by which its encoding is guessed
+WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+"""Encodings of two or four bytes per character; in all other supported ones the byte \\n ends a line."""
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix of it
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8",
+}
+# Words whose letters are frequent: with ASCII letters, or of one letter; Cyrillic in lower case after the first letter
+# (cp1251 and koi8-r exchange upper and lower case).
+CYRILLIC = "[А-Яа-яЁёІіЇїЄєҐґ][а-яёіїєґ]*"
+WORDS = {"cp1252": ".|.*[A-Za-z].*", "cp1251": CYRILLIC, "koi8-r": CYRILLIC}
+LEAD_BYTES = {  # of the frequent rows in the tables of characters of two bytes
+    "euc-kr": rb"[\xa1\xb0-\xc8]",
+    "cp949": rb"[\xa1\xb0-\xc8]",
+    "euc-jp": rb"[\xa1\xa4\xa5\xb0-\xcf]",
+    "shift_jis": rb"[\x81-\x83\x88-\x97]",
+    "cp932": rb"[\x81-\x83\x88-\x97]",
+    "big5": rb"[\xa1\xa4-\xc6]",
+    "cp950": rb"[\xa1\xa4-\xc6]",
+    "gb18030": rb"[\xa1\xa3\xb0-\xd7]",
+}
+GUESSED = (
+    "utf-8",
+    *WORDS,
+    *LEAD_BYTES,
+)  # the first wins a tie: Korean and Chinese overlap
+PUNCTUATION = frozenset("‘’“”„–—…•«»°§©®™€£¡¿·№")
+MIN_SCORE = 0.8  # share of frequent characters among those that are not ASCII, to name an encoding
 
 
 @dataclass
 class FileFacts:
-    """What was silently put right while reading, and which files were empty, which are left out."""
+    """What was corrected while reading, which files were read, and which were empty."""
 
-    files: int = 0
     crlf_lines: int = 0
     byte_order_marks: int = 0
     read: set[File] = field(default_factory=set)
     empty: set[File] = field(default_factory=set)
 
-    def begin(self, path: File) -> None:
-        """Note that a file is read."""
-        self.files += 1
-        self.read.add(path)
-
     def add(self, other: "FileFacts") -> None:
-        """Count what another reader has counted."""
-        self.files += other.files
+        """Add the facts of another reader."""
         self.crlf_lines += other.crlf_lines
         self.byte_order_marks += other.byte_order_marks
         self.read |= other.read
         self.empty |= other.empty
 
     def nothing_in(self, path: File) -> None:
-        """Note that a file turned out to be empty."""
-        self.files -= path in self.read
+        """Note that a file is empty."""
         self.read.discard(path)
         self.empty.add(path)
 
     def no_text(self) -> str:
-        """For the message that nothing was read: which files are empty."""
+        """The names of empty files, for the message that nothing was read."""
         names = [file.name for file in in_order(self.empty)]
         more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
         return f" (empty: {', '.join(names[:5])}{more})" if names else ""
 
     def report(self) -> dict[str, int]:
         """Counts for the data report."""
-        return {"files": self.files, "crlf_lines": self.crlf_lines, "byte_order_marks": self.byte_order_marks}
+        return {"files": len(self.read), "crlf_lines": self.crlf_lines, "byte_order_marks": self.byte_order_marks}
 
 
 class Span(NamedTuple):
-    """Part of a plain file: the lines that begin at one of the bytes `start` … `stop` − 1.
+    """Part of a plain file: the lines that begin at one of the bytes `start` … `stop` − 1 (None: the end).
 
     Attributes:
-        stop: None: the file's end. number: of the first of these lines, as errors name it.
+        number: line number of the first line, for error messages.
     """
 
     start: int = 0
@@ -84,10 +109,10 @@ WHOLE = Span()
 
 @contextmanager
 def reading(path: File | str) -> Iterator[IO[bytes]]:
-    """The bytes of a plain or gzipped file (seen from its first bytes, whatever its name), here or behind a URL.
+    """The bytes of a plain or gzipped file, local or behind a URL; gzip is recognised by the first bytes.
 
     Raises:
-        InputError: the file is missing, a folder, damaged gzip, or not to be reached; also while it is read.
+        InputError: the file is missing, a folder, damaged gzip, or unreachable; also while it is read.
     """
     path = located(path)
     try:
@@ -109,7 +134,7 @@ def reading(path: File | str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def writing(path: Path | str, *, level: int = 9) -> Iterator[IO[bytes]]:
-    """A file to write, gzipped where its name ends in .gz (at a level of 1 to 9), no names or times inside; atomic."""
+    """A file to write atomically; gzipped, without name and time inside, if its name ends in .gz."""
     path = Path(path)
     with atomic_file(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
@@ -127,22 +152,22 @@ def byte_lines(
     span: Span = WHOLE,
     encoding: str = "utf-8",
 ) -> Iterator[tuple[int, bytes]]:
-    """The lines of a plain or gzipped file, with their numbers from 1 and their line ends (\\n alone ends a line).
+    """Numbers and bytes of the lines of a plain or gzipped file, with their line ends (only \\n ends a line).
 
     Args:
-        max_bytes: a line may have, its end not counted; `advice`: what to do about a longer one.
-        span: of a plain file, the part that is read.
-        encoding: of the file; lines of a WIDE one come as UTF-8, all others as they are.
+        max_bytes: maximum length of a line without its end; `advice` is added to the error for a longer one.
+        span: the part of a plain file that is read.
+        encoding: lines in a WIDE encoding are converted to UTF-8, others are unchanged.
 
     Raises:
         InputError: as `reading`; also a longer line.
     """
     with reading(path) as file:
-        place = _begin(file, span.start)
+        position = _first_line(file, span.start)
         for number, line in enumerate(_raw_lines(path, file, max_bytes + 2, encoding), start=span.number):
-            if span.stop is not None and place >= span.stop:
+            if span.stop is not None and position >= span.stop:
                 return
-            place += len(line)
+            position += len(line)
             if len(line) > max_bytes and len(line.removesuffix(b"\n").removesuffix(b"\r")) > max_bytes:
                 raise InputError(f"{path}:{number}: a line longer than {max_bytes:,} bytes{advice}")
             yield number, line
@@ -160,11 +185,11 @@ def _raw_lines(path: File | str, file: IO[bytes], size: int, encoding: str) -> I
         raise InputError(f"{path}: invalid {encoding} ({error}); set another `encoding`, or convert it") from error
 
 
-def _begin(file: IO[bytes], start: int) -> int:
-    """Go to where the first line begins that does so at `start` or after it; returns that place."""
+def _first_line(file: IO[bytes], start: int) -> int:
+    """Go to the first line that begins at byte `start` or later; returns its position."""
     if start:
         file.seek(start - 1)
-        while (rest := file.readline(PIECE)) and not rest.endswith(b"\n"):
+        while (rest := file.readline(BLOCK)) and not rest.endswith(b"\n"):
             pass
         return file.tell()
     return 0
@@ -174,8 +199,8 @@ def number_at(path: File, start: int) -> int:
     """The number of the first line of a plain file that begins at byte `start` or after it."""
     with reading(path) as file:
         last, lines, left = b"\n", 1, start
-        while left and (piece := file.read(min(left, PIECE))):
-            lines, last, left = lines + piece.count(b"\n"), piece[-1:], left - len(piece)
+        while left and (block := file.read(min(left, BLOCK))):
+            lines, last, left = lines + block.count(b"\n"), block[-1:], left - len(block)
     return lines + (last != b"\n")
 
 
@@ -187,11 +212,11 @@ def read_lines(
     span: Span = WHOLE,
     advice: str = "; break it into lines, or raise max_line_bytes",
 ) -> Iterator[str]:
-    """The lines of a text file, or of a part of a plain one, without their line ends; blank ones included.
+    """The lines of a text file, or of a part of a plain one, without line ends; blank lines included.
 
     Args:
-        facts: of a corpus of several files: an empty one is noted there instead of being refused.
-        advice: what to do about a line longer than `max_bytes`.
+        facts: for a corpus of several files: an empty file is noted there and is no error.
+        advice: is added to the error for a line longer than `max_bytes`.
 
     Raises:
         InputError: the file is missing, empty, binary, a damaged gzip, in another encoding, or a line is too long.
@@ -200,7 +225,7 @@ def read_lines(
     lines = byte_lines(path, max_bytes, advice=advice, span=span, encoding=encoding)
     for number, raw in lines:
         if first:
-            found.begin(path)
+            found.read.add(path)
             raw, first = _without_mark(path, raw, found, encoding), False
         yield _decode(path, number, raw, found, encoding)
     if first:
@@ -210,7 +235,7 @@ def read_lines(
 
 
 def filled_lines(path: File | str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
-    """The lines of a text file that are not blank, without surrounding space, with their numbers from 1.
+    """Numbers, from 1, and stripped text of the lines of a text file that are not blank.
 
     Raises:
         InputError: the file is missing, not UTF-8, a damaged gzip, or has a line over `max_bytes`.
@@ -231,14 +256,14 @@ def _without_mark(path: File, raw: bytes, facts: FileFacts, encoding: str) -> by
         if name == "utf-8" and encoding in ("utf-8", *WIDE):
             facts.byte_order_marks += 1
             return raw.removeprefix(mark)
-        raise InputError(f"{path}: the text is {name.upper()}, not {_shown(encoding)}; {_set(name)}")
+        raise InputError(f"{path}: the text is {name.upper()}, not {_label(encoding)}; {_advice(name)}")
     return raw
 
 
 def _decode(path: File, number: int, raw: bytes, facts: FileFacts, encoding: str) -> str:
     if b"\0" in raw:
         name = None if encoding in WIDE else likely(raw[:SAMPLE])
-        advice = f"it looks like {name}: {_set(name)}" if name else "this is a binary file, not text"
+        advice = f"it looks like {name}: {_advice(name)}" if name else "this is a binary file, not text"
         raise InputError(f"{path}:{number}: a NUL byte: {advice}")
     line = raw.removesuffix(b"\n")
     if raw.endswith(b"\r\n"):
@@ -247,13 +272,13 @@ def _decode(path: File, number: int, raw: bytes, facts: FileFacts, encoding: str
     try:
         return line.decode("utf-8" if encoding in WIDE else encoding)
     except UnicodeDecodeError as error:
-        wrong = f"invalid {_shown(encoding)} (byte 0x{line[error.start]:02x} at column {error.start + 1})"
+        wrong = f"invalid {_label(encoding)} (byte 0x{line[error.start]:02x} at column {error.start + 1})"
         seen = line[error.start if error.start >= SAMPLE else 0 :][:SAMPLE]
         raise InputError(f"{path}:{number}: {wrong}; {_guess(path, seen, encoding)}") from error
 
 
 def _guess(path: File, line: bytes, encoding: str) -> str:
-    """What to do about a line that is not in this encoding: name the likely one, where the file shows it."""
+    """Advice about a line that is not in this encoding: the likely one, if the file has enough text to guess it."""
     with reading(path) as file:
         head = file.read(SAMPLE)
     others = [one for one in (*head.split(b"\n")[:-1], line) if not one.isascii()]
@@ -262,12 +287,70 @@ def _guess(path: File, line: bytes, encoding: str) -> str:
     name = likely(b"\n".join(others))
     if name is None or name == encoding:
         return "set `encoding` to what it is in, or convert it to UTF-8"
-    return f"it looks like {name}: {_set(name)}"
+    return f"it looks like {name}: {_advice(name)}"
 
 
-def _shown(encoding: str) -> str:
+def _label(encoding: str) -> str:
     return "UTF-8" if encoding == "utf-8" else encoding
 
 
-def _set(encoding: str) -> str:
+def _advice(encoding: str) -> str:
     return f"set encoding: {encoding} (of a corpus, in conf/), or convert the file to UTF-8 (iconv)"
+
+
+# ---- encodings
+
+
+def known(name: str) -> str:
+    """Python's name of an encoding.
+
+    Raises:
+        ValueError: Python has no such encoding, or it is not supported for lines of text.
+    """
+    try:
+        found = codecs.lookup(name).name
+        readable = found in WIDE or "a\n".encode(name) == b"a\n"  # lines are found before they are decoded
+    except (LookupError, ValueError):
+        readable = False
+    if not readable:
+        allowed = "utf-8, gb18030, shift_jis, cp1251, latin-1, utf-16, …"
+        raise ValueError(f"{name[:40]!r} is no encoding that is read; {allowed}")
+    return found
+
+
+def likely(sample: bytes) -> str | None:
+    """The probable encoding of some text, or None."""
+    for mark, name in MARKS.items():
+        if sample.startswith(mark):
+            return name
+    if b"\0" in sample:
+        return next((name for name in ("utf-16-le", "utf-16-be") if _is_text(sample, name)), None)
+    best, name = max(((_score(sample, name), name) for name in GUESSED), key=lambda pair: pair[0])
+    return name if best >= MIN_SCORE else None
+
+
+def _is_text(sample: bytes, name: str) -> bool:
+    try:
+        text = codecs.getincrementaldecoder(name)().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return "".join(text.split()).isprintable() and any(one.isascii() for one in text)
+
+
+def _score(sample: bytes, name: str) -> float:
+    """The share of frequent characters among those that are not ASCII; 0 if the sample is not in this encoding."""
+    try:
+        text = codecs.getincrementaldecoder(name)().decode(sample)  # the last character may be incomplete
+    except UnicodeDecodeError:
+        return 0.0
+    others = [character for character in text if not character.isascii()]
+    if name == "utf-8" or not others:
+        return float(bool(others))
+    if name in WORDS:
+        words = [word for word in re.findall(r"[^\W\d_]+", text) if re.fullmatch(WORDS[name], word)]
+        letters = sum(not letter.isascii() for word in words for letter in word)
+        frequent = letters + sum(character in PUNCTUATION for character in others)
+    else:
+        codes = [character.encode(name) for character in others]
+        frequent = sum(len(code) == 2 and re.match(LEAD_BYTES[name], code) is not None for code in codes)
+    return frequent / len(others)

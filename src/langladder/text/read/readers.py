@@ -1,48 +1,223 @@
-"""Readers: from text files in their many layouts to raw tables, one line of text a row.
+"""Read text files and files of sentence pairs into raw tables with one line of text, or one pair, per row.
 
-`read_text` and `read_parallel` stream, so a corpus may be larger than memory, and write the raw folder as a whole:
-when any file is bad, nothing is written. Blank lines are dropped; outer white space is taken off each line.
+    files → parts ─ lines of documents, on an engine ─ document numbers, in order → shards
+
+A part is about PART_BYTES of text: several small files, or a piece of a large plain file; a line belongs to the part in
+which it begins. Files that are gzipped, Parquet, UTF-16 or behind a URL are not cut. So a corpus may be larger than
+memory. The raw folder is written as a whole: if any file is bad, nothing is written. Blank lines are dropped; white
+space around lines is removed.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from langladder.atomic import atomic_folder
+from langladder.atomic import atomic_file, atomic_folder
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.read.chosen_files import skipped
-from langladder.text.read.file_parts import parts_of, row_tables, rows_in_order
-from langladder.text.read.lines import FileFacts
-from langladder.text.read.pair_files import aligned_report, laid_out
-from langladder.text.read.records import Numbering, Record, values_of
-from langladder.text.read.sources import Documents, ParallelSource, TextSource, files_of, format_of
+from langladder.text.read.lines import GZIP, WHOLE, WIDE, FileFacts, Span, number_at
+from langladder.text.read.records import values_of
+from langladder.text.read.sources import (
+    Documents,
+    ParallelSource,
+    TextSource,
+    aligned_report,
+    files_of,
+    format_of,
+    pair_files,
+    skipped,
+)
+from langladder.text.storage.arrow_arrays import numbers, values
 from langladder.text.storage.shards import SHARDED
 from langladder.text.storage.tables import PAIRS, TABLES, TEXT, pieces, write_batches
 
+PART_BYTES = 64 * 2**20  # of a part, about
+LINES = pa.schema([("opens", pa.bool_()), ("text", pa.string())])
+"""Lines before their documents are numbered; `opens`: whether a line is the first of a document."""
+
+
+class Piece(NamedTuple):
+    """A file, or a part of one."""
+
+    file: File
+    span: Span = WHOLE
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pieces that are read in one call; `rows`: the file that their lines are written to."""
+
+    pieces: tuple[Piece, ...]
+    source: TextSource
+    rows: Path
+
 
 def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
-    """Read a corpus into tables of `out_folder`: train, validation, test, or all; its parts on the current engine.
+    """Read a corpus into tables of `out_folder`: train, validation, test, or all.
 
     Returns:
-        Counts of lines and documents by split, files read, and what was put right in reading them.
+        Numbers of lines and documents by split, the files that were read or skipped, and what was corrected in them.
 
     Raises:
-        InputError: missing path, empty glob, or any file that is not what it should be.
+        InputError: the path is missing, a glob matches nothing, or a file is bad.
     """
     facts = FileFacts()
     files = files_of(source, source.files)
     with atomic_folder(out_folder, SHARDED) as folder:
-        (folder / "work").mkdir()
-        parts = {split: parts_of(files[split], source, folder / "work" / split) for split in files}
-        tables = {split: rows_in_order(parts[split], current(), facts) for split in files}
-        report = {"splits": _write_splits(tables, source.path, folder, facts), **facts.report()}
-        (folder / "work").rmdir()
+        work = folder / "work"
+        work.mkdir()
+        parts = {split: parts_of(files[split], source, work / split) for split in files}
+        tables = {split: _read_parts(parts[split], facts) for split in files}
+        report = {"splits": _write_text(tables, source.path, folder, facts), **facts.report()}
+        work.rmdir()
     return report | skipped(located(source.path), facts, source.endings)
+
+
+def write_raw_text(
+    splits: dict[str, Iterator[str]], rule: Documents, origin: str, out_folder: Path
+) -> dict[str, dict[str, int]]:
+    """Write the tables of splits that are given as texts; returns the numbers of their documents and lines."""
+    with atomic_folder(out_folder, SHARDED) as folder:
+        tables = {split: _line_tables(document_lines([texts], rule)) for split, texts in splits.items()}
+        return _write_text(tables, origin, folder, FileFacts())
+
+
+def _write_text(
+    splits: dict[str, Iterator[pa.Table]], origin: str, folder: Path, facts: FileFacts
+) -> dict[str, dict[str, int]]:
+    counts = {split: {"documents": 0, "lines": 0} for split in splits}
+    for split, tables in splits.items():
+        if write_batches(folder / split, TEXT, number_documents(tables, counts[split])) == 0:
+            reason = f"only blank lines or empty files{facts.no_text()}"
+            raise InputError(f"{origin}: split {split!r} holds {reason}; there is no text to learn from")
+    return counts
+
+
+# ---- documents
+
+
+def document_lines(files: Iterable[Iterable[str]], rule: Documents, opens: bool = True) -> Iterator[tuple[bool, str]]:
+    """Whether each line that is not blank opens a document, and the line.
+
+    Args:
+        files: the texts of each file: lines, or rows with several lines.
+        opens: whether the first file is read from its beginning.
+
+    An empty line at the end means that the next line, whatever file it is in, opens a document.
+    """
+    heading = re.compile(rule.heading) if rule.heading is not None else None
+    for number, texts in enumerate(files):
+        opens |= number > 0
+        for text in texts:
+            opens |= rule.documents == "record"
+            for line in map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")):
+                if not line:
+                    opens |= rule.documents == "blank_line"
+                    continue
+                yield opens or rule.documents == "line" or (heading is not None and bool(heading.fullmatch(line))), line
+                opens = False
+    if opens:
+        yield True, ""
+
+
+def _line_tables(lines: Iterator[tuple[bool, str]]) -> Iterator[pa.Table]:
+    for rows in pieces(lines, lambda row: len(row[1])):
+        yield pa.table([[opens for opens, _ in rows], [text for _, text in rows]], schema=LINES)
+
+
+def number_documents(tables: Iterable[pa.Table], counts: dict[str, int]) -> Iterator[pa.Table]:
+    """Lines of `document_lines` as tables of `TEXT`; documents and lines are counted."""
+    opens_next = False
+    for table in tables:
+        for batch in table.to_batches():
+            opens = values(batch.column("opens"))
+            opens[0] |= opens_next
+            opens_next = not batch.column("text")[-1].as_py()
+            rows = len(opens) - opens_next
+            if not rows:
+                continue
+            documents = counts["documents"] - 1 + np.cumsum(opens[:rows])
+            counts["documents"] = int(documents[-1]) + 1
+            counts["lines"] += rows
+            texts = batch.column("text")[:rows]
+            yield pa.table([numbers(documents), texts, pa.nulls(rows, pa.float64())], schema=TEXT)
+
+
+# ---- parts
+
+
+def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[Part]:
+    """The files in parts, whose lines are written to `scratch`, a folder that is created."""
+    scratch.mkdir()
+    groups: list[list[Piece]] = []
+    room = -1  # bytes that the last group may still take; −1: none
+    for file in files:
+        size = file.stat().st_size if isinstance(file, Path) else PART_BYTES
+        if isinstance(file, Path) and size > PART_BYTES and _is_plain(file, source):
+            spans = [Span(start, min(start + PART_BYTES, size)) for start in range(0, size, PART_BYTES)]
+            groups += [[Piece(file, span)] for span in spans]
+            room = -1
+            continue
+        if size > room:
+            groups.append([])
+            room = PART_BYTES
+        groups[-1].append(Piece(file))
+        room -= min(size, room)
+    return [Part(tuple(group), source, scratch / f"{number:06d}.arrow") for number, group in enumerate(groups)]
+
+
+def _is_plain(file: Path, source: TextSource) -> bool:
+    if format_of(file, source.format) == "parquet" or source.encoding in WIDE:
+        return False
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(GZIP)) != GZIP
+    except OSError:  # the reader reports it
+        return False
+
+
+def read_part(part: Part) -> FileFacts:
+    """Read the lines of a part into its file.
+
+    Raises:
+        InputError: a file is bad; the message has the number of the line in the whole file.
+    """
+    facts, (file, span) = FileFacts(), part.pieces[0]
+
+    def texts(piece: Piece) -> Iterator[str]:
+        return (text for (text,) in values_of(piece.file, part.source, [part.source.field], facts, piece.span))
+
+    try:
+        with atomic_file(part.rows) as path, pa.ipc.new_stream(str(path), LINES) as stream:
+            for table in _line_tables(document_lines(map(texts, part.pieces), part.source, opens=span.start == 0)):
+                stream.write_table(table)
+    except InputError:
+        if span.start:  # read it again with the line numbers of the whole file
+            for _ in texts(Piece(file, span._replace(number=number_at(file, span.start)))):
+                pass
+        raise
+    return facts
+
+
+def _read_parts(parts: Sequence[Part], facts: FileFacts) -> Iterator[pa.Table]:
+    """The lines of all parts in order; facts of the files are added."""
+    for part, found in zip(parts, current().map(read_part, parts, "reading files"), strict=True):
+        facts.add(found)
+        with pa.OSFile(str(part.rows)) as file, pa.ipc.open_stream(file) as stream:
+            for batch in stream:
+                yield pa.Table.from_batches([batch])
+        part.rows.unlink()
+    parts[0].rows.parent.rmdir()
+
+
+# ---- sentence pairs
 
 
 def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
@@ -57,38 +232,10 @@ def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
     return report | aligned_report(facts.read, source) | skipped(located(source.path), facts, source.endings)
 
 
-def write_raw_text(
-    splits: dict[str, Iterator[Record]], rule: Documents, origin: str, out_folder: Path
-) -> dict[str, dict[str, int]]:
-    """Number the documents of each split's records and write its table, the folder as a whole or not at all."""
-    with atomic_folder(out_folder, SHARDED) as folder:
-        tables = {split: row_tables(Numbering(rule).lines(records)) for split, records in splits.items()}
-        return _write_splits(tables, origin, folder, FileFacts())
-
-
-def _write_splits(
-    splits: dict[str, Iterator[pa.Table]], origin: str, folder: Path, facts: FileFacts
-) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    for split, tables in splits.items():
-        counts[split] = {"documents": 0, "lines": 0}
-        if write_batches(folder / split, TEXT, _counted(tables, counts[split])) == 0:
-            held = f"only blank lines or empty files{facts.no_text()}"
-            raise InputError(f"{origin}: split {split!r} holds {held}; there is no text to learn from")
-    return counts
-
-
-def _counted(tables: Iterator[pa.Table], counts: dict[str, int]) -> Iterator[pa.Table]:
-    for table in tables:
-        counts["documents"] = table.column("document")[-1].as_py() + 1
-        counts["lines"] += table.num_rows
-        yield table
-
-
 def write_raw_pairs(
     splits: dict[str, Iterator[tuple[str, str]]], swap: bool, origin: str, out_folder: Path, facts: FileFacts
 ) -> dict[str, dict[str, int]]:
-    """Write each split's pairs, the folder as a whole or not at all; pairs with a blank side are left out."""
+    """Write the tables of splits that are given as pairs; pairs with a blank side are dropped and counted."""
     counts: dict[str, dict[str, int]] = {}
     with atomic_folder(out_folder, TABLES) as folder:
         for split, pairs in splits.items():
@@ -118,7 +265,7 @@ def _pairs(files: list[File], split: str, source: ParallelSource, facts: FileFac
     if source.layout != "auto":
         yield from (pair for file in files for pair in _one_file(file, source.layout, source, facts))
         return
-    for file, other in laid_out(files, source):
+    for file, other in pair_files(files, source):
         if other is not None:
             yield from _two_files(file, other, source, facts)
         else:
@@ -134,11 +281,11 @@ def _one_file(file: File, layout: str, source: ParallelSource, facts: FileFacts)
             f"{file}: layout {layout!r} reads {reads}, but this is {is_}; set layout (auto goes by the name) or format "
             "(conf/parallel)"
         )
-    for number, values in enumerate(values_of(file, source, fields, facts), start=1):
+    for number, found in enumerate(values_of(file, source, fields, facts), start=1):
         if layout == "fields":
-            yield values[0], values[1]
-        elif values[0].strip():
-            yield _columns(file, number, values[0], source.columns)
+            yield found[0], found[1]
+        elif found[0].strip():
+            yield _columns(file, number, found[0], source.columns)
 
 
 def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[str, str]:
@@ -152,8 +299,8 @@ def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[st
 
 
 def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    sources = (values[0] for values in values_of(one, source, source.fields[:1], facts))
-    targets = (values[0] for values in values_of(two, source, source.fields[1:], facts))
+    sources = (text for (text,) in values_of(one, source, source.fields[:1], facts))
+    targets = (text for (text,) in values_of(two, source, source.fields[1:], facts))
     lines = [0, 0]
     for left, right in zip_longest(sources, targets):
         lines[0] += left is not None

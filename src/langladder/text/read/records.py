@@ -1,10 +1,13 @@
-"""Records of text files in their layouts, lines and rows, and the documents that their lines belong to."""
+"""Records of one file: lines of text, rows of JSON lines, rows of Parquet.
+
+JSON is parsed line by line with `json`, because errors of the readers of pyarrow and `datasets`, which parse blocks of
+lines, do not name the line.
+"""
 
 import json
-import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,84 +15,42 @@ import pyarrow.parquet as pq
 from langladder.errors import InputError
 from langladder.remote import File
 from langladder.text.read.lines import WHOLE, FileFacts, Span, read_lines, reading
-from langladder.text.read.sources import Documents, FileSource, format_of
+from langladder.text.read.sources import FileSource, format_of
 
-ROWS_AT_ONCE = 4096  # of a Parquet file, whose rows may be far larger in memory than in the file
-
-
-class Record(NamedTuple):
-    """One line of a text file, or one jsonl or parquet row (whose text may have several lines)."""
-
-    file: str
-    text: str
-
-
-class Numbering:
-    """Gives lines the numbers of their documents, which count from 0.
-
-    Args:
-        rule: what opens a document.
-        within: the file whose reading goes on, if it was begun elsewhere; lines before the first document that is
-            opened have the number −1.
-
-    Attributes:
-        opens: whether the next line opens a document.
-    """
-
-    def __init__(self, rule: Documents, within: File | None = None) -> None:
-        self.rule, self.opens, self._number = rule, within is None, -1
-        self._file = None if within is None else str(within)
-        self._heading = re.compile(rule.heading) if rule.heading is not None else None
-
-    def lines(self, records: Iterable[Record]) -> Iterator[tuple[int, str]]:
-        """(document number, line) for every line that is not blank."""
-        rule = self.rule.documents
-        for record in records:
-            self.opens |= rule == "record" or record.file != self._file
-            self._file = record.file
-            text = record.text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in record.text else record.text
-            for line in map(str.strip, text.split("\n")):
-                if not line:
-                    self.opens |= rule == "blank_line"
-                    continue
-                if self.opens or rule == "line" or (self._heading is not None and self._heading.fullmatch(line)):
-                    self._number += 1
-                    self.opens = False
-                yield self._number, line
+PARQUET_ROWS = 4096  # read at a time; rows may be far larger in memory than in the file
 
 
 def values_of(
     file: File, source: FileSource, fields: list[str], facts: FileFacts, span: Span = WHOLE
 ) -> Iterator[list[str]]:
-    """The wanted fields of every record of one file, or of a part of a plain one; of a text file, the line itself."""
+    """The values of some fields of every record of a file, or of a part of a plain file.
+
+    Args:
+        fields: of a row; of a text file the only value is the line itself.
+    """
     kind = format_of(file, source.format)
     if kind == "parquet":
-        yield from _parquet_values(file, fields, facts)
+        for number, row in parquet_rows(file, fields, facts):
+            yield [text_field(row, field, f"{file}, row {number}") for field in fields]
         return
-    lines = read_lines(file, facts, source.max_line_bytes, source.encoding, span)
-    if kind == "txt":
-        yield from ([line] for line in lines)
-        return
-    for number, line in enumerate(lines, start=span.number):
-        if line.strip():
-            yield _json_values(file, number, line, fields)
-
-
-def _json_values(file: File, number: int, line: str, fields: list[str]) -> list[str]:
-    row = json_row(file, number, line)
-    return [text_field(row, field, f"{file}:{number}") for field in fields]
+    for number, line in enumerate(read_lines(file, facts, source.max_line_bytes, source.encoding, span), span.number):
+        if kind == "txt":
+            yield [line]
+        elif line.strip():
+            row = json_row(file, number, line)
+            yield [text_field(row, field, f"{file}:{number}") for field in fields]
 
 
 def json_row(file: File, number: int, line: str) -> Any:
-    """A line of JSON. Raises InputError where it is none."""
+    """Parse a line of JSON. Raises InputError if it is not valid."""
     try:
         return json.loads(line)
-    except (ValueError, RecursionError) as error:  # RecursionError: deep lists; ValueError: also endless integers
+    except (ValueError, RecursionError) as error:  # deeply nested lists; very long integers
         raise InputError(f"{file}:{number}: not JSON ({error})") from error
 
 
 def text_field(row: Any, field: str, where: str) -> str:
-    """A text field of a row; `translation.fr` looks inside `translation`.
+    """The value of a text field of a row; `translation.fr` is the field `fr` inside `translation`.
 
     Raises:
         InputError: the row has no such field, or it is not text.
@@ -111,16 +72,11 @@ def text_field(row: Any, field: str, where: str) -> str:
     return value
 
 
-def _parquet_values(file: File, fields: list[str], facts: FileFacts) -> Iterator[list[str]]:
-    for number, row in parquet_rows(file, fields, facts):
-        yield [text_field(row, field, f"{file}, row {number}") for field in fields]
-
-
 def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
-    """The rows of a Parquet file with their numbers from 1, each with the columns of `fields`; an empty file is noted.
+    """Numbers, from 1, and rows of a Parquet file, with the columns of `fields`; an empty file is noted.
 
     Raises:
-        InputError: it is no Parquet file, or lacks a column.
+        InputError: it is not a Parquet file, or a column is missing.
     """
     row = 0
     with reading(file) as handle:
@@ -128,11 +84,10 @@ def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tu
             if handle.peek(1):  # type: ignore[attr-defined]
                 table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
                 columns = _parquet_columns(file, table.schema_arrow.names, fields)
-                for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
+                for batch in table.iter_batches(batch_size=PARQUET_ROWS, columns=columns):
                     for value in batch.to_pylist():
                         row += 1
-                        if row == 1:
-                            facts.begin(file)
+                        facts.read.add(file)
                         yield row, value
         except (pa.ArrowException, EOFError, OSError, OverflowError, UnicodeDecodeError, zlib.error) as error:
             raise InputError(f"{file}: not a Parquet file ({str(error)[:200]})") from error
@@ -141,7 +96,7 @@ def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tu
 
 
 def _parquet_columns(file: File, names: list[str], fields: list[str]) -> list[str]:
-    """The columns in which some fields stand: that of its name, or the one that a dotted name begins with."""
+    """The columns that contain some fields: of that name, or of the first part of a dotted name."""
     columns = []
     for field in fields:
         column = named(names, field) or named(names, field.partition(".")[0])
@@ -155,7 +110,7 @@ def _parquet_columns(file: File, names: list[str], fields: list[str]) -> list[st
 
 
 def named(names: Collection[str], wanted: str) -> str | None:
-    """The name that is wanted, or the only one that differs from it in case and outer space alone; None: there is none.
+    """The wanted name, or the only one that differs from it in case and outer white space alone, or None.
 
     >>> named(["Text", "id"], "text"), named(["Text", "TEXT"], "text")
     ('Text', None)
