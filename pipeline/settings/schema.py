@@ -129,7 +129,7 @@ FIELDS: dict[str, Any] = {
     "filter": "text.filtering.settings.FilterConfig",
     "given": Given,
     "words": "text.words.vocabulary.VocabularyConfig",
-    "countings": "counts.kinds.AnyCounting",
+    "countings": "counts.cooccurrence.AnyCounting",
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
     "preferences": "corpora.instructions.preferring.PreferencesConfig",

@@ -19,10 +19,10 @@ PACKAGE = Path(__file__).parent
 
 def version(package: Path = PACKAGE) -> str:
     """Hash (16 hex digits) of the files of a package that hold kernels or what kernels are made of."""
-    digest = hashlib.sha256()
+    digest, specials = hashlib.sha256(), package / "text" / "tokenize" / "specials.py"
     for file in sorted(package.rglob("*.py")):
         source = file.read_bytes()
-        if b"numba" in source or b"langladder.compiled" in source or file == package / "text" / "specials.py":
+        if b"numba" in source or b"langladder.compiled" in source or file == specials:
             digest.update(file.relative_to(package).as_posix().encode() + b"\0" + source)
     return digest.hexdigest()[:16]
 

@@ -13,7 +13,7 @@ KERNELS = {
     "__init__.py": "",
     "helper.py": "from numba import njit\n\n@njit\ndef helper(x):\n    return x + 1\n",
     "caller.py": "from langladder.compiled import njit\n",
-    "text/specials.py": "PAD = 0\n",
+    "text/tokenize/specials.py": "PAD = 0\n",
     "plain.py": "x = 1\n",
 }
 
@@ -21,12 +21,12 @@ KERNELS = {
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     for name, source in KERNELS.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(source)
     return tmp_path
 
 
-@pytest.mark.parametrize("file", ["helper.py", "caller.py", "text/specials.py"])
+@pytest.mark.parametrize("file", ["helper.py", "caller.py", "text/tokenize/specials.py"])
 def test_an_edit_of_a_kernel_changes_the_version(package: Path, file: str) -> None:
     before = version(package)
     (package / file).write_text(KERNELS[file] + "y = 2\n")

@@ -11,9 +11,8 @@ from scipy.sparse import coo_matrix, csr_matrix
 
 from langladder.artefacts import write_arrays
 from langladder.counts import cooccurrence
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
-from langladder.counts.sparse_files import read_sparse, write_sparse
-from langladder.counts.term_document import count_term_document
+from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence, count_term_document
+from langladder.counts.stored import read_sparse, write_sparse
 from langladder.errors import InputError
 
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]

@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from langladder.artefacts import write_arrays
-from langladder.counts import cooccurrence, spilled, term_document
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
-from langladder.counts.kinds import AnyCounting, store_counts
-from langladder.counts.merge_kernels import add_rows
-from langladder.counts.sparse_files import write_sparse
-from langladder.counts.stored import file_name
-from langladder.counts.term_document import DocumentCounting, count_term_document
+from langladder.counts import cooccurrence, spilled
+from langladder.counts.cooccurrence import (
+    AnyCounting,
+    CooccurrenceConfig,
+    DocumentCounting,
+    count_term_document,
+)
+from langladder.counts.spilled import Part, Rows, Text, count_spilled
+from langladder.counts.stored import file_name, store_counts
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.storage.corpus_ids import TokenStream
@@ -57,7 +58,7 @@ def test_parts_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     text = corpus(tmp_path)
     whole = stored(tmp_path / "whole", text)
     monkeypatch.setattr(cooccurrence, "PAIRS_AT_ONCE", 30_000)
-    monkeypatch.setattr(term_document, "BYTES_A_WORD", 1 << 13)
+    monkeypatch.setattr(cooccurrence, "BYTES_A_DOCUMENT_WORD", 1 << 13)
     monkeypatch.setattr(spilled, "BYTES_AN_ENTRY", 1 << 12)
     engine: Engine = Serial(memory=1 << 20) if workers == 1 else Local(workers)
     if workers > 1:
@@ -66,9 +67,20 @@ def test_parts_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert stored(tmp_path / "parts", text) == whole
 
 
-def test_a_word_more_often_than_32_bits_hold() -> None:
-    rows = add_rows(np.array([[0, 1], [1, 2]]), np.zeros(2, np.int32), np.array([1 << 40, 3]), 5, 1)
-    assert [part.tolist() for part in rows] == [[1], [0], [(1 << 40) + 3]]
+def test_a_word_more_often_than_32_bits_hold(tmp_path: Path) -> None:
+    text = Text(np.zeros(2, np.int32), np.array([0, 2]))
+    found = {0: 1 << 40, 1: 3}  # in the first and in the second part
+
+    def count(_: Text, part: Part) -> Rows:
+        return Rows(np.array([0, 1]), np.zeros(1, np.int32), np.array([found[part.number]]))
+
+    assert count_spilled(text, count, (1, 5), 1, 1, Serial(), tmp_path).toarray()[0].tolist() == [
+        (1 << 40) + 3,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 def test_distances_have_whole_units() -> None:
@@ -76,16 +88,6 @@ def test_distances_have_whole_units() -> None:
     assert config.scale == 2520 and config.units().tolist() == [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252]
     long = CooccurrenceConfig(window=1000, weighting="inverse_distance")
     np.testing.assert_allclose(long.units() / long.scale, 1 / np.arange(1, 1001), rtol=2e-7)
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_files_are_as_safetensors_writes_them(tmp_path: Path, kind: type) -> None:
-    matrix = count_cooccurrence(*words(400), V).astype(kind)
-    write_sparse(tmp_path / "ours", matrix)
-    arrays = {name: np.asarray(getattr(matrix, name), np.int64 if name == "indptr" else None) for name in ("indptr",)}
-    arrays |= {"indices": matrix.indices.astype(np.int32), "data": matrix.data, "shape": np.array(matrix.shape)}
-    write_arrays(tmp_path / "theirs", arrays)
-    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
 def test_documents_without_words_have_empty_columns() -> None:
@@ -98,7 +100,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from langladder.counts.cooccurrence import CooccurrenceConfig
-from langladder.counts.kinds import store_counts
+from langladder.counts.stored import store_counts
 from langladder.engine.base import Serial, process_peak, used
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary

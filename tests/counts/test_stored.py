@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_matrix
 
-from langladder.counts.cooccurrence import CooccurrenceConfig
-from langladder.counts.kinds import AnyCounting, store_counts
-from langladder.counts.stored import counts_of, file_name
-from langladder.counts.term_document import DocumentCounting
+from langladder.counts.cooccurrence import AnyCounting, CooccurrenceConfig, DocumentCounting
+from langladder.counts.stored import COLUMNS, counts_of, file_name, read_counts, store_counts, write_counts
 from langladder.embeddings.glove import GloVe
 from langladder.embeddings.method import EmbeddingMethod, counting_of
 from langladder.embeddings.one_hot import OneHot
@@ -93,3 +94,29 @@ def test_counts_of_another_text_are_refused(tmp_path: Path) -> None:
     list(store_counts(tmp_path, corpus(30), [CooccurrenceConfig()]))
     with pytest.raises(InputError, match=r"counts of 30 words, but the vocabulary has 40.*cooccur"):
         counts_of(with_counts(tmp_path), CooccurrenceConfig())
+
+
+def test_counts_come_back_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langladder.counts.stored.PIECE", 7)
+    counts = csr_matrix(np.array([[0, 0.1, 1 / 3], [0, 0, 0], [2**40, 0, 1e-300]]))
+    none = csr_matrix((0, 4))
+    for matrix in (counts, none):
+        write_counts(tmp_path / "counts.parquet", matrix)
+        read = read_counts(tmp_path / "counts.parquet")
+        assert read.shape == matrix.shape and read.toarray().tobytes() == matrix.toarray().tobytes()
+
+
+def test_what_is_no_table_of_counts_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "counts.parquet"
+    for content in (b"", b"PAR1"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="parquet: no table of counts"):
+            read_counts(path)
+    schema = pa.schema(COLUMNS, metadata={"shape": "2 2"})
+    for word, context in (([0], [2]), ([2], [0]), ([-1], [0]), ([1, 0], [0, 0]), ([None], [0])):
+        pq.write_table(pa.table([word, context, [1.0] * len(word)], schema=schema), path)
+        with pytest.raises(InputError, match="no table of counts"):
+            read_counts(path)
+    pq.write_table(pa.table({"word": [1]}), path)
+    with pytest.raises(InputError, match="its columns are"):
+        read_counts(path)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from langladder.counts.cooccurrence import CooccurrenceConfig
-from langladder.counts.kinds import store_counts
-from langladder.counts.term_document import DocumentCounting
+from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting
+from langladder.counts.stored import store_counts
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.choosing import DaskConfig, made
 from langladder.engine.local import Local

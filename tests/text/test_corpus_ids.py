@@ -1,12 +1,15 @@
 """Token streams: what is written comes back, mapped and not copied, for any number of record batches."""
 
+import tracemalloc
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langladder.artefacts import write_arrays
 from langladder.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
 
@@ -68,3 +71,36 @@ def test_bad_streams_are_named(tmp_path: Path) -> None:
     TokenStream.write(tmp_path / "ids.arrow", [np.array([1])])
     with pytest.raises(InputError, match="no column 'source'"):
         PairStream.open(tmp_path / "ids.arrow")
+
+
+def test_counts_are_those_of_the_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langladder.text.storage.corpus_ids.PIECE", 2)
+    TokenStream.write(tmp_path / "train.arrow", [np.array([2, 7, 3]), np.array([2, 3])])
+    stream = TokenStream.open(tmp_path / "train.arrow")
+    assert stream.counts(9).tolist() == [0, 0, 2, 2, 0, 0, 0, 1, 0]
+    with pytest.raises(InputError, match="has id 7; the model's vocabulary is 7"):
+        stream.counts(7)
+    assert stream.beginning(1).counts(8).tolist() == [0, 0, 1, 1, 0, 0, 0, 1]
+
+
+def test_stored_counts_are_read_and_checked(tmp_path: Path) -> None:
+    TokenStream.write(tmp_path / "train.arrow", [np.array([2, 3])])
+    write_arrays(tmp_path / "train_counts.safetensors", {"counts": np.array([0, 1, 0, 1])})  # not counted again
+    stream = TokenStream.open(tmp_path / "train.arrow")
+    assert stream.counts(5).tolist() == [0, 1, 0, 1, 0]
+    assert stream.beginning(1).counts(4).tolist() == [0, 0, 1, 1]  # of a part of the file nothing is stored
+    write_arrays(tmp_path / "train_counts.safetensors", {"counts": np.array([0, 1])})
+    with pytest.raises(InputError, match="not the counts of this stream"):
+        stream.counts(5)
+
+
+def test_counting_a_mapped_stream_copies_none_of_it() -> None:
+    ids = np.memmap(NamedTemporaryFile(), np.int32, "w+", shape=64 << 20)  # noqa: SIM115 - 256 MiB, sparse
+    tracemalloc.start()
+    try:
+        counts = TokenStream(ids, np.array([0, len(ids)])).counts(3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert counts.tolist() == [64 << 20, 0, 0]
+    assert peak < 64 << 20

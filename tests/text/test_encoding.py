@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from real_data import real
 
+from langladder.artefacts import read_arrays
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
@@ -31,6 +32,8 @@ def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.Monk
     a, b, c = (tokenizer.encode(word)[0] for word in "abc")
     assert stream.document(0).tolist() == [BOS, a, b, EOS, BOS, b, EOS, BOS, c, a, EOS]
     assert stream.document(1).tolist() == [BOS, a, EOS]
+    stored = read_arrays(tmp_path / "tokens" / "train_counts.safetensors")["counts"]
+    assert stored.tolist() == np.bincount(stream.ids, minlength=7).tolist() == stream.counts(7).tolist()
     assert report["train"] == {"documents": 2, "lines": 4, "tokens": 10} == report["test"]
     assert Tokenizer.load(tmp_path / "tokens" / "tokenizer.json").vocab_size == 7
 

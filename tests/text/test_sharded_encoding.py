@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_line_encoder import ENGLISH, any_lines, wild_lines
 
+from langladder.artefacts import read_arrays
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.storage import shards, tables
@@ -60,12 +61,15 @@ KINDS: list[Trained] = ["bpe_bytes", "wordpiece", "unigram", "word", "character"
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_are_those_of_each_line_framed(clean: Path, tmp_path: Path, kind: Trained) -> None:
     found = tokenised(clean / "clean", tmp_path / "out", Serial(), kind)
-    assert set(found) == {"sizes.json", "tokenizer.json", "train.arrow", "validation.arrow", "test.arrow"}
+    streams = {"train.arrow", "validation.arrow", "test.arrow"}
+    assert set(found) == {"sizes.json", "tokenizer.json", "train_counts.safetensors"} | streams
     stream = TokenStream.open(tmp_path / "out" / "train.arrow")
     assert (
         not stream.ids.flags.owndata
         and len(pa.ipc.open_stream(tmp_path / "out" / "train.arrow").read_all().to_batches()) == 1
     )
+    stored = read_arrays(tmp_path / "out" / "train_counts.safetensors")["counts"]  # of all shards
+    assert stored.tolist() == np.bincount(stream.ids, minlength=len(stored)).tolist()
     table = tables.read_table(clean / "clean" / "train").to_pydict()
     tokenizer = train_tokenizer(table["text"], TokenizerConfig(kind=kind, vocab_size=500))
     documents: dict[int, list[int]] = {}

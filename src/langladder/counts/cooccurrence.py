@@ -1,19 +1,28 @@
-"""Which words co-occur: term–term counts in a window, as a sparse matrix.
+"""Which words co-occur, and which words stand in which documents: counts of a text as sparse matrices.
+
+Term–term counts in a window:
 
     X_ij = Σ over lines, positions t and distances d = 1 … m of  weight(d) · [w_t = i and w_{t±d} = j]
 
 with weight(d) = 1 (flat) or 1/d (Pennington et al. 2014, GloVe, section 4.2). A window never reaches beyond its line.
-
-The places of each word are listed first; then a word's neighbours at all of its places are counted in one dense row,
+The positions are sorted by their words; then a word's neighbours at all of its positions are counted in one dense row,
 which is read out and zeroed for the next word. No pair is written down, let alone sorted.
+
+Term–document counts:
+
+    X_wd = how often word w occurs in document d
 
 What is added up are whole numbers (1/d in units of 1/scale), so that any order of the sums gives the same result: same
 text, same bytes, whatever the number of threads, parts and workers. A text whose pairs do not fit into the memory that
 the engine grants is counted part by part, and the parts are merged from disk (`counts.spilled`).
+
+Shape legend: T words of text, P of a part of it, R lines, D documents, V words of the vocabulary, m the window, E
+entries.
 """
 
 import math
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -22,17 +31,18 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder.counts.pair_counting import Rows, count_range
-from langladder.counts.pair_kernels import divide
-from langladder.counts.spilled import Part, Text, as_matrix, check_ids, count_spilled
+from langladder.counts.kernels import count_rows
+from langladder.counts.spilled import Part, Rows, Text, as_matrix, check_ids, count_spilled
 from langladder.counts.stored import Counting
 from langladder.engine.base import Engine, current
 from langladder.text.words.word_corpus import WordCorpus
 
 PAIRS_AT_ONCE = 1 << 28
-BYTES_A_PAIR = 36  # where hardly any two pairs are equal: two entries of rows, and gaps
-BYTES_A_WORD = 24  # the text, its places
+BYTES_A_PAIR = 54  # where hardly any two pairs are equal: two entries of rows, twice while blocks are joined, and gaps
+BYTES_A_WORD = 24  # of counting pairs: the text, its positions and lines
+BYTES_A_DOCUMENT_WORD = 56  # of counting documents: positions, documents, entries
 MOST_THREADS = 8
+BLOCKS = 8  # of rows that a thread counts one after the other
 FINE = 1 << 32  # units of a distance where the distances' least common multiple is too large
 
 
@@ -65,7 +75,27 @@ class CooccurrenceConfig(Counting):
     def count(self, corpus: WordCorpus, scratch: Path | None = None) -> csr_matrix:
         """Term–term counts of a text, (V, V) float64 CSR."""
         text = Text(corpus.stream.ids, corpus.stream.offsets, corpus.path)
-        return _count(text, len(corpus.vocabulary), self, None, current(), scratch)
+        return _count_pairs(text, len(corpus.vocabulary), self, None, current(), scratch)
+
+
+class DocumentCounting(Counting):
+    """What counts as a document."""
+
+    documents: Literal["documents", "lines"] = "documents"
+
+    @property
+    def key(self) -> str:
+        """`term_document-documents` or `term_document-lines`."""
+        return f"term_document-{self.documents}"
+
+    def count(self, corpus: WordCorpus, scratch: Path | None = None) -> csr_matrix:
+        """(V, D) float64 CSR."""
+        bounds = corpus.document_bounds if self.documents == "documents" else corpus.stream.offsets
+        text = Text(corpus.stream.ids, bounds, corpus.path)
+        return _count_documents(text, len(corpus.vocabulary), current(), scratch)
+
+
+AnyCounting = CooccurrenceConfig | DocumentCounting
 
 
 def count_cooccurrence(
@@ -93,26 +123,109 @@ def count_cooccurrence(
         InputError: an id is not below `vocab_size`.
     """
     text = Text(np.asarray(ids, dtype=np.int32), np.asarray(offsets, dtype=np.int64))
-    return _count(text, vocab_size, config or CooccurrenceConfig(), threads, engine or current(), None)
+    return _count_pairs(text, vocab_size, config or CooccurrenceConfig(), threads, engine or current(), None)
 
 
-def _count(
+def count_term_document(
+    ids: np.ndarray, offsets: np.ndarray, vocab_size: int, *, engine: Engine | None = None
+) -> csr_matrix:
+    """Term–document counts: how often each word occurs in each document.
+
+    Args:
+        ids: (T,) word ids below `vocab_size`.
+        offsets: (D + 1,) bounds of the documents.
+        engine: grants the memory.
+
+    Returns:
+        (V, D) float64 CSR: rows are words, columns documents.
+
+    Raises:
+        InputError: an id is not below `vocab_size`.
+    """
+    text = Text(np.asarray(ids, dtype=np.int32), np.asarray(offsets, dtype=np.int64))
+    return _count_documents(text, vocab_size, engine or current(), None)
+
+
+def _count_pairs(
     text: Text, vocab_size: int, config: CooccurrenceConfig, threads: int | None, engine: Engine, scratch: Path | None
 ) -> csr_matrix:
     check_ids(text.ids, vocab_size)
     threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
     words_at_once = engine.share // (BYTES_A_PAIR * config.window + BYTES_A_WORD)
     at_once = max(1, min(PAIRS_AT_ONCE // config.window, words_at_once))
-    words = int(text.offsets[-1] - text.offsets[0])
-    if words > at_once:
+    shape = vocab_size, vocab_size
+    if text.whole.last - text.whole.first > at_once:
         alone = engine.workers > 1 and text.path is not None
-        count = partial(count_part, vocab_size, config.units(), config.sides, 1 if alone else threads)
-        return count_spilled(text, count, (vocab_size, vocab_size), at_once, config.scale, engine, scratch)
-    whole = Part(0, int(text.offsets[0]), int(text.offsets[-1]))
-    rows = count_part(vocab_size, config.units(), config.sides, threads, text, whole)
-    return as_matrix(rows.bounds, rows.columns, divide(rows.values, config.scale), (vocab_size, vocab_size))
+        count = partial(count_pairs, vocab_size, config.units(), config.sides, 1 if alone else threads)
+        return count_spilled(text, count, shape, at_once, config.scale, engine, scratch)
+    rows = count_pairs(vocab_size, config.units(), config.sides, threads, text, text.whole)
+    return as_matrix(rows, config.scale, shape)
 
 
-def count_part(vocab_size: int, units: np.ndarray, sides: str, threads: int, text: Text, part: Part) -> Rows:
-    """The pairs of a part of the text."""
-    return count_range(text.ids, text.offsets, vocab_size, units, sides, part.first, part.last, threads)
+def count_pairs(vocab_size: int, units: np.ndarray, sides: str, threads: int, text: Text, part: Part) -> Rows:
+    """The neighbours of what stands in a part of the text; they may stand outside of it.
+
+    Args:
+        units: (m,) int64, what a pair counts at each distance.
+        sides: symmetric, left or right.
+    """
+    before, behind = 0 if sides == "right" else len(units), 0 if sides == "left" else len(units)
+    lines = _owners(text.offsets, part)  # (P,)
+    positions, starts = _by_word(text.ids, vocab_size, part)  # (P,), (V + 1,)
+    room = np.minimum(np.diff(starts) * (before + behind), vocab_size)  # (V,) no row can have more entries
+
+    def count(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        most = int(room[first:last].sum())
+        lengths, values = np.empty(last - first, dtype=np.int64), np.empty(most, dtype=np.int64)
+        columns = np.empty(most + 1, dtype=np.int32)
+        reach = part.first, before, behind
+        end = count_rows(
+            text.ids, text.offsets, lines, positions, starts, units, *reach, (first, last), lengths, columns, values
+        )
+        return lengths, columns[:end].copy(), values[:end].copy()
+
+    # blocks of words that stand at about equally many positions
+    aims = starts[-1] * np.arange(1, BLOCKS * threads) / (BLOCKS * threads)
+    cuts = np.unique([0, *np.searchsorted(starts, aims), vocab_size])
+    with ThreadPoolExecutor(threads) as pool:
+        blocks = list(pool.map(count, cuts[:-1].tolist(), cuts[1:].tolist()))
+    lengths, columns, values = (np.concatenate(kind) for kind in zip(*blocks, strict=True))
+    return Rows(np.append(0, np.cumsum(lengths)), columns, values)
+
+
+def _count_documents(text: Text, vocab_size: int, engine: Engine, scratch: Path | None) -> csr_matrix:
+    check_ids(text.ids, vocab_size)
+    shape = vocab_size, len(text.offsets) - 1
+    at_once = max(1, engine.share // BYTES_A_DOCUMENT_WORD)
+    count = partial(count_documents, vocab_size, text.offsets)
+    if text.whole.last - text.whole.first > at_once:
+        return count_spilled(text, count, shape, at_once, 1, engine, scratch)
+    return as_matrix(count_documents(vocab_size, text.offsets, text, text.whole), 1, shape)
+
+
+def count_documents(vocab_size: int, documents: np.ndarray, text: Text, part: Part) -> Rows:
+    """The words of a part of the text; `documents` (D + 1,) bounds them, whatever the lines of the text's file."""
+    positions, starts = _by_word(text.ids, vocab_size, part)  # (P,), (V + 1,)
+    columns = _owners(documents, part)[positions - part.first]  # (P,) the documents of each word, ascending
+    new = np.ones(len(columns), dtype=bool)  # where another document of the word, or another word begins
+    new[1:] = columns[1:] != columns[:-1]
+    new[starts[:-1][np.diff(starts) > 0]] = True
+    entries = np.flatnonzero(new)  # (E,)
+    return Rows(np.searchsorted(entries, starts), columns[entries], np.diff(entries, append=len(columns)))
+
+
+def _by_word(ids: np.ndarray, vocab_size: int, part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """(P,) the positions of a part of the text, sorted by word; (V + 1,) where those of each word begin."""
+    words = ids[part.first : part.last]
+    starts = np.append(0, np.cumsum(np.bincount(words, minlength=vocab_size)))
+    # NumPy sorts 16-bit numbers by radix, ten times faster
+    positions = np.argsort(words.astype(np.uint16) if vocab_size <= 1 << 16 else words, kind="stable")
+    positions += part.first
+    return positions, starts
+
+
+def _owners(bounds: np.ndarray, part: Part) -> np.ndarray:
+    """(P,) int32: in which line or document each position of a part of the text stands."""
+    first, last = np.searchsorted(bounds, [part.first, part.last - 1], side="right") - 1
+    inside = np.clip(bounds[first : last + 2], part.first, part.last)
+    return np.repeat(np.arange(first, last + 1, dtype=np.int32), np.diff(inside))

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.counts.kernels import add_counts, add_frequencies, taken
 from langladder.counts.ngram_spills import append, read
 from langladder.counts.ngrams import NgramCounts
 from langladder.engine.base import current
@@ -112,7 +112,7 @@ class Pieces:
     def take(self, values: np.ndarray, base: int, numbers: np.ndarray, rows: Sequence[slice]) -> Iterator[np.ndarray]:
         """`values[numbers[some] - base]` for each of `rows`, which are of an order's pieces."""
         for some in rows:
-            yield _taken(values, base, numbers[some])
+            yield taken(values, base, numbers[some])
 
     def count(
         self, size: int, base: int, numbers: np.ndarray, rows: Sequence[slice], which: np.ndarray | None = None
@@ -124,7 +124,7 @@ class Pieces:
         """
         counts = np.zeros(size, dtype=np.int64)
         for some in rows:
-            _count(counts, base, numbers[some] if which is None else numbers[some][which])
+            add_counts(counts, base, numbers[some] if which is None else numbers[some][which])
         return counts
 
     def at_suffixes(self, order: int, values: np.ndarray) -> Iterator[np.ndarray]:
@@ -211,7 +211,7 @@ class PiecesOnDisk(Pieces):
         for part, first in enumerate(range(0, size, self.part)):
             counts = np.zeros(min(self.part, size - first), dtype=np.int64)
             for places in self._asked(folder, part):
-                _count(counts, 0, places)
+                add_counts(counts, 0, places)
             column.add(counts)
         shutil.rmtree(folder)
         return column.array()
@@ -290,7 +290,7 @@ def continuation_counts(pieces: Pieces, order: int) -> np.ndarray:
 def frequencies(counts: np.ndarray, most: int) -> np.ndarray:
     """n_0 … n_most of counts: how many there are of each, those above `most` with it, (most + 1,) int64."""
     found = np.zeros(most + 1, dtype=np.int64)
-    _add_frequencies(counts, found)
+    add_frequencies(counts, found)
     return found
 
 
@@ -302,24 +302,3 @@ def _without_bos(counts: np.ndarray) -> np.ndarray:
 
 def _within(rows: slice, level: slice) -> slice:
     return slice(rows.start - level.start, rows.stop - level.start)
-
-
-@njit(nogil=True)
-def _taken(values: np.ndarray, base: int, numbers: np.ndarray) -> np.ndarray:
-    taken = np.empty(len(numbers), dtype=values.dtype)
-    for i in range(len(numbers)):
-        taken[i] = values[numbers[i] - base]
-    return taken
-
-
-@njit(nogil=True)
-def _count(counts: np.ndarray, base: int, numbers: np.ndarray) -> None:
-    for number in numbers:
-        counts[number - base] += 1
-
-
-@njit(nogil=True)
-def _add_frequencies(counts: np.ndarray, found: np.ndarray) -> None:
-    most = len(found) - 1
-    for count in counts:
-        found[min(count, most)] += 1

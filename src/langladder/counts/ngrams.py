@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.counts.kernels import extension, lengthen
 from langladder.counts.ngram_spills import BYTES_A_POSITION, count_by_parts
 from langladder.engine.base import Serial, current
 from langladder.errors import InputError
@@ -80,31 +80,6 @@ class NgramCounts:
         return int(self.counts[number]) if number >= 0 else 0
 
 
-@njit()
-def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> int:
-    """The number of `ngram` followed by `word`; −1 where the text has none such."""
-    low, end = starts[ngram], starts[ngram + 1]
-    width = end - low
-    while width > 1:  # no branch to guess: `low` stays, or moves to the middle
-        half = width // 2
-        low = low + half if words[low + half] <= word else low
-        width -= half
-    return low if low < end and words[low] == word else -1
-
-
-@njit()
-def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
-    """The number of each n-gram, (M, n) word ids → (M,); −1 where the text has none such."""
-    found = np.empty(len(ngrams), dtype=np.int64)
-    for i in range(len(ngrams)):
-        number = int(ngrams[i, 0])
-        for n in range(1, ngrams.shape[1]):
-            if number >= 0:
-                number = extension(words, starts, number, ngrams[i, n])
-        found[i] = number
-    return found
-
-
 def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     """Count all n-grams of orders 1 … `order`: one counting sort of the text an order.
 
@@ -142,71 +117,12 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     levels = [0, vocab_size]
     for _ in tracked(range(order - 1), "counting n-grams", unit="orders"):
         base, end = levels[-2:]
-        levels.append(_lengthen(ids, by_word, scratch, base, end, ending, longer, words, counts, suffixes, starts))
+        levels.append(lengthen(ids, by_word, scratch, base, end, ending, longer, words, counts, suffixes, starts))
         ending, longer = longer, np.empty_like(ids) if ending is ids else ending
     total, lower = levels[-1], levels[-2]
     return NgramCounts(
         np.array(levels, dtype=np.int64), words[:total], starts[: lower + 1], suffixes[:total], counts[:total]
     )
-
-
-@njit(nogil=True)
-def _lengthen(
-    ids: np.ndarray,
-    by_word: np.ndarray,
-    scratch: np.ndarray,
-    base: int,
-    end: int,
-    ending: np.ndarray,
-    longer: np.ndarray,
-    words: np.ndarray,
-    counts: np.ndarray,
-    suffixes: np.ndarray,
-    starts: np.ndarray,
-) -> int:
-    """Number the n-grams one word longer than those numbered base … end − 1; returns the number after the last one.
-
-    Positions that stand in the order of their words are sorted by their histories, stably (a counting sort): then they
-    stand in the order of the trie, and equal n-grams side by side.
-
-    Args:
-        ids: (T,) int32 words.
-        by_word: (P,) int32 positions of all words but BOS, sorted by word.
-        scratch: (P,) int32.
-        ending: (T,) int32 numbers of the n-grams of order n that end at each position; −1 where none does.
-        longer: (T,) int32, filled with the same for order n + 1.
-        words, counts, suffixes: filled from `end` on, for each of the new n-grams.
-        starts: filled from `base` + 1 on, for each of the old ones but the first, whose extensions begin at `end`.
-    """
-    bounds = np.zeros(end - base + 1, dtype=np.int32)  # where in `scratch` the positions with each history begin …
-    for t in range(1, len(ids)):
-        if ids[t] != BOS and ending[t - 1] >= 0:
-            bounds[ending[t - 1] - base + 1] += 1
-    for history in range(end - base):
-        bounds[history + 1] += bounds[history]
-    for t in by_word:
-        if ending[t - 1] >= 0:
-            history = ending[t - 1] - base
-            scratch[bounds[history]] = t
-            bounds[history] += 1  # … and, from here on, end
-
-    longer[:] = -1
-    new, i = end - 1, 0
-    for history in range(end - base):
-        before = -1
-        while i < bounds[history]:
-            t = scratch[i]
-            if ids[t] != before:
-                before = ids[t]
-                new += 1
-                words[new] = before
-                counts[new] = 0
-                suffixes[new] = ending[t]  # (w_2 … w_{n+1}) ends where (w_1 … w_{n+1}) does
-            counts[new] += 1
-            longer[t] = new
-            i += 1
-        starts[base + history + 1] = new + 1
-    return new + 1
 
 
 def _check(ids: np.ndarray, vocab_size: int) -> None:

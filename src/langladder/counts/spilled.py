@@ -17,18 +17,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_matrix, csr_matrix
 
 from langladder.atomic import atomic_file
-from langladder.counts.merge_kernels import add_rows
-from langladder.counts.pair_counting import Rows
 from langladder.engine.base import Engine, Serial
 from langladder.errors import InputError
 from langladder.memory import forget
 from langladder.text.storage.corpus_ids import TokenStream
 
-BYTES_AN_ENTRY = 48  # of rows that are merged: read, added up, written
+BYTES_AN_ENTRY = 64  # of rows that are merged: read, added up, written
 PIECE = 1 << 22  # ids that are looked at together
+
+
+class Part(NamedTuple):
+    """The positions `first` … `last − 1` of a text, or so many rows of a matrix."""
+
+    number: int
+    first: int
+    last: int
 
 
 class Text(NamedTuple):
@@ -38,13 +44,18 @@ class Text(NamedTuple):
     offsets: np.ndarray  # (R + 1,) int64
     path: Path | None = None
 
+    @property
+    def whole(self) -> Part:
+        """All of its positions."""
+        return Part(0, int(self.offsets[0]), int(self.offsets[-1]))
 
-class Part(NamedTuple):
-    """The positions `first` … `last − 1` of a text, or so many rows of a matrix."""
 
-    number: int
-    first: int
-    last: int
+class Rows(NamedTuple):
+    """A matrix of whole numbers in the form of CSR, columns ascending in each row."""
+
+    bounds: np.ndarray  # (V + 1,) int64
+    columns: np.ndarray  # (E,) int32
+    values: np.ndarray  # (E,) int64
 
 
 Count = Callable[[Text, Part], Rows]
@@ -59,7 +70,15 @@ def check_ids(ids: np.ndarray, vocab_size: int) -> None:
         forget(piece)
 
 
-def as_matrix(bounds: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_matrix:
+def as_matrix(rows: Rows, scale: int, shape: tuple[int, int]) -> csr_matrix:
+    """The counts divided by `scale` as float64 CSR. The quotients take the place of the counts."""
+    quotients = rows.values.view(np.float64)
+    for begin in range(0, len(quotients), PIECE):
+        quotients[begin : begin + PIECE] = rows.values[begin : begin + PIECE] / scale
+    return _csr(rows.bounds, rows.columns, quotients, shape)
+
+
+def _csr(bounds: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_matrix:
     """CSR whose columns ascend in each row; the arrays are not looked through, nor copied."""
     matrix = csr_matrix((values, columns, bounds), shape=shape)
     matrix.has_canonical_format = True
@@ -106,7 +125,7 @@ def count_spilled(
                         shutil.copyfileobj(rows, sink, PIECE)
                     source_file.unlink()
         bounds = np.cumsum(np.concatenate(lengths))
-        return as_matrix(bounds, _mapped(folder / "columns", np.int32), _mapped(folder / "values", np.float64), shape)
+        return _csr(bounds, _mapped(folder / "columns", np.int32), _mapped(folder / "values", np.float64), shape)
 
 
 def _write_part(count: Count, folder: Path, source: Text | Path, part: Part) -> None:
@@ -115,8 +134,7 @@ def _write_part(count: Count, folder: Path, source: Text | Path, part: Part) -> 
         stream = TokenStream.open(source)
         source = Text(stream.ids, stream.offsets, source)
     for kind, array in count(source, part)._asdict().items():
-        with atomic_file(_file(folder, "part", part.number, kind)) as temporary, temporary.open("wb") as file:
-            file.write(np.ascontiguousarray(array).data)  # numpy's `tofile` does not tell why it fails
+        _write(_file(folder, "part", part.number, kind), array)
     forget(source.ids)
 
 
@@ -136,18 +154,27 @@ def _ranges(folder: Path, parts: int, rows: int, most: int) -> list[Part]:
 
 def _merge(folder: Path, parts: int, columns: int, scale: int, rows: Part) -> None:
     """Add up a range of rows of all parts, and write it."""
-    bounds, found, values = [], [], []
+    row_of, found, values = [], [], []
     for number in range(parts):
-        bound = _read(folder, number, "bounds", np.int64, rows.first, rows.last + 1)
-        found.append(_read(folder, number, "columns", np.int32, int(bound[0]), int(bound[-1])))
-        values.append(_read(folder, number, "values", np.int64, int(bound[0]), int(bound[-1])))
-        bounds.append(bound - bound[0] + sum(len(one) for one in found[:-1]))
-    joined = np.concatenate(found), np.concatenate(values)
-    del found, values
-    lengths, out_columns, out_values = add_rows(np.stack(bounds), *joined, columns, scale)
-    for kind, array in (("lengths", lengths), ("columns", out_columns), ("values", out_values)):
-        with atomic_file(_file(folder, "rows", rows.number, kind)) as temporary, temporary.open("wb") as file:
-            file.write(np.ascontiguousarray(array).data)  # numpy's `tofile` does not tell why it fails
+        bounds = _read(folder, number, "bounds", np.int64, rows.first, rows.last + 1)
+        row_of.append(np.repeat(np.arange(rows.last - rows.first, dtype=np.int32), np.diff(bounds)))
+        found.append(_read(folder, number, "columns", np.int32, int(bounds[0]), int(bounds[-1])))
+        values.append(_read(folder, number, "values", np.int64, int(bounds[0]), int(bounds[-1])))
+    entries = np.concatenate(values), (np.concatenate(row_of), np.concatenate(found))
+    del row_of, found, values
+    total = coo_matrix(entries, shape=(rows.last - rows.first, columns)).tocsr()  # adds entries of the same place
+    arrays = {
+        "lengths": np.diff(total.indptr).astype(np.int64),
+        "columns": total.indices.astype(np.int32, copy=False),
+        "values": total.data / scale,
+    }
+    for kind, array in arrays.items():
+        _write(_file(folder, "rows", rows.number, kind), array)
+
+
+def _write(path: Path, array: np.ndarray) -> None:
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        file.write(np.ascontiguousarray(array).data)  # numpy's `tofile` does not tell why it fails
 
 
 def _read(folder: Path, number: int, kind: str, dtype: type[np.generic], first: int, last: int) -> np.ndarray:

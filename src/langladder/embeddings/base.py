@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix, diags_array, issparse
 
 from langladder import artefacts
 from langladder.atomic import Owner, atomic_folder
-from langladder.counts.sparse_files import write_sparse
+from langladder.counts.stored import write_sparse
 from langladder.errors import InputError
 
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines

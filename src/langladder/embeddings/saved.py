@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from langladder import artefacts
-from langladder.counts.sparse_files import read_sparse
+from langladder.counts.stored import read_sparse
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.errors import InputError

@@ -8,8 +8,8 @@ from typing import Literal
 
 from scipy.sparse import csr_matrix
 
+from langladder.counts.cooccurrence import DocumentCounting
 from langladder.counts.stored import counts_of
-from langladder.counts.term_document import DocumentCounting
 from langladder.counts.weighting import tfidf
 from langladder.embeddings.counted import CountedVectors
 from langladder.schema import Config

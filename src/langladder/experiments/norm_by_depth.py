@@ -23,7 +23,7 @@ from langladder.experiments.findings import Findings, Plot, Series, opened, roun
 from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import tokenizer
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.corpus_ids import PairStream, count_ids
 from langladder.text.tokenize.specials import BOS
 
 Norm = Literal["post", "pre"]
@@ -87,7 +87,7 @@ def end_loss(losses: Sequence[float], guessing: float) -> float:
 
 def unigram_loss(pairs: PairStream) -> float:
     """Entropy in nats of the target tokens by their frequency, EOS among them."""
-    count = np.bincount(pairs.target.ids)
+    count = count_ids(pairs.target.ids)
     count[BOS] = 0
     share = count[count > 0] / count.sum()
     return float(-(share * np.log(share)).sum())

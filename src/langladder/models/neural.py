@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import nn
 
-from langladder.errors import InputError
 from langladder.models.base import LanguageModel, check_tokens, kept_rows, predicted
 from langladder.models.network import Network
 from langladder.models.trial import sentences
@@ -64,9 +62,7 @@ class NeuralLanguageModel(Network, LanguageModel):
         Raises:
             InputError: an id outside the vocabulary.
         """
-        counts = np.bincount(stream.ids, minlength=self.vocab_size)  # (V,)
-        if len(counts) > self.vocab_size:
-            raise InputError(f"training stream: has id {len(counts) - 1}; the model's vocabulary is {self.vocab_size}")
+        counts = stream.counts(self.vocab_size)  # (V,)
         counts[[PAD, BOS]] = 0
         self.head.set_counts(torch.from_numpy(counts))
 

@@ -15,9 +15,12 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from langladder.artefacts import read_arrays
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
+from langladder.memory import forget
 
+PIECE = 1 << 22  # ids that are counted at once
 BATCH_TOKENS = 1 << 26  # 256 MiB of int32: what a writer holds in memory, and what one record batch holds
 
 
@@ -50,7 +53,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class TokenStream(Rows):
-    """A corpus as one flat stream of ids (N,) int32 with its documents' bounds (D + 1,) int64."""
+    """A corpus as one flat stream of ids (N,) int32 with its documents' bounds (D + 1,) int64.
+
+    `path` is the file that holds exactly these documents, None where there is none.
+    """
+
+    path: Path | None = None
 
     def document(self, index: int) -> np.ndarray:
         """The ids of one document, (length,) int32."""
@@ -69,7 +77,30 @@ class TokenStream(Rows):
             InputError: the file is missing or is not a token stream.
         """
         rows = _read(path, "ids")
-        return cls(rows.ids, rows.offsets)
+        return cls(rows.ids, rows.offsets, Path(path))
+
+    def counts(self, vocab_size: int) -> np.ndarray:
+        """How often each id occurs, (V,) int64.
+
+        They are read where the stage `tokenize` stored them. Otherwise the stream is counted in pieces: it may be
+        larger than memory.
+
+        Raises:
+            InputError: an id is not below `vocab_size`, or the stored counts are not those of this stream.
+        """
+        if self.path is not None and counts_file(self.path).exists():
+            counts = read_arrays(counts_file(self.path)).get("counts")
+            if counts is None or counts.dtype != np.int64 or counts.ndim != 1 or counts.sum() != len(self.ids):
+                raise InputError(
+                    f"{counts_file(self.path)}: not the counts of this stream; make both again (stage `tokenize`)"
+                )
+        else:
+            counts = count_ids(self.ids)
+        most = int(np.flatnonzero(counts).max(initial=-1))
+        if most >= vocab_size:
+            raise InputError(f"training stream: has id {most}; the model's vocabulary is {vocab_size}")
+        counts = counts[:vocab_size]
+        return np.pad(counts, (0, vocab_size - len(counts)))
 
     @classmethod
     def write(cls, path: Path, documents: Iterable[np.ndarray], *, batch_tokens: int = BATCH_TOKENS) -> None:
@@ -102,6 +133,23 @@ class PairStream:
     ) -> None:
         """Write (source ids, target ids) rows atomically."""
         _write(path, ("source", "target"), pairs, batch_tokens)
+
+
+def count_ids(ids: np.ndarray) -> np.ndarray:
+    """How often each id 0 … max(ids) occurs, int64. A piece of `ids` at a time is in memory."""
+    counts = np.zeros(0, dtype=np.int64)
+    for begin in range(0, len(ids), PIECE):
+        piece = ids[begin : begin + PIECE]
+        found = np.bincount(piece, minlength=len(counts))
+        found[: len(counts)] += counts
+        counts = found
+        forget(piece)
+    return counts
+
+
+def counts_file(stream: Path) -> Path:
+    """The file of a stream's counts, which stands beside it."""
+    return stream.with_name(f"{stream.stem}_counts.safetensors")
 
 
 def _write(path: Path, names: tuple[str, ...], rows: Iterable[tuple[np.ndarray, ...]], batch_tokens: int) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from langladder.artefacts import write_json
+from langladder.artefacts import write_arrays, write_json
 from langladder.engine.base import Serial, current
+from langladder.text.storage.corpus_ids import counts_file
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
 from langladder.text.storage.table_lines import TableLines
@@ -35,11 +36,13 @@ class Encoded:
 
     Attributes:
         stems: of the files of ids of each column. figures: for the metrics. size: of the text.
+        counts: (V,) int64, how often each token occurs; of sentence pairs empty.
     """
 
     stems: dict[str, Path]
     figures: dict[str, int]
     size: TextSize = field(default_factory=TextSize)
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def training_text(clean_folder: Path) -> TableLines:
@@ -55,15 +58,22 @@ def training_sides(clean_folder: Path, sides: list[str]) -> TableLines:
 def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) -> dict[str, Any]:
     """Write `tokenizer.json`, one `TokenStream` a split, and how large each split is (`sizes.json`).
 
+    `train_counts.safetensors` says how often each token occurs in the training split, for `TokenStream.counts`.
+
     Returns:
         Documents, lines and tokens (EOS included, BOS not) of each split.
     """
     tokenizer.save(out_folder / "tokenizer.json")
     tables = {split: clean_folder / split for split in present_splits(clean_folder)}
     encode = partial(_encode_text, out_folder)
-    figures, sizes = _encode(tables, encode, ("ids",), out_folder)
-    write_json(out_folder / "sizes.json", {split: size.figures() for split, size in sizes.items()})
-    return figures
+    made = _encode(tables, encode, ("ids",), out_folder)
+    sizes = {split: total([part.size for part in parts]).figures() for split, parts in made.items()}
+    write_json(out_folder / "sizes.json", sizes)
+    if "train" in made:
+        write_arrays(
+            counts_file(out_folder / "train.arrow"), {"counts": np.sum([part.counts for part in made["train"]], axis=0)}
+        )
+    return _figures(made)
 
 
 def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path) -> dict[str, Any]:
@@ -79,26 +89,32 @@ def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_f
     written = {side: writing_of(count_characters(training_sides(clean_folder, [side]))) for side in PAIRS.names}
     write_writing(out_folder, written)
     tables = {split: clean_folder / f"{split}.parquet" for split in present_splits(clean_folder)}
-    return _encode(tables, partial(_encode_pairs, out_folder), ("source", "target"), out_folder)[0]
+    return _figures(_encode(tables, partial(_encode_pairs, out_folder), ("source", "target"), out_folder))
 
 
 def _encode(
     tables: dict[str, Path], encode: Callable[[Part], Encoded], columns: tuple[str, ...], out_folder: Path
-) -> tuple[dict[str, Any], dict[str, TextSize]]:
-    """Encode all splits, and put the parts of each together."""
+) -> dict[str, list[Encoded]]:
+    """Encode all splits and join the shards of each. Returns what each shard was encoded to, by split."""
     shards = [(split, shard) for split, table in tables.items() for shard in shard_files(table)]
     engine = current() if len(shards) > len(tables) else Serial()  # a shard a split is not worth other processes
     results = engine.map(encode, list(enumerate(shard for _, shard in shards)), "encoding")
-    figures, sizes = {}, {}
-    for split in tables:
-        joiner, made = StreamJoiner(out_folder / f"{split}.arrow", columns, out_folder), list[Encoded]()
+    made: dict[str, list[Encoded]] = {split: [] for split in tables}
+    for split, parts in made.items():
+        joiner = StreamJoiner(out_folder / f"{split}.arrow", columns, out_folder)
         for _ in range(sum(name == split for name, _ in shards)):
-            made.append(next(results))
-            joiner.append(made[-1].stems)
+            parts.append(next(results))
+            joiner.append(parts[-1].stems)
         joiner.write()
-        figures[split] = {what: sum(one.figures[what] for one in made) for what in made[0].figures}
-        sizes[split] = total([one.size for one in made])
-    return figures, sizes
+    return made
+
+
+def _figures(made: dict[str, list[Encoded]]) -> dict[str, Any]:
+    """The figures of each split: the sums over its shards."""
+    return {
+        split: {name: sum(part.figures[name] for part in parts) for name in parts[0].figures}
+        for split, parts in made.items()
+    }
 
 
 def _encode_text(folder: Path, part: Part) -> Encoded:
@@ -106,6 +122,7 @@ def _encode_text(folder: Path, part: Part) -> Encoded:
     number, shard = part
     encoder = encoder_of(folder / "tokenizer.json")
     made = Encoded({"ids": folder / f"part-{number:06}"}, {"documents": 0, "lines": 0, "tokens": 0})
+    made.counts = np.zeros(encoder.tokenizer.vocab_size, dtype=np.int64)
     open_document, pending = None, 0  # the last document of the rows so far, and how many ids it has
     with IdWriter.of(made.stems["ids"]) as out:
         for batch in read_batches(shard, TEXT, ROWS):
@@ -124,6 +141,7 @@ def _encode_text(folder: Path, part: Part) -> Encoded:
             made.figures["lines"] += len(lines)
             made.figures["tokens"] += len(ids) - len(lines)
             made.size.add(lines, batch.column("log_prob"))
+            made.counts += np.bincount(ids, minlength=len(made.counts))
         if open_document is not None:
             out.add(np.zeros(0, dtype=np.int32), np.array([pending]))
             made.figures["documents"] += 1

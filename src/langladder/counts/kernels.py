@@ -1,0 +1,183 @@
+"""The Numba kernels of counting: pairs of words, and n-grams as a trie.
+
+Shape legend: T words of text, R lines, P positions of a part of the text, V words of the vocabulary, m the window,
+E entries of a matrix, G n-grams.
+"""
+
+import numpy as np
+
+from langladder.compiled import njit
+from langladder.text.tokenize.specials import BOS
+
+FEW = 64  # a row with more than a 64th of all columns is put in order by looking at each column
+
+
+@njit(nogil=True)
+def count_rows(
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    lines: np.ndarray,
+    positions: np.ndarray,
+    starts: np.ndarray,
+    units: np.ndarray,
+    first: int,
+    before: int,
+    behind: int,
+    words: tuple[int, int],
+    lengths: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+) -> int:
+    """Count the neighbours of the words `words[0]` … `words[1] − 1`; returns the number of entries.
+
+    Args:
+        ids: (T,) int32.
+        offsets: (R + 1,) int64 bounds of the lines.
+        lines: (P,) int32, the line of each position from `first` on.
+        positions: (P,) int64, sorted by the word that stands there.
+        starts: (V + 1,) int64, where the positions of each word begin.
+        units: (m,) int64, what a pair counts at each distance.
+        before, behind: how far the window reaches.
+        lengths: filled with the number of entries of each row.
+        columns, values: filled with the entries, columns ascending in each row; columns have one slot to spare.
+    """
+    row = np.zeros(len(starts) - 1, dtype=np.int64)  # dense: the neighbours of one word
+    end = 0
+    for word in range(words[0], words[1]):
+        begin = end
+        for slot in range(starts[word], starts[word + 1]):
+            t = positions[slot]
+            line = lines[t - first]
+            for at in range(max(offsets[line], t - before), min(offsets[line + 1], t + behind + 1)):
+                if at != t:
+                    other = ids[at]
+                    columns[end] = other
+                    end += row[other] == 0
+                    row[other] += units[abs(at - t) - 1]
+        _sort_columns(row, columns[begin:end])
+        for entry in range(begin, end):
+            values[entry] = row[columns[entry]]
+            row[columns[entry]] = 0
+        lengths[word - words[0]] = end - begin
+    return end
+
+
+@njit(nogil=True)
+def _sort_columns(row: np.ndarray, columns: np.ndarray) -> None:
+    """Sort the columns in which a dense row is not zero."""
+    if len(columns) * FEW < len(row):
+        columns.sort()
+        return
+    found = 0
+    for column in range(len(row)):
+        if row[column]:
+            columns[found] = column
+            found += 1
+
+
+@njit()
+def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> int:
+    """The number of `ngram` followed by `word`; −1 where the text has none such."""
+    low, end = starts[ngram], starts[ngram + 1]
+    width = end - low
+    while width > 1:  # no branch to guess: `low` stays, or moves to the middle
+        half = width // 2
+        low = low + half if words[low + half] <= word else low
+        width -= half
+    return low if low < end and words[low] == word else -1
+
+
+@njit()
+def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
+    """The number of each n-gram, (M, n) word ids → (M,); −1 where the text has none such."""
+    found = np.empty(len(ngrams), dtype=np.int64)
+    for i in range(len(ngrams)):
+        number = int(ngrams[i, 0])
+        for n in range(1, ngrams.shape[1]):
+            if number >= 0:
+                number = extension(words, starts, number, ngrams[i, n])
+        found[i] = number
+    return found
+
+
+@njit(nogil=True)
+def lengthen(
+    ids: np.ndarray,
+    by_word: np.ndarray,
+    scratch: np.ndarray,
+    base: int,
+    end: int,
+    ending: np.ndarray,
+    longer: np.ndarray,
+    words: np.ndarray,
+    counts: np.ndarray,
+    suffixes: np.ndarray,
+    starts: np.ndarray,
+) -> int:
+    """Number the n-grams one word longer than those numbered base … end − 1; returns the number after the last one.
+
+    Positions that stand in the order of their words are sorted by their histories, stably (a counting sort): then they
+    stand in the order of the trie, and equal n-grams side by side.
+
+    Args:
+        ids: (T,) int32 words.
+        by_word: (P,) int32 positions of all words but BOS, sorted by word.
+        scratch: (P,) int32.
+        ending: (T,) int32 numbers of the n-grams of order n that end at each position; −1 where none does.
+        longer: (T,) int32, filled with the same for order n + 1.
+        words, counts, suffixes: filled from `end` on, for each of the new n-grams.
+        starts: filled from `base` + 1 on, for each of the old ones but the first, whose extensions begin at `end`.
+    """
+    bounds = np.zeros(end - base + 1, dtype=np.int32)  # where in `scratch` the positions with each history begin …
+    for t in range(1, len(ids)):
+        if ids[t] != BOS and ending[t - 1] >= 0:
+            bounds[ending[t - 1] - base + 1] += 1
+    for history in range(end - base):
+        bounds[history + 1] += bounds[history]
+    for t in by_word:
+        if ending[t - 1] >= 0:
+            history = ending[t - 1] - base
+            scratch[bounds[history]] = t
+            bounds[history] += 1  # … and, from here on, end
+
+    longer[:] = -1
+    new, i = end - 1, 0
+    for history in range(end - base):
+        before = -1
+        while i < bounds[history]:
+            t = scratch[i]
+            if ids[t] != before:
+                before = ids[t]
+                new += 1
+                words[new] = before
+                counts[new] = 0
+                suffixes[new] = ending[t]  # (w_2 … w_{n+1}) ends where (w_1 … w_{n+1}) does
+            counts[new] += 1
+            longer[t] = new
+            i += 1
+        starts[base + history + 1] = new + 1
+    return new + 1
+
+
+@njit(nogil=True)
+def taken(values: np.ndarray, base: int, numbers: np.ndarray) -> np.ndarray:
+    """`values[numbers − base]`."""
+    found = np.empty(len(numbers), dtype=values.dtype)
+    for i in range(len(numbers)):
+        found[i] = values[numbers[i] - base]
+    return found
+
+
+@njit(nogil=True)
+def add_counts(counts: np.ndarray, base: int, numbers: np.ndarray) -> None:
+    """Add to `counts` how often each of base, base + 1, … is among the numbers."""
+    for number in numbers:
+        counts[number - base] += 1
+
+
+@njit(nogil=True)
+def add_frequencies(counts: np.ndarray, found: np.ndarray) -> None:
+    """Add to `found` how many counts are 0, 1, …; those above the last with it."""
+    most = len(found) - 1
+    for count in counts:
+        found[min(count, most)] += 1
