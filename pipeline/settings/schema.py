@@ -58,8 +58,8 @@ Settings are named by their place in langladder: a job imports what it reads, an
 CLEANING = {
     "text": "text.clean.cleaning.CleanConfig",
     "parallel": "text.clean.clean_pairs.CleanPairsConfig",
-    "labels": "text.labelled.labelled_rows.CleanLabelledConfig",
-    "tags": "text.labelled.labelled_rows.CleanLabelledConfig",
+    "labels": "text.labelled.clean_labelled.CleanLabelledConfig",
+    "tags": "text.labelled.clean_labelled.CleanLabelledConfig",
     "instructions": "text.labelled.clean_instructions.CleanInstructionsConfig",
 }
 """Side → how it is cleaned."""

@@ -18,7 +18,7 @@ from langladder.text.clean.splitting import place
 from langladder.text.labelled.label_rows import Row, rows
 from langladder.text.labelled.label_sources import FoldedSource, LabelledSource
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
-from langladder.text.labelled.trees import Tree
+from langladder.text.labelled.trees import bracketed, phrase_texts
 from langladder.text.read.chosen_files import skipped
 from langladder.text.read.lines import FileFacts
 from langladder.text.read.sources import files_of
@@ -112,24 +112,6 @@ def _phrases(row: Row, source: LabelledSource, seen: set[tuple[str, str]], known
             seen.add((spans[node], label))
             known.add(label)
             yield _example(spans[node], None, label, inner[node], None)
-
-
-def bracketed(tree: Tree, rename: dict[str, str | None]) -> list[str]:
-    """Each node of a tree in brackets, the whole tree last; a label that is renamed to nothing is left out."""
-    written: list[str] = []
-    for children, word, name in zip(tree.children, tree.word, tree.label, strict=True):
-        label = rename.get(name, name) if name is not None else None
-        inner = " ".join(written[child] for child in children) if children else tree.words[word]
-        written.append(f"({label} {inner})" if label is not None else f"({inner})")
-    return written
-
-
-def phrase_texts(tree: Tree) -> list[str]:
-    """The words of each node of a bracketed tree."""
-    texts: list[str] = []
-    for children, word in zip(tree.children, tree.word, strict=True):
-        texts.append(" ".join(texts[child] for child in children) if children else tree.words[word])
-    return texts
 
 
 def _example(
