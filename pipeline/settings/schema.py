@@ -26,11 +26,11 @@ SOURCES: dict[tuple[str, str], tuple[str, str]] = {
     ("parallel", "hub"): ("text.read.hub.HubParallelSource", "langladder.text.read.hub.read_hub_parallel"),
     ("labels", "microworld"): ("corpora.labelled.LabelledWorldConfig", "langladder.corpora.labelled.write_labels"),
     ("labels", "files"): (
-        "text.labelled.label_sources.LabelledSource",
+        "text.labelled.label_files.LabelledSource",
         "langladder.text.labelled.label_files.read_labels",
     ),
     ("tags", "microworld"): ("corpora.labelled.TaggedWorldConfig", "langladder.corpora.labelled.write_tags"),
-    ("tags", "files"): ("text.labelled.label_sources.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
+    ("tags", "files"): ("text.labelled.tag_files.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
     ("questions", "microworld"): (
         "corpora.paragraphs.ParagraphConfig",
         "langladder.corpora.paragraphs.write_paragraphs",

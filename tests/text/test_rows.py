@@ -27,8 +27,7 @@ from langladder.text.labelled.clean_labelled import (
     text_of,
 )
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, ROLES, Dialogue, Message
-from langladder.text.labelled.label_files import read_labels
-from langladder.text.labelled.label_sources import LabelledSource
+from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.labelled.question_files import QUESTION, QuestionSource, read_question_files
 from langladder.text.labelled.questions import Answer, Question, facts_of, read_questions

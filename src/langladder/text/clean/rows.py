@@ -18,14 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from langladder.atomic import atomic_file
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.clean.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, place
 from langladder.text.storage.arrow_arrays import truths
-from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches, write_table
+from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
 
 GONE = -1  # instead of a split
 ROWS = 4096  # that are cleaned at a time
@@ -139,7 +141,8 @@ def clean_part(part: Part) -> tuple[Book, Notes]:
             places.append(place([facts.split_by], part.seed))
             kept.append(row | {EXAMPLE.name: kind.example(raw)[:EXAMPLE_CHARACTERS]})
         tables.append(pa.Table.from_pylist(kept, schema=schema))
-    write_table(part.file, pa.concat_tables(tables))
+    with atomic_file(part.file) as file:
+        pq.write_table(pa.concat_tables(tables), file)
     hashes = np.array(digests, dtype=np.uint64).reshape(-1, len(names))  # (N, 1 + apart)
     return book, Notes(dict(zip(names, hashes.T, strict=True)), np.array(places, dtype=np.float64))
 
@@ -236,7 +239,8 @@ class CleanedRows:
 
     def hashes_of(self, name: str, split: str) -> np.ndarray:
         """Hashes of the rows of a split, in the order of its table."""
-        return self.hashes[name][self.where == self.splits.index(split)]
+        found: np.ndarray = self.hashes[name][self.where == self.splits.index(split)]
+        return found
 
     def shares_in_train(self, name: str) -> dict[str, float]:
         """Of each held-out split that has rows, the share of them of which train has something, too."""

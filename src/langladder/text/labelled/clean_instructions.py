@@ -88,7 +88,8 @@ def _facts(row: Row) -> Facts:
 
 
 def _last_prompt(row: Row) -> str:
-    return next(message["text"] for message in reversed(row["messages"]) if message["role"] == USER)
+    texts: list[str] = [message["text"] for message in row["messages"] if message["role"] == USER]
+    return texts[-1]
 
 
 def _cut(places: np.ndarray, _columns: Columns, config: CleanInstructionsConfig, own: Sequence[str]) -> Cut:

@@ -8,7 +8,7 @@ Parquet, as all other tables are. One row is one line of text.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,6 +63,17 @@ def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
             writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
             rows += table.num_rows
     return rows
+
+
+def write_rows(
+    path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], size: Callable[[dict[str, Any]], int]
+) -> int:
+    """Write rows one after the other as `write_batches` does; returns how many there are.
+
+    Args:
+        size: characters of a row.
+    """
+    return write_batches(path, schema, (pa.Table.from_pylist(piece, schema) for piece in pieces(rows, size)))
 
 
 def _write_shards(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
