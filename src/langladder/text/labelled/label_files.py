@@ -176,8 +176,8 @@ def _examples(
                 f"{row.where}: {label[:60]!r} is no label of the training split, which has "
                 f"{', '.join(ordered(known))[:300]}; mend it, or give it training examples"
             )
-        tree = bracketed(row.tree, source.rename)[-1] if row.tree else None
-        yield {"text": row.text, "second": row.second, "label": label, "tree": tree, "heads": row.heads}
+        whole = bracketed(row.tree, source.rename)[-1] if row.tree else None
+        yield {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
 
 
 def _phrases(row: Row, source: LabelledSource) -> Iterator[tuple[str, str, str]]:
@@ -206,10 +206,15 @@ def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     """
     for row in _LAYOUTS[_layout(file, source)](file, source, facts):
         label = row.label.partition(source.label_before)[0] if source.label_before else row.label
-        text, label, second = (part and " ".join(part.strip().splitlines()) for part in (row.text, label, row.second))
+        text, label = _one_line(row.text), _one_line(label)
+        second = None if row.second is None else _one_line(row.second)
         if not label or not text or second == "":
             raise InputError(f"{row.where}: an empty {'text' if label else 'label'}; fill it in, or take it out")
         yield row._replace(text=text, label=label, second=second)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.strip().splitlines())
 
 
 def _layout(file: File, source: LabelledSource) -> str:
@@ -235,7 +240,8 @@ def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tup
 
 def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     delimiter = source.delimiter or ("," if ending(file) == "csv" else "\t")
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL  # beside tabs, a quote is like any character
+    # Between tabs, a quote is a character like any other.
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     csv.field_size_limit(source.max_line_bytes)
     head: list[str] = []  # the first line that is not blank
     lines = _ended(read_lines(file, facts, source.max_line_bytes, source.encoding), head)

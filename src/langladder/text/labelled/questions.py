@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from langladder.atomic import Owner
 from langladder.errors import InputError
-from langladder.text.storage.tables import SPLITS, pieces, read_table, write_batches
+from langladder.text.storage.tables import SPLITS, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [
@@ -118,11 +118,11 @@ def _misplaced(context: str, text: str, start: int) -> str:
 
 def write_questions(path: Path, questions: Iterable[Question]) -> int:
     """Write a split, atomically; returns how many questions there are."""
-    tables = (
-        pa.Table.from_pylist([one.row() for one in piece], schema=QUESTIONS)
-        for piece in pieces(questions, lambda one: len(one.context) + len(one.question))
-    )
-    return write_batches(path, QUESTIONS, tables)
+    return write_rows(path, QUESTIONS, (one.row() for one in questions), _size)
+
+
+def _size(row: dict[str, Any]) -> int:
+    return len(row["context"]) + len(row["question"])
 
 
 def read_questions(path: Path) -> list[Question]:
