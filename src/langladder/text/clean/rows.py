@@ -25,7 +25,7 @@ from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.clean.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, place
+from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
 from langladder.text.storage.arrow_arrays import truths
 from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
 
@@ -66,7 +66,7 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of rows. Its functions are sent to workers.
+    """A kind of rows. Its functions are of a module, or a `functools.partial` of one, as workers are sent them.
 
     Attributes:
         schema: columns of the tables.
@@ -145,6 +145,11 @@ def clean_part(part: Part) -> tuple[Book, Notes]:
         pq.write_table(pa.concat_tables(tables), file)
     hashes = np.array(digests, dtype=np.uint64).reshape(-1, len(names))  # (N, 1 + apart)
     return book, Notes(dict(zip(names, hashes.T, strict=True)), np.array(places, dtype=np.float64))
+
+
+def cut_by_place(places: np.ndarray, _columns: Columns, config: Any, own: Sequence[str], unit: str) -> Cut:
+    """A `Kind.cut` by documents. unit: what is cut between, for messages."""
+    return Cut(assign(places, config.split, own, unit), "documents", [])
 
 
 def digest(value: object) -> int:

@@ -5,17 +5,15 @@ hash of the prompt; those that the corpus brings, `unseen` among them, stay.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from langladder.atomic import atomic_folder
 from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.rows import CleanRowsConfig, Columns, Facts, Kind, Row, clean_rows
-from langladder.text.clean.splitting import Cut, assign
+from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import StepsConfig, build_steps
 from langladder.text.labelled.instruction_files import INSTRUCTION_TABLES
@@ -25,7 +23,7 @@ from langladder.text.words.words import split_words
 
 
 class CleanInstructionsConfig(CleanRowsConfig):
-    """How dialogues are cleaned. limits: of all texts of a dialogue together; iid: drawn ones, none is dropped."""
+    """How dialogues are cleaned. limits: of all texts of a dialogue, joined; iid: drawn ones, none is dropped."""
 
     steps: StepsConfig = StepsConfig()
 
@@ -92,17 +90,13 @@ def _last_prompt(row: Row) -> str:
     return texts[-1]
 
 
-def _cut(places: np.ndarray, _columns: Columns, config: CleanInstructionsConfig, own: Sequence[str]) -> Cut:
-    return Cut(assign(places, config.split, own, "prompts"), "documents", [])
-
-
 DIALOGUE = Kind(
     schema=INSTRUCTIONS,
     apart=("prompt",),
     clean=clean_dialogues,
     facts=_facts,
     example=_last_prompt,
-    cut=_cut,
+    cut=partial(cut_by_place, unit="prompts"),
     all_held_out="clean: every training prompt is held out; set held_out_never_in_train: false, or give more",
 )
 

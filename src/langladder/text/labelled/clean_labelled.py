@@ -12,6 +12,7 @@ leaves over goes to the labels with the largest remainders (Hamilton's method), 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -190,14 +191,6 @@ def _cut(places: np.ndarray, columns: Columns, config: CleanLabelledConfig, own:
     return Cut(splits, "documents", [])
 
 
-def _cut_texts(places: np.ndarray, columns: Columns, config: CleanLabelledConfig, own: Sequence[str]) -> Cut:
-    return _cut(places, columns, config, own, "label")
-
-
-def _cut_sentences(places: np.ndarray, columns: Columns, config: CleanLabelledConfig, own: Sequence[str]) -> Cut:
-    return _cut(places, columns, config, own, "tags")
-
-
 def cut_by_label(places: np.ndarray, labels: Sequence[str], config: SplitConfig, own: Sequence[str] = ()) -> np.ndarray:
     """The split of each example.
 
@@ -252,10 +245,10 @@ LABELLED_TEXT = Kind(
     clean=clean_texts,
     facts=_facts,
     example=text_of,
-    cut=_cut_texts,
+    cut=partial(_cut, by="label"),
     all_held_out="clean: every training text is held out; set held_out_never_in_train: false, or give more",
 )
-TAGGED_SENTENCE = replace(LABELLED_TEXT, schema=TAGGED, clean=clean_sentences, cut=_cut_sentences)
+TAGGED_SENTENCE = replace(LABELLED_TEXT, schema=TAGGED, clean=clean_sentences, cut=partial(_cut, by="tags"))
 
 
 # -- the report --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Readers of instructions and preferences of one's own: JSON Lines (or one JSON list), told apart by their fields.
+"""Readers of instructions and preferences of one's own: JSON Lines (or one JSON list) in several forms.
 
 messages                          [{"role": "user", "content": …}, {"role": "assistant", "content": …}], or `text`;
                                   content may be a list of parts, {"type": "text", "text": …} (OpenAI)
@@ -212,8 +212,8 @@ def _prompt(row: dict[str, Any], where: str) -> Prompt:
 
 
 def _alpaca(instruction: str, row: Any, where: str) -> Prompt:
-    given = text_field(row, "input", where).strip() if isinstance(row, dict) and row.get("input") else ""
-    return (Message(USER, f"{instruction.strip()}\n{given}".strip()),)
+    more = text_field(row, "input", where).strip() if isinstance(row, dict) and row.get("input") else ""
+    return (Message(USER, f"{instruction.strip()}\n{more}".strip()),)
 
 
 def _messages(value: Any, where: str) -> Prompt:

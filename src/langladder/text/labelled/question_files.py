@@ -5,14 +5,16 @@
     .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
 
 `start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
-`is_impossible`) a question has none in its paragraph. Whatever is wrong is said with file and line, in SQuAD's JSON
+`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON
 with the place of the question. A paragraph stands in one split only: those without splits of their own are cut by the
 hash of the paragraph, of those with some training questions about a held-out paragraph are left out.
 """
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,8 +25,8 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.clean.drops import Book
-from langladder.text.clean.rows import CleanRowsConfig, Columns, Facts, Kind, Row, clean_rows
-from langladder.text.clean.splitting import Cut, SplitConfig, assign
+from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
+from langladder.text.clean.splitting import SplitConfig
 from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
 from langladder.text.read.chosen_files import ending, skipped
 from langladder.text.read.lines import FileFacts, read_lines
@@ -99,22 +101,13 @@ def _facts(row: Row) -> Facts:
     return Facts(key=list(row.values()), apart=(row["context"],), split_by=row["context"])
 
 
-def _question(row: Row) -> str:
-    question: str = row["question"]
-    return question
-
-
-def _cut(places: np.ndarray, _columns: Columns, config: CleanRowsConfig, own: Sequence[str]) -> Cut:
-    return Cut(assign(places, config.split, own, "paragraphs"), "documents", [])
-
-
 QUESTION = Kind(
     schema=QUESTIONS,
     apart=("context",),
     clean=_as_they_are,
     facts=_facts,
-    example=_question,
-    cut=_cut,
+    example=itemgetter("question"),
+    cut=partial(cut_by_place, unit="paragraphs"),
     all_held_out="questions: every training paragraph stands in validation or test, too",
 )
 
@@ -145,11 +138,11 @@ def _squad(file: File, value: Any) -> Iterator[Question]:
         for p, paragraph in enumerate(_list(article, "paragraphs", above)):
             where = f"{above}.paragraphs[{p}]"
             context = text_field(paragraph, "context", where)
-            for q, asked in enumerate(_list(paragraph, "qas", where)):
+            for q, entry in enumerate(_list(paragraph, "qas", where)):
                 there = f"{where}.qas[{q}]"
-                if not isinstance(asked, dict):
+                if not isinstance(entry, dict):
                     raise InputError(f"{there}: not an object")
-                yield question_of(asked | {"context": context}, there)
+                yield question_of(entry | {"context": context}, there)
 
 
 def _list(value: Any, key: str, where: str) -> list[Any]:

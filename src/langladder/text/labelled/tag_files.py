@@ -24,7 +24,7 @@ from langladder.text.storage.tables import write_rows
 
 _LETTERS = {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMESW"}
 _IOB = {scheme: re.compile(rf"O|[{letters}](?:-.+)?") for scheme, letters in _LETTERS.items()}
-LONG = 1000  # words of a sentence, of which a warning is said
+LONG = 1000  # words of a sentence, from which a warning is given
 ALONE = 100  # words, at most, of a sentence that is the whole corpus
 UNKNOWN = "a sentence with a tag that the training split does not have"
 
@@ -99,7 +99,7 @@ def _read(files: list[File], source: TaggedSource, facts: FileFacts, damage: Dam
 
 
 def _scheme(training: list[File], source: TaggedSource) -> tuple[str, list[str]]:
-    """How the tags bracket phrases, as it is said or as the training tags look; warnings."""
+    """How the tags bracket phrases, as the settings name it or as the training tags look; warnings."""
     if source.scheme != "auto":
         return source.scheme, []
     read = _read(training, source, FileFacts(), Damage(source.damaged))
