@@ -16,8 +16,14 @@ from langladder.text.clean.drops import Book, outside
 from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import StepsConfig, build_steps
-from langladder.text.labelled.instruction_files import INSTRUCTION_TABLES
-from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, INSTRUCTIONS, USER, Dialogue, Message
+from langladder.text.labelled.instructions import (
+    INSTRUCTION_SPLITS,
+    INSTRUCTION_TABLES,
+    INSTRUCTIONS,
+    USER,
+    Dialogue,
+    Message,
+)
 from langladder.text.storage.tables import SPLITS, present_splits, read_batches
 from langladder.text.words.words import split_words
 

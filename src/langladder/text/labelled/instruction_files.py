@@ -17,17 +17,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field
 
-from langladder.atomic import Owner, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.errors import Damage, InputError, Policy
 from langladder.remote import File, located
 from langladder.text.labelled.instructions import (
     ASSISTANT,
-    INSTRUCTION_SPLITS,
-    INSTRUCTIONS,
+    INSTRUCTION_TABLES,
     ROLES,
     SYSTEM,
     USER,
@@ -66,20 +63,6 @@ class InstructionSource(FileSource):
 
 class UnfitDialogueError(InputError):
     """A dialogue of a known form that cannot be learnt from."""
-
-
-def _are_instructions(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path).names == INSTRUCTIONS.names for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
-
-
-INSTRUCTION_TABLES = Owner(
-    "instruction tables that langladder wrote",
-    tuple(f"{split}.parquet" for split in (*INSTRUCTION_SPLITS, "all")),
-    _are_instructions,
-)
 
 
 def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 from langladder.errors import InputError
-from langladder.text.storage.tables import read_table, write_rows, write_table
+from langladder.text.storage.tables import owner_of, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())]))
@@ -36,6 +36,9 @@ RANKINGS = pa.schema(
     ]
 )
 INSTRUCTION_SPLITS = ("train", "validation", "test", "unseen")
+INSTRUCTION_TABLES = owner_of(
+    "instruction tables", (f"{split}.parquet" for split in (*INSTRUCTION_SPLITS, "all")), INSTRUCTIONS
+)
 
 
 class Message(NamedTuple):

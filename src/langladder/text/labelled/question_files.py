@@ -5,9 +5,9 @@
     .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
 
 `start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
-`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON
-with the place of the question. A paragraph stands in one split only: those without splits of their own are cut by the
-hash of the paragraph, of those with some training questions about a held-out paragraph are left out.
+`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the place of the
+question. A paragraph is in one split only: a corpus without splits is cut by the hash of the paragraph, and training
+questions about a held-out paragraph are left out.
 """
 
 import json

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from langladder.atomic import Owner
 from langladder.errors import InputError
-from langladder.text.storage.tables import SPLITS, read_table, write_rows
+from langladder.text.storage.tables import SPLITS, owner_of, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [
@@ -27,16 +25,7 @@ QUESTIONS = pa.schema(
 )
 
 
-def _are_questions(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path).names == QUESTIONS.names for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
-
-
-QUESTION_TABLES = Owner(
-    "tables of questions that langladder wrote", tuple(f"{split}.parquet" for split in SPLITS), _are_questions
-)
+QUESTION_TABLES = owner_of("tables of questions", (f"{split}.parquet" for split in SPLITS), QUESTIONS)
 
 
 class Answer(NamedTuple):

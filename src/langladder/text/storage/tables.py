@@ -31,16 +31,25 @@ CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
 Row = TypeVar("Row")
 
 
-def _are_tables(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path) == PAIRS for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
+def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
+    """The owner of folders whose Parquet tables all have the columns of one of the schemas.
+
+    Args:
+        what: such tables, for messages.
+        names: of the files.
+    """
+
+    def is_marked(folder: Path) -> bool:
+        columns = [schema.names for schema in schemas]
+        try:
+            return all(pq.read_schema(path).names in columns for path in folder.glob("*.parquet"))
+        except pa.ArrowInvalid:
+            return False
+
+    return Owner(f"{what} that langladder wrote", tuple(names), is_marked)
 
 
-TABLES = Owner(
-    "tables of pairs that langladder wrote", tuple(f"{split}.parquet" for split in (*SPLITS, "all")), _are_tables
-)
+TABLES = owner_of("tables of pairs", (f"{split}.parquet" for split in (*SPLITS, "all")), PAIRS)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
