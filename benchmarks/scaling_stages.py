@@ -23,11 +23,9 @@ from langladder.engine.base import used
 from langladder.engine.choosing import DaskConfig, LocalConfig, made
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
-from langladder.text.labelled.clean_labelled import clean_labels
+from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels
 from langladder.text.labelled.instruction_files import InstructionSource, read_instructions
-from langladder.text.labelled.label_files import read_labels
-from langladder.text.labelled.label_sources import LabelledSource
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig
+from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.question_files import QuestionSource, read_question_files
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource

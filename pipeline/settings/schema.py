@@ -26,11 +26,11 @@ SOURCES: dict[tuple[str, str], tuple[str, str]] = {
     ("parallel", "hub"): ("text.read.hub.HubParallelSource", "langladder.text.read.hub.read_hub_parallel"),
     ("labels", "microworld"): ("corpora.labelled.LabelledWorldConfig", "langladder.corpora.labelled.write_labels"),
     ("labels", "files"): (
-        "text.labelled.label_sources.LabelledSource",
+        "text.labelled.label_files.LabelledSource",
         "langladder.text.labelled.label_files.read_labels",
     ),
     ("tags", "microworld"): ("corpora.labelled.TaggedWorldConfig", "langladder.corpora.labelled.write_tags"),
-    ("tags", "files"): ("text.labelled.label_sources.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
+    ("tags", "files"): ("text.labelled.tag_files.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
     ("questions", "microworld"): (
         "corpora.paragraphs.ParagraphConfig",
         "langladder.corpora.paragraphs.write_paragraphs",
@@ -58,8 +58,8 @@ Settings are named by their place in langladder: a job imports what it reads, an
 CLEANING = {
     "text": "text.clean.cleaning.CleanConfig",
     "parallel": "text.clean.clean_pairs.CleanPairsConfig",
-    "labels": "text.labelled.labelled_rows.CleanLabelledConfig",
-    "tags": "text.labelled.labelled_rows.CleanLabelledConfig",
+    "labels": "text.labelled.clean_labelled.CleanLabelledConfig",
+    "tags": "text.labelled.clean_labelled.CleanLabelledConfig",
     "instructions": "text.labelled.clean_instructions.CleanInstructionsConfig",
 }
 """Side → how it is cleaned."""

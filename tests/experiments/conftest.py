@@ -16,8 +16,7 @@ from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig
+from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
 from langladder.text.storage.tables import write_table
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -13,9 +13,8 @@ from langladder.errors import InputError
 from langladder.reporting.entries import Meta, Timing
 from langladder.reporting.inputs import ReportInputs, load_report, read_curve
 from langladder.reporting.page import build_page
-from langladder.text.labelled.clean_labelled import clean_labels
+from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels
 from langladder.text.labelled.labelled import LABELLED
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig
 from langladder.text.storage.tables import write_table
 
 

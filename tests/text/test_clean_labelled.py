@@ -15,7 +15,7 @@ from langladder.artefacts import read_json
 from langladder.errors import InputError
 from langladder.text.clean.splitting import SplitConfig, place
 from langladder.text.clean.steps import StepsConfig
-from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
+from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags, cut_by_label
 from langladder.text.labelled.labelled import (
     LABELLED,
     TAGGED,
@@ -26,8 +26,6 @@ from langladder.text.labelled.labelled import (
     read_tagged,
     write_labels,
 )
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig
-from langladder.text.labelled.stratified import cut_by_label
 from langladder.text.storage.tables import write_table
 
 LOWER = CleanLabelledConfig(steps=StepsConfig(lowercase=True, punctuation="isolate"))

@@ -12,11 +12,9 @@ from langladder.errors import InputError
 from langladder.text.labelled.instruction_files import (
     InstructionSource,
     dialogues_of,
-    preference_of,
     read_instructions,
-    read_preferences,
 )
-from langladder.text.labelled.instructions import Dialogue, Message, Preference, read_dialogues
+from langladder.text.labelled.instructions import Dialogue, Message, read_dialogues
 
 ASKED = Message("user", "Name a fruit.")
 SAID = Message("assistant", "A pear.")
@@ -64,7 +62,7 @@ def test_a_dialogue_of_sharegpt_in_another_encoding(tmp_path: Path) -> None:
     assert [role for role, _ in first.messages] == ["system", "user", "assistant", "user", "assistant"]
     assert first.response == "桃。" and second.prompt[0].text == "one\ntwo"
     row = rows[0] | {"conversations": rows[0]["conversations"][:2], "chosen": "a", "rejected": "b"}  # type: ignore[index]
-    assert preference_of(row, "f:1").prompt == first.messages[:2]
+    assert dialogues_of(row, "f:1")[0].prompt == first.messages[:2]
 
 
 def test_an_input_stands_below_its_instruction() -> None:
@@ -77,9 +75,9 @@ def test_an_input_stands_below_its_instruction() -> None:
 
 
 def test_preferences_of_every_form() -> None:
-    wanted = Preference((ASKED,), "A pear.", "A dog.")
+    wanted = Dialogue((ASKED, Message("assistant", "A pear.")), rejected="A dog.")
     for prompt in ({"prompt": "Name a fruit."}, {"prompt": TURNS[:1]}, {"instruction": "Name a fruit."}):
-        assert preference_of({**prompt, "chosen": "A pear.", "rejected": "A dog. "}, "f:1") == wanted
+        assert dialogues_of({**prompt, "chosen": "A pear.", "rejected": "A dog. "}, "f:1") == [wanted]
 
 
 def turn(role: str, text: str) -> dict[str, str]:
@@ -202,15 +200,6 @@ def test_a_folder_with_splits_and_unseen_kinds(tmp_path: Path) -> None:
         read_instructions(source.model_copy(update={"unseen": ["add"]}), tmp_path / "out")
 
 
-def test_preferences_of_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "pairs.jsonl"
-    equal = {"prompt": "b", "chosen": "same", "rejected": "same"}
-    file.write_text("".join(json.dumps(row) + "\n" for row in (FORMS["preference"], equal)))
-    assert read_preferences(file, skip_equal=True) == [Preference((ASKED,), "A pear.", "A dog.")]
-    with pytest.raises(InputError, match=r"pairs\.jsonl:2: chosen and rejected are equal"):
-        read_preferences(file)
-
-
 def test_a_pair_of_equal_answers_may_be_kept_as_a_demonstration(tmp_path: Path) -> None:
     equal = {"prompt": "b", "chosen": "same", "rejected": "same "}
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (FORMS["preference"], equal)))
@@ -237,12 +226,13 @@ def test_real_instructions_of_alpacas_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_real_preferences() -> None:
+def test_real_preferences(tmp_path: Path) -> None:
     """Six of the 1,100 pairs have two equal responses."""
-    file = real("instructions-1100") / "instruction-data-with-preference.json.gz"
+    source = InstructionSource(path=str(real("instructions-1100")), files="instruction-data-with-preference.json.gz")
     with pytest.raises(InputError, match=r"item 123: chosen and rejected are equal"):
-        read_preferences(file)
-    assert len(read_preferences(file, skip_equal=True)) == 1094
+        read_instructions(source, tmp_path / "out")
+    read_instructions(source.model_copy(update={"equal_answers": "keep_one"}), tmp_path / "out")
+    assert sum(one.rejected is not None for one in read_dialogues(tmp_path / "out" / "all.parquet")) == 1094
 
 
 @pytest.mark.real

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from refusing import refused
 
 from langladder.errors import InputError
-from langladder.text.labelled.label_files import read_labels
-from langladder.text.labelled.label_sources import LabelledSource
+from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import LABELLED, Example, read_labelled
 from langladder.text.storage import tables
 from pipeline import ROOT

@@ -8,13 +8,11 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from real_data import real
 
-from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
-from langladder.text.labelled.label_files import read_labels
-from langladder.text.labelled.label_sources import LabelledSource, TaggedSource
+from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
+from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import Example, read_labelled, read_tagged
 from langladder.text.labelled.labelled import read_labels as names_of
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig
-from langladder.text.labelled.tag_files import read_tags
+from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.labelled.trees import read_tree
 from langladder.text.storage.tables import SPLITS
 from pipeline import ROOT

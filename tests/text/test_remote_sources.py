@@ -15,9 +15,8 @@ from remote_servers import BUCKET, s3_server, web_server
 from langladder import remote_bytes
 from langladder.errors import InputError
 from langladder.remote import is_url, located
-from langladder.text.labelled.label_files import read_labels
-from langladder.text.labelled.label_sources import LabelledSource, TaggedSource
-from langladder.text.labelled.tag_files import read_tags
+from langladder.text.labelled.label_files import LabelledSource, read_labels
+from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.read.hub import HubSource, read_hub
 from langladder.text.read.lines import read_lines, reading
 from langladder.text.read.readers import read_parallel, read_text

@@ -3,33 +3,26 @@
 A pair goes when either side is empty or outside the limits, when one side is many times longer than the other, or
 when the same pair was there before. Splits are cut by the hash of the source sentence, so that all translations of
 one sentence fall together; a training pair that shares its source *or* its target with held-out text is dropped, for
-else the test would ask for sentences that were seen. Parts of the corpus are cleaned on an engine (`row_corpus`).
+else the test would ask for sentences that were seen.
 """
 
-import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from langladder.atomic import atomic_folder
-from langladder.errors import InputError
 from langladder.text.clean import leakage
 from langladder.text.clean.cleaning import cut_report
 from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.row_corpus import RowCorpus
-from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig
+from langladder.text.clean.rows import CleanRowsConfig, Columns, Facts, Kind, Row, clean_rows
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import TextStatistics, character_warnings
 from langladder.text.clean.steps import StepsConfig, build_steps
-from langladder.text.storage.arrow_arrays import texts
-from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, write_batches
+from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, read_column
 from langladder.text.words.words import split_words
-
-Pair = tuple[str, str]
 
 
 class CleanPairsConfig(CleanRowsConfig):
@@ -48,109 +41,66 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     """
     names = present_splits(raw_folder)
     # Held-out pairs first: of two equal pairs, the one in the training text goes.
-    tables = [(name, raw_folder / f"{name}.parquet") for name in sorted(names, key=_ORDER.index)]
+    ordered = sorted(names, key=("test", "validation", "train", "all").index)
     with atomic_folder(out_folder, TABLES) as folder:
-        (folder / "work").mkdir()
-        corpus = _PairCorpus(tables, folder / "work", CleanPairs(config, seed))
-        corpus.cut()
-        if config.held_out_never_in_train and not config.iid and not corpus.drop_held_out():
-            raise InputError(
-                "clean: every training pair shares a side with held-out text; set held_out_never_in_train: false, or "
-                "give more pairs"
-            )
-        counts = {split: _write(corpus, split, folder / f"{split}.parquet") for split in SPLITS}
-        shutil.rmtree(folder / "work")
+        rows = clean_rows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, config, seed)
+        counts = {split: _counts(folder / f"{split}.parquet") for split in SPLITS}
         held_out = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
         overlap = {
             side: leakage.measure(folder / "train.parquet", held_out, config.leakage_words, side)
             for side in PAIRS.names
         }
     cut_here = [split for split in SPLITS if split not in names]
-    report = {"splits": counts, "cut_by_hash": cut_here, "cleaning": corpus.book.report(), "leakage": overlap}
+    report = {"splits": counts, "cut_by_hash": cut_here, "cleaning": rows.book.report(), "leakage": overlap}
     sides = {side: [count[side] for count in counts.values()] for side in PAIRS.names}
-    warnings = [said for side, reports in sides.items() for said in character_warnings(reports, f"the {side} side")]
-    return report | cut_report(corpus.cuts, warnings)
+    warnings = [line for side, reports in sides.items() for line in character_warnings(reports, f"the {side} side")]
+    return report | cut_report(rows.cuts, warnings)
 
 
-_ORDER = ("test", "validation", "train", "all")
-
-
-class CleanPairs(Cleaning[Pair]):
-    """How a pair is cleaned."""
-
-    schema = PAIRS
-    apart = ("source", "target")
-    duplicate = "duplicate_pair"
-    across = True
-    unit = "source sentences"
-    by_words = True
-
-    def rows(self, batch: pa.RecordBatch) -> Iterator[Pair]:
-        """See `Cleaning.rows`."""
-        return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
-
-    def batch(self, rows: list[Pair]) -> pa.RecordBatch:
-        """See `Cleaning.batch`."""
-        sides = [texts([source for source, _ in rows]), texts([target for _, target in rows])]
-        return pa.RecordBatch.from_arrays(sides, schema=PAIRS)
-
-    def cleaner(self, book: Book) -> Callable[[Pair], tuple[Pair, str | None]]:
-        """See `Cleaning.cleaner`."""
-        steps = build_steps(self.config.source), build_steps(self.config.target)
-        limits = self.config.limits
-
-        def clean(raw: Pair) -> tuple[Pair, str | None]:
-            pair = (book.apply(steps[0], raw[0]), book.apply(steps[1], raw[1]))
-            return pair, outside(pair[0], limits) or outside(pair[1], limits) or self._uneven(pair)
-
-        return clean
-
-    def _uneven(self, pair: Pair) -> str | None:
-        if self.config.max_length_ratio is None:
-            return None
-        shorter, longer = sorted(len(split_words(side, "auto")) for side in pair)
-        return "length_ratio" if longer > self.config.max_length_ratio * shorter else None
-
-    def key(self, row: Pair) -> bytes:
-        """Both sides."""
-        source = row[0].encode()
-        return b"%d\n%b%b" % (len(source), source, row[1].encode())
-
-    def held(self, row: Pair) -> tuple[bytes, ...]:
-        """The source; the target."""
-        return row[0].encode(), row[1].encode()
-
-    def lines(self, row: Pair) -> Iterable[str]:
-        """The source, so that all translations of a sentence fall together."""
-        return row[:1]
-
-    def shown(self, row: Pair) -> str:
-        """Source, tab, target."""
-        return "\t".join(row)
-
-
-class _PairCorpus(RowCorpus[Pair]):
-    """Pairs; `cuts`: how splits were cut."""
-
-    def cut(self) -> None:
-        self.cuts = list[Cut]()
-        super().cut()
-
-    def assigned(self, parts: range, stay: np.ndarray) -> np.ndarray:
-        places, words = (self.noted(kind, parts)[stay] for kind in ("places", "words"))
-        self.cuts.append(cut(places, words, self.cleaning.config.split, self.own, self.cleaning.unit))
-        return self.cuts[-1].splits
-
-
-def _write(corpus: RowCorpus[Pair], split: str, path: Path) -> dict[str, Any]:
-    """Write a split; returns its counts."""
+def _counts(path: Path) -> dict[str, Any]:
+    """How many pairs a split has, and statistics of each side."""
     statistics = {side: TextStatistics() for side in PAIRS.names}
+    for side, found in statistics.items():
+        for lines in read_column(path, side):
+            found.add(lines)
+    return {"pairs": statistics["source"].lines, **{side: found.report() for side, found in statistics.items()}}
 
-    def counted() -> Iterator[pa.Table]:
-        for table in corpus.tables_of(split):
-            for side, found in statistics.items():
-                found.add(table.column(side).to_pylist())
-            yield table
 
-    rows = write_batches(path, PAIRS, counted())
-    return {"pairs": rows, **{side: found.report() for side, found in statistics.items()}}
+def clean_pairs(rows: list[Row], config: CleanPairsConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
+    """Clean pairs; see `Kind.clean`."""
+    source_steps, target_steps = build_steps(config.source), build_steps(config.target)
+    for row in rows:
+        source, target = book.apply(source_steps, row["source"]), book.apply(target_steps, row["target"])
+        reason = outside(source, config.limits) or outside(target, config.limits)
+        if reason is None and config.max_length_ratio is not None:
+            shorter, longer = sorted(len(split_words(side, "auto")) for side in (source, target))
+            reason = "length_ratio" if longer > config.max_length_ratio * shorter else None
+        yield {"source": source, "target": target}, reason
+
+
+def _facts(row: Row) -> Facts:
+    source, target = row["source"], row["target"]
+    return Facts(key=(source, target), apart=(source, target), split_by=source)
+
+
+def _example(row: Row) -> str:
+    return f"{row['source']}\t{row['target']}"
+
+
+def _cut(places: np.ndarray, columns: Columns, config: CleanPairsConfig, own: Sequence[str]) -> Cut:
+    words = [len(split_words(source, "auto")) for sources in columns("source") for source in sources]
+    return cut(places, np.array(words, dtype=np.int64), config.split, own, "source sentences")
+
+
+PAIR = Kind(
+    schema=PAIRS,
+    apart=("source", "target"),
+    clean=clean_pairs,
+    facts=_facts,
+    example=_example,
+    cut=_cut,
+    all_held_out="clean: every training pair shares a side with held-out text; set held_out_never_in_train: false, or "
+    "give more pairs",
+    duplicate="duplicate_pair",
+    across_tables=True,
+)

@@ -1,34 +1,35 @@
 """Cleaning dialogues: steps, limits, no copies, no held-out prompt in train, splits where the corpus has none.
 
 A dialogue whose request a gold judge reads stays as it is: its judge would not know it again. Splits are cut by the
-hash of the prompt; those that the corpus brings, `unseen` among them, stay. Parts of the corpus are cleaned on an
-engine (`row_corpus`).
+hash of the prompt; those that the corpus brings, `unseen` among them, stay.
 """
 
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from langladder.atomic import atomic_folder
-from langladder.errors import InputError
 from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.row_corpus import RowCorpus
-from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig, as_bytes
+from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import StepsConfig, build_steps
-from langladder.text.labelled.instruction_files import INSTRUCTION_TABLES
-from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, INSTRUCTIONS, Dialogue, Message
-from langladder.text.storage.tables import SPLITS, present_splits, write_batches
+from langladder.text.labelled.instructions import (
+    INSTRUCTION_SPLITS,
+    INSTRUCTION_TABLES,
+    INSTRUCTIONS,
+    USER,
+    Dialogue,
+    Message,
+)
+from langladder.text.storage.tables import SPLITS, present_splits, read_batches
 from langladder.text.words.words import split_words
 
 
 class CleanInstructionsConfig(CleanRowsConfig):
-    """How dialogues are cleaned. limits: of all texts of a dialogue together; iid: drawn ones, none is dropped."""
+    """How dialogues are cleaned. limits: of all texts of a dialogue, joined; iid: drawn ones, none is dropped."""
 
     steps: StepsConfig = StepsConfig()
 
@@ -52,82 +53,58 @@ def clean_instructions(
     names += ["unseen"] if (raw_folder / "unseen.parquet").is_file() else []
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
-        (folder / "work").mkdir()
-        corpus = RowCorpus(tables, folder / "work", CleanDialogues(config, seed), INSTRUCTION_SPLITS)
-        corpus.cut()
-        if config.held_out_never_in_train and not config.iid and not corpus.drop_held_out():
-            raise InputError(
-                "clean: every training prompt is held out; set held_out_never_in_train: false, or give more"
-            )
-        found = {split: _write(corpus, split, folder / f"{split}.parquet") for split in INSTRUCTION_SPLITS}
-        overlap = corpus.in_train("prompt")
-        shutil.rmtree(folder / "work")
+        rows = clean_rows(tables, folder, DIALOGUE, config, seed, INSTRUCTION_SPLITS)
+        found = {split: _figures(folder / f"{split}.parquet") for split in INSTRUCTION_SPLITS}
     return {
         "splits": {split: figures.report() for split, figures in found.items()},
         "kinds": {split: dict(sorted(figures.kinds.items())) for split, figures in found.items()},
         "cut_by_hash": [split for split in SPLITS if split not in names],
-        "cleaning": corpus.book.report(),
+        "cleaning": rows.book.report(),
         "leakage": {
-            split: {"dialogues": found[split].dialogues, "prompts_in_train": share} for split, share in overlap.items()
+            split: {"dialogues": found[split].dialogues, "prompts_in_train": share}
+            for split, share in rows.shares_in_train("prompt").items()
         },
     }
 
 
-class CleanDialogues(Cleaning[Dialogue]):
-    """How a dialogue is cleaned."""
-
-    schema = INSTRUCTIONS
-    apart = ("prompt",)
-    unit = "prompts"
-
-    def rows(self, batch: pa.RecordBatch) -> Iterable[Dialogue]:
-        """See `Cleaning.rows`."""
-        return map(Dialogue.of_row, batch.to_pylist())
-
-    def batch(self, rows: list[Dialogue]) -> pa.RecordBatch:
-        """See `Cleaning.batch`."""
-        return pa.RecordBatch.from_pylist([row.row() for row in rows], schema=INSTRUCTIONS)
-
-    def cleaner(self, book: Book) -> Callable[[Dialogue], tuple[Dialogue, str | None]]:
-        """See `Cleaning.cleaner`."""
-        steps = build_steps(self.config.steps)
-
-        def clean(raw: Dialogue) -> tuple[Dialogue, str | None]:
-            raw.check("no dialogue")
-            if raw.asked is not None:
-                return raw, self._reason(raw)
-            messages = tuple(Message(role, book.apply(steps, text)) for role, text in raw.messages)
-            one = raw._replace(messages=messages, rejected=raw.rejected and book.apply(steps, raw.rejected))
-            return one, self._reason(one)
-
-        return clean
-
-    def _reason(self, one: Dialogue) -> str | None:
-        """Why a dialogue goes."""
+def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
+    """Clean dialogues; see `Kind.clean`. Raises InputError for what is no dialogue."""
+    steps = build_steps(config.steps)
+    for row in rows:
+        one = Dialogue.of_row(row)
+        one.check("no dialogue")
+        if one.asked is None:
+            messages = tuple(Message(role, book.apply(steps, text)) for role, text in one.messages)
+            one = one._replace(messages=messages, rejected=one.rejected and book.apply(steps, one.rejected))
         texts = [message.text for message in one.messages] + ([] if one.rejected is None else [one.rejected])
-        if not all(texts):
-            return "empty"
-        if reason := outside(" ".join(texts), self.config.limits):
-            return reason
-        if one.response is None:
-            return "no_response"
-        return "equal_answers" if one.rejected == one.response else None
+        reason = outside(" ".join(texts), config.limits) if all(texts) else "empty"
+        if reason is None and one.response is None:
+            reason = "no_response"
+        elif reason is None and one.rejected == one.response:
+            reason = "equal_answers"
+        yield one.row(), reason
 
-    def key(self, row: Dialogue) -> bytes:
-        """The messages, and the worse response."""
-        return as_bytes([row.messages, row.rejected])
 
-    def held(self, row: Dialogue) -> tuple[bytes, ...]:
-        """The prompt."""
-        return (as_bytes(row.prompt),)
+def _facts(row: Row) -> Facts:
+    one = Dialogue.of_row(row)
+    prompt = "\n".join(map("\t".join, one.prompt))
+    return Facts(key=[one.messages, one.rejected], apart=(one.prompt,), split_by=prompt)
 
-    def lines(self, row: Dialogue) -> Iterable[str]:
-        """The prompt, a message a line."""
-        return map("\t".join, row.prompt)
 
-    def shown(self, row: Dialogue) -> str:
-        """The user's last message."""
-        return row.prompt[-1].text
+def _last_prompt(row: Row) -> str:
+    texts: list[str] = [message["text"] for message in row["messages"] if message["role"] == USER]
+    return texts[-1]
+
+
+DIALOGUE = Kind(
+    schema=INSTRUCTIONS,
+    apart=("prompt",),
+    clean=clean_dialogues,
+    facts=_facts,
+    example=_last_prompt,
+    cut=partial(cut_by_place, unit="prompts"),
+    all_held_out="clean: every training prompt is held out; set held_out_never_in_train: false, or give more",
+)
 
 
 @dataclass
@@ -163,16 +140,10 @@ class _Figures:
         }
 
 
-def _write(corpus: RowCorpus[Dialogue], split: str, path: Path) -> _Figures:
-    """Write a split; returns its counts."""
+def _figures(path: Path) -> _Figures:
+    """Counts of the dialogues of a split."""
     figures = _Figures()
-
-    def counted() -> Iterator[pa.Table]:
-        for table in corpus.tables_of(split):
-            for batch in table.to_batches():
-                for one in corpus.cleaning.rows(batch):
-                    figures.add(one)
-            yield table
-
-    write_batches(path, INSTRUCTIONS, counted())
+    for batch in read_batches(path, INSTRUCTIONS, rows=4096):
+        for row in batch.to_pylist():
+            figures.add(Dialogue.of_row(row))
     return figures

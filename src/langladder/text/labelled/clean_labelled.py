@@ -1,30 +1,45 @@
 """Cleaning labelled text: steps, limits, no copies of held-out texts in train, splits, its labels numbered.
 
-A text with two labels is kept and reported. Splits are cut by the hash of the text, stratified by label; those that the
-corpus brings stay. Parts of the corpus are cleaned on an engine (`row_corpus`, `labelled_rows`).
+Cleaning is light: a text keeps its label, and a word its tag. Where words have a tag, a head or a place in a tree, the
+steps work on each word alone, and one that they would take out or cut in two stays as it is. A text with two labels is
+kept and reported.
+
+Splits that the corpus lacks are cut by the hash of the text, stratified: each has about the same share of every label.
+Of each label, the texts whose places come first go to test, the next to validation, the rest to train; what a share
+leaves over goes to the labels with the largest remainders (Hamilton's method), and no label leaves train.
 """
 
-import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.text.clean.row_corpus import RowCorpus
-from langladder.text.clean.row_parts import cleaned_batches
-from langladder.text.clean.splitting import TRAIN
-from langladder.text.labelled.labelled import LABELLED_TABLES, ordered, write_labels
-from langladder.text.labelled.labelled_figures import Figures, counted, several_labels, split_reports, warnings
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig, Labelled, LabelledRows, Row, TaggedRows
-from langladder.text.labelled.stratified import cut_by_label
-from langladder.text.storage.arrow_arrays import truths
-from langladder.text.storage.tables import SPLITS, present_splits, write_batches
+from langladder.text.clean.drops import Book, outside
+from langladder.text.clean.leakage import share
+from langladder.text.clean.rows import GONE, CleanedRows, CleanRowsConfig, Columns, Facts, Kind, Row, clean_rows
+from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
+from langladder.text.clean.statistics import character_warnings, invisible, percentiles
+from langladder.text.clean.steps import Step, StepsConfig, build_steps
+from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
+from langladder.text.labelled.trees import Tree, bracketed, parse_tree
+from langladder.text.storage.tables import SPLITS, present_splits, read_batches
+from langladder.text.words.words import split_words
 
 FEW = 20  # so many labels are never too many
+EXAMPLES = 3  # texts with several labels that the report names
+
+
+class CleanLabelledConfig(CleanRowsConfig):
+    """How labelled text is cleaned. drop_duplicates: a text that was there before with the same label."""
+
+    steps: StepsConfig = StepsConfig()
 
 
 def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
@@ -40,106 +55,265 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     Raises:
         InputError: a split is left empty, too few texts to cut one, or a held-out label that train lacks.
     """
-    return _clean(raw_folder, out_folder, Labelled(config, seed))
+    return _clean(raw_folder, out_folder, LABELLED_TEXT, "examples", config, seed)
 
 
 def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
     """Clean tagged sentences; otherwise as `clean_labels`."""
-    return _clean(raw_folder, out_folder, TaggedRows(config, seed))
+    return _clean(raw_folder, out_folder, TAGGED_SENTENCE, "sentences", config, seed)
 
 
-def _clean(raw_folder: Path, out_folder: Path, cleaning: LabelledRows) -> dict[str, Any]:
-    names, config = present_splits(raw_folder), cleaning.config
+def _clean(
+    raw_folder: Path, out_folder: Path, kind: Kind, unit: str, config: CleanLabelledConfig, seed: int
+) -> dict[str, Any]:
+    names = present_splits(raw_folder)
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
-        (scratch := folder / "work").mkdir()
-        corpus = _LabelledCorpus(tables, scratch, cleaning)
-        corpus.cut()
-        if config.held_out_never_in_train and not config.iid and not corpus.drop_held_out():
-            raise InputError("clean: every training text is held out; set held_out_never_in_train: false, or give more")
-        found = counted(corpus)
-        labels = _labels(corpus, found)
+        cleaned = clean_rows(tables, folder, kind, config, seed)
+        found = {split: _Figures.of(_rows(folder, split, kind)) for split in SPLITS}
+        labels = _labels(folder, kind, unit, found)
         counts = {split: figures.labels for split, figures in found.items()}
-        report = {
-            "splits": split_reports(corpus, found, scratch),
+        write_labels(folder, labels, counts)
+        return {
+            "splits": {
+                split: {unit: figures.rows} | figures.report(found["train"]) for split, figures in found.items()
+            },
             "labels": {split: {label: counts[split][label] for label in labels} for split in SPLITS},
             "cut_by_hash": [split for split in SPLITS if split not in names],
-            "cleaning": corpus.book.report(),
-            "several_labels": several_labels(corpus),
+            "cleaning": cleaned.book.report(),
+            "several_labels": _several_labels(folder, kind, cleaned),
             "leakage": {
-                split: {cleaning.unit: found[split].rows, "in_train": share}
-                for split, share in corpus.in_train("text").items()
+                split: {unit: found[split].rows, "in_train": part}
+                for split, part in cleaned.shares_in_train("text").items()
             },
-            **warnings(found),
+            **_warnings(found),
         }
-        for split in SPLITS:
-            write_batches(folder / f"{split}.parquet", cleaning.schema, corpus.tables_of(split))
-        write_labels(folder, labels, counts)
-        shutil.rmtree(scratch)
-    return report
 
 
-class _LabelledCorpus(RowCorpus[Row]):
-    """Labelled rows, whose splits have about the same share of each label."""
-
-    def assigned(self, parts: range, stay: np.ndarray) -> np.ndarray:
-        places, names = self.noted("places", parts)[stay], dict[str, str]()
-        if isinstance(self.cleaning, TaggedRows):
-            strata = [""] * len(places)
-        else:  # each label is held once
-            columns = self._labels(parts, stay)
-            strata = [names.setdefault(label, label) for column in columns for label in column.to_pylist()]
-        cut = cut_by_label(places, strata, self.cleaning.config.split, self.own)
-        self._keep_known(parts, stay, places, cut)
-        return cut
-
-    def _keep_known(self, parts: range, stay: np.ndarray, places: np.ndarray, cut: np.ndarray) -> None:
-        """Send to train the held-out rows whose labels train lacks: what only they have cannot be learnt."""
-        held, known, done = cut != TRAIN, set[str](), 0
-        for column in self._labels(parts, stay):
-            known.update(_different(column.filter(truths(~held[done : done + len(column)]))))
-            done += len(column)
-        done = 0
-        for column in self._labels(parts, stay):
-            mine = held[done : done + len(column)]
-            if not known.issuperset(_different(column.filter(truths(mine)))):
-                for at in np.flatnonzero(mine).tolist():
-                    labels = _different(column[at : at + 1])
-                    if not known.issuperset(labels):
-                        cut[places == places[done + at]] = TRAIN
-                        known.update(labels)
-            done += len(column)
-
-    def _labels(self, parts: range, stay: np.ndarray) -> Iterator[pa.Array]:
-        """The labels of the rows of some parts that stay, so many at a time."""
-        assert isinstance(self.cleaning, LabelledRows)
-        done = 0
-        for number in parts:
-            for batch in cleaned_batches(self.parts[number]):
-                yield batch.column(self.cleaning.labels_in).filter(truths(stay[done : done + batch.num_rows]))
-                done += batch.num_rows
+# -- rows --------------------------------------------------------------------------------------------------------
 
 
-def _different(labels: pa.Array) -> list[str]:
-    """The different labels of some rows."""
-    found: list[str] = (labels.flatten() if pa.types.is_list(labels.type) else labels).unique().to_pylist()
-    return found
+def text_of(row: Row) -> str:
+    """The words of a row as one string, of a pair both texts."""
+    if "words" in row:
+        return " ".join(row["words"])
+    text: str = row["text"]
+    return text if row["second"] is None else f"{text}\t{row['second']}"
 
 
-def _labels(corpus: RowCorpus[Row], found: dict[str, Figures]) -> list[str]:
+def words_of(row: Row) -> Sequence[str]:
+    """The words of a row."""
+    if "words" in row:
+        words: list[str] = row["words"]
+        return words
+    return row["text"].split(" ") if _has_tree(row) else split_words(text_of(row), "auto")
+
+
+def labels_of(row: Row) -> Sequence[str]:
+    """The label of a row, or its tags."""
+    return row["tags"] if "tags" in row else [row["label"]]
+
+
+def ceilings_of(row: Row) -> Sequence[float | None]:
+    """How often the best guess of each label of a row is right, None where that is not known."""
+    return row["ceilings"] or [None] if "ceilings" in row else [row["ceiling"]]
+
+
+def _has_tree(row: Row) -> bool:
+    return row["tree"] is not None or row["heads"] is not None
+
+
+def clean_texts(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
+    """Clean texts with labels; see `Kind.clean`."""
+    steps = build_steps(config.steps)
+    clean_word = _word_cleaner(steps, book)
+    for row in rows:
+        if _has_tree(row):
+            texts = {"text": " ".join(map(clean_word, row["text"].split(" ")))}
+        else:
+            texts = {name: book.apply(steps, row[name]) for name in ("text", "second") if row[name] is not None}
+        if any(row[name] != text for name, text in texts.items()):
+            if row["tree"] is not None:
+                tree = Tree(*parse_tree(row["tree"])[:3], tuple(texts["text"].split(" ")))
+                texts["tree"] = bracketed(tree, {})[-1]
+            row = row | texts | {"log_prob": None, "ceiling": None}  # known of the text as it was
+        yield row, "empty" if row["second"] == "" else outside(text_of(row), config.limits)
+
+
+def clean_sentences(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
+    """Clean tagged sentences; see `Kind.clean`."""
+    clean_word = _word_cleaner(build_steps(config.steps), book)
+    for row in rows:
+        words = list(map(clean_word, row["words"]))
+        if words != row["words"]:
+            row = row | {"words": words, "log_prob": None, "ceilings": None}
+        yield row, outside(text_of(row), config.limits)
+
+
+def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], str]:
+    """Steps on a word by itself; one that they would take out or cut in two stays."""
+    known: dict[str, str] = {}
+
+    def clean(word: str) -> str:
+        if word not in known:
+            after = word
+            for _, step in steps:
+                after = step(after)
+            known[word] = after if len(after.split()) == 1 and not set("()") & set(after) else word
+        if known[word] != word:
+            book.changed["words"] += 1
+        return known[word]
+
+    return clean
+
+
+def _facts(row: Row) -> Facts:
+    text = text_of(row)
+    return Facts(key=[text, *labels_of(row)], apart=(text,), split_by=text)
+
+
+# -- splits ------------------------------------------------------------------------------------------------------
+
+
+def _cut(places: np.ndarray, columns: Columns, config: CleanLabelledConfig, own: Sequence[str], by: str) -> Cut:
+    """Cut splits by label. by: the column that has the labels."""
+    known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is held once
+    sets = (frozenset([value] if by == "label" else value) for values in columns(by) for value in values)
+    labels = [known.setdefault(found, found) for found in sets]
+    strata = [min(found) if by == "label" else "" for found in labels]
+    splits = cut_by_label(places, strata, config.split, own)
+    # Held-out rows whose labels train lacks go to train: what only they have cannot be learnt.
+    in_train = frozenset[str]().union(*{labels[row] for row in np.flatnonzero(splits == TRAIN)})
+    for row in np.flatnonzero(splits != TRAIN):
+        if not labels[row] <= in_train:
+            splits[places == places[row]] = TRAIN
+            in_train |= labels[row]
+    return Cut(splits, "documents", [])
+
+
+def cut_by_label(places: np.ndarray, labels: Sequence[str], config: SplitConfig, own: Sequence[str] = ()) -> np.ndarray:
+    """The split of each example.
+
+    Args:
+        places: (N,) float64, equal for equal texts.
+        labels: of each example; a text with several goes by its first.
+        config: shares held out.
+        own: splits that the corpus brings itself, which are then not cut.
+
+    Returns:
+        (N,) int8: positions in SPLITS.
+
+    Raises:
+        InputError: too few different texts for a split.
+    """
+    texts, first, inverse = np.unique(places, return_index=True, return_inverse=True)  # (U,), (U,), (N,)
+    numbers = {name: number for number, name in enumerate(sorted(set(labels)))}
+    of_text = np.fromiter((numbers[label] for label in labels), np.int32, len(labels))[first]  # (U,)
+    order = np.argsort(of_text, kind="stable")  # label by label, each label's texts by their places
+    ends = np.cumsum(np.bincount(of_text, minlength=len(numbers)))
+    strata = dict(zip(numbers, np.split(order, ends[:-1]), strict=True))
+    shares = [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]
+    chosen = np.full(len(texts), TRAIN, dtype=np.int8)
+    for split, part in shares:
+        free = {name: held[chosen[held] == TRAIN] for name, held in strata.items()}
+        sizes = {name: len(held) for name, held in strata.items()}
+        for name, count in _quotas(sizes, {name: len(held) - 1 for name, held in free.items()}, part).items():
+            chosen[free[name][:count]] = split
+        if not (chosen == split).any():
+            raise InputError(
+                f"the corpus has {len(texts)} different texts of {len(strata)} labels, too few to cut {SPLITS[split]} "
+                "and leave train one of each label; give more, or files for each split (`files: {train: …, test: …}`)"
+            )
+    return np.asarray(chosen[inverse], dtype=np.int8)
+
+
+def _quotas(sizes: dict[str, int], most: dict[str, int], part: float) -> dict[str, int]:
+    """How many texts of each label a split gets: `part` of all together, none more than `most`."""
+    exact = {name: part * size for name, size in sizes.items()}
+    counts = {name: max(0, min(int(value), most[name])) for name, value in exact.items()}
+    missing = max(1, round(sum(exact.values()))) - sum(counts.values())
+    for name in sorted(exact, key=lambda name: (int(exact[name]) - exact[name], name)):  # largest remainder first
+        if missing > 0 and counts[name] < most[name]:
+            counts[name] += 1
+            missing -= 1
+    return counts
+
+
+LABELLED_TEXT = Kind(
+    schema=LABELLED,
+    apart=("text",),
+    clean=clean_texts,
+    facts=_facts,
+    example=text_of,
+    cut=partial(_cut, by="label"),
+    all_held_out="clean: every training text is held out; set held_out_never_in_train: false, or give more",
+)
+TAGGED_SENTENCE = replace(LABELLED_TEXT, schema=TAGGED, clean=clean_sentences, cut=partial(_cut, by="tags"))
+
+
+# -- the report --------------------------------------------------------------------------------------------------
+
+
+def _rows(folder: Path, split: str, kind: Kind) -> Iterator[Row]:
+    """The clean rows of a split."""
+    for batch in read_batches(folder / f"{split}.parquet", kind.schema, rows=4096):
+        yield from batch.to_pylist()
+
+
+@dataclass
+class _Figures:
+    """Counts of a split. ceiling: the sum of those that are known."""
+
+    rows: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    lengths: Counter[int] = field(default_factory=Counter)  # words in a row → rows
+    labels: Counter[str] = field(default_factory=Counter)
+    ceiling: float = 0.0
+    known: int = 0
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterator[Row]) -> "_Figures":
+        """Count some rows."""
+        found = cls()
+        for row in rows:
+            words = words_of(row)
+            found.rows += 1
+            found.words.update(words)
+            found.lengths[len(words)] += 1
+            found.labels.update(labels_of(row))
+            known = [value for value in ceilings_of(row) if value is not None]
+            found.ceiling += sum(known)
+            found.known += len(known)
+            found.unknown += len(ceilings_of(row)) - len(known)
+        return found
+
+    def report(self, train: "_Figures") -> dict[str, Any]:
+        """How many words, what is new to train, and how good the best possible classifier is."""
+        new = sum(count for word, count in self.words.items() if word not in train.words)
+        return {
+            "words": self.words.total(),
+            "word_types": len(self.words),
+            "words_new_to_train": share(new, self.words.total()),
+            "best_possible_accuracy": None if self.unknown else round(self.ceiling / self.known, 6),
+            "words_in_the_median": percentiles(self.lengths)["50"],
+            "words_at_most": max(self.lengths),
+        }
+
+
+def _labels(folder: Path, kind: Kind, unit: str, found: dict[str, _Figures]) -> list[str]:
     """The labels of the training split in the order of their ids."""
-    cleaning, known, rows = corpus.cleaning, set(found["train"].labels), found["train"].rows
-    assert isinstance(cleaning, LabelledRows)
+    known, rows = set(found["train"].labels), found["train"].rows
     for split in ("validation", "test"):
         if set(found[split].labels) - known:
-            row, unknown = _first_unknown(corpus, cleaning, split, known)
+            row, new = next((row, new) for row in _rows(folder, split, kind) if (new := set(labels_of(row)) - known))
             raise InputError(
-                f"{split}: {unknown[:60]!r} labels {cleaning.text(row)[:60]!r}, but no example of the cleaned "
+                f"{split}: {min(new)[:60]!r} labels {text_of(row)[:60]!r}, but no example of the cleaned "
                 f"training split; its labels are {', '.join(ordered(known))[:300]}"
             )
     if len(known) < 2:
-        raise InputError(f"train: all {cleaning.unit} have one label, {min(known)!r}; two are needed to tell apart")
-    if isinstance(cleaning, Labelled) and len(known) > max(FEW, rows / 2):
+        raise InputError(f"train: all {unit} have one label, {min(known)!r}; two are needed to tell apart")
+    if kind is LABELLED_TEXT and len(known) > max(FEW, rows / 2):
         raise InputError(
             f"train: {len(known):,} labels for {rows:,} texts, e.g. {min(known)[:60]!r}; are text and "
             "label in the columns that the corpus' settings name?"
@@ -147,6 +321,26 @@ def _labels(corpus: RowCorpus[Row], found: dict[str, Figures]) -> list[str]:
     return ordered(known)
 
 
-def _first_unknown(corpus: RowCorpus[Row], cleaning: LabelledRows, split: str, known: set[str]) -> tuple[Row, str]:
-    """The first row of a split with a label that train lacks, and that label."""
-    return next((row, min(new)) for row in corpus.rows_of(split) if (new := set(cleaning.labels(row)) - known))
+def _several_labels(folder: Path, kind: Kind, cleaned: CleanedRows) -> dict[str, Any]:
+    """Texts that stand in the corpus with several labels: how many, and the first of them."""
+    stay = cleaned.where != GONE
+    _, first = np.unique(cleaned.hashes["key"][stay], return_index=True)  # a text with each of its labels once
+    texts, counts = np.unique(cleaned.hashes["text"][stay][first], return_counts=True)
+    several, examples = texts[counts > 1], list[str]()
+    for split in SPLITS if len(several) else ():
+        found = compress(_rows(folder, split, kind), np.isin(cleaned.hashes_of("text", split), several))
+        while len(examples) < EXAMPLES and (row := next(found, None)):
+            examples += [text] if (text := text_of(row)) not in examples else []
+    return {"texts": len(several), "examples": examples}
+
+
+def _warnings(found: dict[str, _Figures]) -> dict[str, Any]:
+    """What to report of the characters of all splits; {} where there is nothing."""
+    characters = Counter[str]()
+    for figures in found.values():
+        for word, count in figures.words.items():
+            for character in word:
+                characters[character] += count
+    report = {"invisible_characters": invisible(characters), "replacement_characters": characters["\ufffd"]}
+    warnings = character_warnings([report], "the text")
+    return {"warnings": warnings} if warnings else {}

@@ -15,9 +15,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple, Self
 
+from pydantic import Field
+
 from langladder.errors import Damage, InputError
 from langladder.remote import File
-from langladder.text.labelled.label_sources import TagColumns
+from langladder.schema import Config
 from langladder.text.labelled.trees import tree_of_heads
 
 _NO_WORD = re.compile(r"\d+[-.]\d+")
@@ -28,6 +30,19 @@ LOOKED_AT = 1000  # lines, for one that does
 MOST_WORDS = 10_000  # of a sentence
 NO_BLANK_LINE = "a sentence with no blank line before it, read as one of its own"
 EMPTY = "an empty word or tag"
+
+
+class TagColumns(Config):
+    """Columns of a file with a word a line, numbered from 0."""
+
+    form: int = Field(default=0, ge=0)
+    tag: int = Field(default=1, ge=0)
+    head: int | None = Field(default=None, ge=0)  # the place of the word's head from 1, 0 for the root
+    id: int | None = Field(default=None, ge=0)  # CoNLL-U's numbers: 3-4 and 5.1 are no words
+
+    def wanted(self) -> list[int]:
+        """The columns that a line must have."""
+        return [place for place in (self.form, self.tag, self.head, self.id) if place is not None]
 
 
 class Sentence(NamedTuple):

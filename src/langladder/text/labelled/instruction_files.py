@@ -1,4 +1,4 @@
-"""Readers of instructions and preferences of one's own: JSON Lines (or one JSON list), told apart by their fields.
+"""Readers of instructions and preferences of one's own: JSON Lines (or one JSON list) in several forms.
 
 messages                          [{"role": "user", "content": …}, {"role": "assistant", "content": …}], or `text`;
                                   content may be a list of parts, {"type": "text", "text": …} (OpenAI)
@@ -17,31 +17,27 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field
 
-from langladder.atomic import Owner, atomic_folder
+from langladder.atomic import atomic_folder
 from langladder.errors import Damage, InputError, Policy
 from langladder.remote import File, located
 from langladder.text.labelled.instructions import (
     ASSISTANT,
-    INSTRUCTION_SPLITS,
-    INSTRUCTIONS,
+    INSTRUCTION_TABLES,
     ROLES,
     SYSTEM,
     USER,
     Dialogue,
     Message,
-    Preference,
     Prompt,
     check_messages,
     check_preference,
     write_dialogues,
 )
-from langladder.text.read.lines import MAX_LINE_BYTES, FileFacts, read_lines
+from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.records import json_row, text_field
-from langladder.text.read.sources import FileSource, files_of, skipped
+from langladder.text.read.sources import FileSource, ending, files_of, skipped
 
 FORMS = (
     "messages; prompt and response; instruction, input and output; conversations; each also with chosen and rejected"
@@ -50,7 +46,6 @@ SHAREGPT = {"human": USER, "user": USER, "gpt": ASSISTANT, "chatgpt": ASSISTANT,
 SHAREGPT |= {"bing": ASSISTANT, "bard": ASSISTANT, "system": SYSTEM}
 TEXT_PARTS = ("text", "input_text", "output_text")  # types of parts of a message's content
 ADVICE = "; write it as .jsonl, a record a line, or raise max_line_bytes"
-Records = Iterator[tuple[str, Any]]
 _LISTS = ("messages", "conversations")
 
 
@@ -67,20 +62,6 @@ class InstructionSource(FileSource):
 
 class UnfitDialogueError(InputError):
     """A dialogue of a known form that cannot be learnt from."""
-
-
-def _are_instructions(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path).names == INSTRUCTIONS.names for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
-
-
-INSTRUCTION_TABLES = Owner(
-    "instruction tables that langladder wrote",
-    tuple(f"{split}.parquet" for split in (*INSTRUCTION_SPLITS, "all")),
-    _are_instructions,
-)
 
 
 def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, Any]:
@@ -100,8 +81,9 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
             dialogues = (one for one in read if one.kind not in source.unseen)
             counts[split] = {"dialogues": write_dialogues(folder / f"{split}.parquet", dialogues)}
             if not counts[split]["dialogues"]:
+                summary = f"; {damage.summary()}" if damage.counts else ""
                 what = "no dialogue that is not unseen" if source.unseen else "no dialogue"
-                raise InputError(f"{source.path}: split {split!r} holds {what}{facts.no_text()}{_left_out(damage)}")
+                raise InputError(f"{source.path}: split {split!r} holds {what}{facts.no_text()}{summary}")
         again = [one for split in files for one in files[split]] if source.unseen else []
         unseen = (one for one in _dialogues(again, source, FileFacts(), Damage()) if one.kind in source.unseen)
         counts["unseen"] = {"dialogues": write_dialogues(folder / "unseen.parquet", unseen)}
@@ -109,17 +91,12 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
     return {"splits": counts, **facts.report()} | left_out | skipped(located(source.path), facts, source.endings)
 
 
-def _left_out(damage: Damage) -> str:
-    return f"; {damage.summary()}" if damage.counts else ""
-
-
 def _dialogues(
     files: Iterable[File], source: InstructionSource, facts: FileFacts, damage: Damage
 ) -> Iterator[Dialogue]:
     root = located(source.path)
     above = root.parent if root.is_file() else root
-    read = (one for file in files for one in records(file, facts, source.max_line_bytes, source.encoding))
-    for where, row in read:
+    for where, row in (one for file in files for one in records(file, source, facts)):
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
         try:
             found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
@@ -132,46 +109,18 @@ def _dialogues(
         yield from (one._replace(kind=kind) for one in found)
 
 
-def read_preferences(path: Path, *, skip_equal: bool = False) -> list[Preference]:
-    """The preferences of a file, one a line (or item) with chosen and rejected.
-
-    Args:
-        skip_equal: leave out those whose two responses are equal, instead of refusing them.
-
-    Raises:
-        InputError: as `preference_of`.
-    """
-    found = []
-    for where, row in records(path, FileFacts()):
-        if not skip_equal or not _equal(row):
-            found.append(preference_of(row, where))
-    return found
-
-
-def _equal(row: Any) -> bool:
-    chosen, rejected = (row.get(name) if isinstance(row, dict) else None for name in ("chosen", "rejected"))
-    return isinstance(chosen, str) and isinstance(rejected, str) and chosen.strip() == rejected.strip()
-
-
-# -- one record --------------------------------------------------------------------------------------------------
-
-
-def records(file: File, facts: FileFacts, max_bytes: int = MAX_LINE_BYTES, encoding: str = "utf-8") -> Records:
+def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator[tuple[str, Any]]:
     """The records of a file with the place where each stands: of .json the items of its list, else a line each.
 
     Raises:
         InputError: the file is missing, in another encoding, or not JSON.
     """
-    if file.name.lower().removesuffix(".gz").endswith(".json"):
-        yield from _items(file, "\n".join(read_lines(file, facts, max_bytes, encoding, advice=ADVICE)), facts)
+    if ending(file) != "json":
+        for number, line in enumerate(read_lines(file, facts, source.max_line_bytes, source.encoding), start=1):
+            if line.strip():
+                yield f"{file}:{number}", json_row(file, number, line)
         return
-    for number, line in enumerate(read_lines(file, facts, max_bytes, encoding), start=1):
-        if line.strip():
-            yield f"{file}:{number}", json_row(file, number, line)
-
-
-def _items(file: File, whole: str, facts: FileFacts) -> Records:
-    """The items of a JSON list."""
+    whole = "\n".join(read_lines(file, facts, source.max_line_bytes, source.encoding, advice=ADVICE))
     if file in facts.empty:
         return
     try:
@@ -189,45 +138,38 @@ def dialogues_of(row: Any, where: str, *, keep_one: bool = False) -> list[Dialog
     """The dialogues of a record, each with a response: one, or one for each instance.
 
     Args:
+        where: "file:line", for messages.
         keep_one: a preference of two equal responses is a demonstration, instead of being refused.
 
     Raises:
-        InputError: the record is of no known form, or a dialogue that cannot be learnt from (`check_messages`).
+        InputError: the record is of no known form, or a dialogue that cannot be learnt from (`check_messages`,
+            `check_preference`).
     """
-    if keep_one and _equal(row):
-        messages = (*_prompt(row, where), Message(ASSISTANT, row["chosen"]))
-    elif isinstance(row, dict) and "chosen" in row:
-        preference = preference_of(row, where)
-        told = (*preference.prompt, Message(ASSISTANT, preference.chosen))
-        return [Dialogue(told, rejected=preference.rejected)]
-    elif isinstance(row, dict) and (name := next((one for one in _LISTS if one in row), None)):
-        messages = _messages(row[name], f"{where}: {name}")
-    elif isinstance(row, dict) and isinstance(row.get("instances"), list):
+    if not isinstance(row, dict) or not {"prompt", "instruction", *_LISTS} & set(row):
+        have = ", ".join(map(str, row))[:200] if isinstance(row, dict) else type(row).__name__
+        raise InputError(f"{where}: neither of {FORMS}; it has {have or 'nothing'}")
+    if "chosen" in row:
+        prompt = _prompt(row, where)
+        chosen, rejected = (text_field(row, name, where).strip() for name in ("chosen", "rejected"))
+        messages = (*prompt, Message(ASSISTANT, chosen))
+        if keep_one and chosen == rejected:
+            return [_dialogue(messages, where)]
+        check_messages(prompt, where)
+        if prompt[-1].role != USER:
+            raise InputError(f"{where}: the prompt ends with the {prompt[-1].role}; its last turn must be the user's")
+        check_preference(chosen, rejected, where)
+        return [Dialogue(messages, rejected=rejected)]
+    if name := next((one for one in _LISTS if one in row), None):
+        return [_dialogue(_messages(row[name], f"{where}: {name}"), where)]
+    if isinstance(row.get("instances"), list):
         found = []
         for number, instance in enumerate(row["instances"], start=1):
             here = f"{where}, instance {number}"
             prompt = _alpaca(text_field(row, "instruction", where), instance, here)
             found.append(_dialogue((*prompt, Message(ASSISTANT, text_field(instance, "output", here))), here))
         return found
-    else:
-        field = "output" if isinstance(row, dict) and "instruction" in row else "response"
-        messages = (*_prompt(row, where), Message(ASSISTANT, text_field(row, field, where)))
-    return [_dialogue(messages, where)]
-
-
-def preference_of(row: Any, where: str) -> Preference:
-    """The preference of a record: its prompt as in `dialogues_of`, chosen and rejected.
-
-    Raises:
-        InputError: the record is of no known form; an empty response, or two equal ones; `check_messages`.
-    """
-    prompt = _prompt(row, where)
-    chosen, rejected = (text_field(row, name, where).strip() for name in ("chosen", "rejected"))
-    check_messages(prompt, where)
-    if prompt[-1].role != USER:
-        raise InputError(f"{where}: the prompt ends with the {prompt[-1].role}; its last turn must be the user's")
-    check_preference(chosen, rejected, where)
-    return Preference(prompt, chosen, rejected)
+    response = text_field(row, "output" if "instruction" in row else "response", where)
+    return [_dialogue((*_prompt(row, where), Message(ASSISTANT, response)), where)]
 
 
 def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
@@ -241,11 +183,8 @@ def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
     return dialogue
 
 
-def _prompt(row: Any, where: str) -> Prompt:
+def _prompt(row: dict[str, Any], where: str) -> Prompt:
     """The prompt that a record gives: text, messages, or an instruction with its input."""
-    if not isinstance(row, dict) or not {"prompt", "instruction", *_LISTS} & set(row):
-        have = ", ".join(map(str, row))[:200] if isinstance(row, dict) else type(row).__name__
-        raise InputError(f"{where}: neither of {FORMS}; it has {have or 'nothing'}")
     if "instruction" in row:
         return _alpaca(text_field(row, "instruction", where), row, where)
     value = next(row[name] for name in ("prompt", *_LISTS) if name in row)
@@ -255,8 +194,8 @@ def _prompt(row: Any, where: str) -> Prompt:
 
 
 def _alpaca(instruction: str, row: Any, where: str) -> Prompt:
-    given = text_field(row, "input", where).strip() if isinstance(row, dict) and row.get("input") else ""
-    return (Message(USER, f"{instruction.strip()}\n{given}".strip()),)
+    more = text_field(row, "input", where).strip() if isinstance(row, dict) and row.get("input") else ""
+    return (Message(USER, f"{instruction.strip()}\n{more}".strip()),)
 
 
 def _messages(value: Any, where: str) -> Prompt:

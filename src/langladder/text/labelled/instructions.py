@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 from langladder.errors import InputError
-from langladder.text.storage.tables import pieces, read_table, write_batches, write_table
+from langladder.text.storage.tables import owner_of, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())]))
@@ -36,6 +36,9 @@ RANKINGS = pa.schema(
     ]
 )
 INSTRUCTION_SPLITS = ("train", "validation", "test", "unseen")
+INSTRUCTION_TABLES = owner_of(
+    "instruction tables", (f"{split}.parquet" for split in (*INSTRUCTION_SPLITS, "all")), INSTRUCTIONS
+)
 
 
 class Message(NamedTuple):
@@ -189,14 +192,11 @@ def check_preference(chosen: str, rejected: str, where: str) -> None:
 
 def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
     """Write a table of dialogues atomically; returns how many there are."""
-    tables = (
-        pa.Table.from_pylist([one.row() for one in piece], schema=INSTRUCTIONS) for piece in pieces(dialogues, _size)
-    )
-    return write_batches(path, INSTRUCTIONS, tables)
+    return write_rows(path, INSTRUCTIONS, (one.row() for one in dialogues), _size)
 
 
-def _size(dialogue: Dialogue) -> int:
-    return sum(len(message.text) for message in dialogue.messages)
+def _size(row: dict[str, Any]) -> int:
+    return sum(len(message["text"]) for message in row["messages"])
 
 
 def read_dialogues(path: Path) -> list[Dialogue]:

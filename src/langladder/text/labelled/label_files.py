@@ -1,27 +1,108 @@
-"""Readers of labelled text: from files in their many layouts to raw tables, one example a row.
+"""Readers of labelled text: from files in their many layouts to raw tables, a text, or two, and its label a row.
+
+columns     text TAB label                       first_word  DESC:manner How did serfdom develop ?
+fields      {"text": …, "label": …}              trees       (4 (2 a) (4 (3 lovely) (2 film)))
+folders     positive/17.txt                      conllu      # label = positive, then a word a line with its head
+files       pos.txt, a text a line
 
 The training split is read first: a label that only a held-out split has cannot be learnt, and is an error where it
 stands. Nothing is written when any file is bad.
 """
 
+import csv
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-import pyarrow as pa
+from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.clean.splitting import place
-from langladder.text.labelled.label_rows import Row, rows
-from langladder.text.labelled.label_sources import FoldedSource, LabelledSource
+from langladder.text.labelled.conll import TagColumns, heads_of, sentences
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
-from langladder.text.labelled.trees import Tree
-from langladder.text.read.lines import FileFacts
-from langladder.text.read.sources import files_of, skipped
-from langladder.text.storage.tables import pieces, write_batches
+from langladder.text.labelled.trees import Tree, bracketed, parse_tree, phrase_texts
+from langladder.text.read.lines import FileFacts, read_lines
+from langladder.text.read.records import json_row, named, parquet_rows, text_field
+from langladder.text.read.sources import FileSource, ending, files_of, format_of, skipped
+from langladder.text.storage.tables import write_rows
+
+Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
+AUTO = {"tsv": "columns", "csv": "columns", "jsonl": "fields", "ndjson": "fields", "parquet": "fields"}
+AUTO |= {"ptb": "trees", "mrg": "trees", "conllu": "conllu"}
+Place = int | str
+"""A column: its number from 0, or its name in the first line."""
+CONLLU = TagColumns(id=0, form=1, tag=3, head=6)
+_LABEL = re.compile(r"#\s*label\s*=\s*(.*)")
+_SPACE_IN_WORD = re.compile(r"[^\S \t]")  # a no-break space, as in 8 1/2
+_CONFIG = "(conf/labels)"
+DELIMITERS = (",", ";", "\t", "|")  # that a table may have instead of the one that is expected
+
+
+class FoldedSource(FileSource):
+    """Files that are cut into folds where that is wanted."""
+
+    # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
+    folds: int | None = Field(default=None, ge=2, le=1000)
+    fold: int = Field(default=0, ge=0)
+    fold_by: Literal["order", "hash"] = (
+        "order"  # order: each fold takes every k-th example of a label; hash: of the text
+    )
+
+    @model_validator(mode="after")
+    def _one_fold_of_one_corpus(self) -> Self:
+        if self.folds is not None and (self.fold >= self.folds or isinstance(self.files, dict)):
+            raise ValueError(
+                f"folds: {self.folds}, fold: {self.fold}, files: {self.files!r}; a fold is one of 0 to folds − 1, and "
+                "`files` one glob: the folds cut the test split themselves"
+            )
+        return self
+
+
+class LabelledSource(FoldedSource):
+    """Texts with a label each."""
+
+    endings: ClassVar[tuple[str, ...]] = (*AUTO, "txt", "text")
+
+    # columns: tab- or comma-separated; fields: jsonl or parquet; folders: <label>/<file>; files: a file a label, which
+    # is its name; first_word: "label text"; trees: bracketed, the root's label; conllu: heads, and a comment
+    # "# label = …"; auto: by the name's ending, .txt inside folders by folders
+    layout: Layout = "auto"
+    text: Place = "text"  # columns and fields
+    label: Place = "label"
+    second: Place | None = None  # the other text, of pairs
+    delimiter: str | None = Field(default=None, min_length=1, max_length=1)  # null: comma of .csv, else tab
+    texts: Literal["line", "file"] = "line"  # of folders: what one text is
+    label_before: str | None = Field(default=None, min_length=1)  # ":" reads DESC:manner as DESC
+    rename: dict[str, str | None] = Field(default_factory=dict)  # label → its name here; null: the example is left out
+    phrases: bool = False  # of trees: each different labelled phrase of the training trees is an example, too
+
+    @model_validator(mode="after")
+    def _columns_are_alike(self) -> Self:
+        wanted = [place for place in (self.text, self.label, self.second) if place is not None]
+        if len(set(map(type, wanted))) > 1 or len(set(wanted)) < len(wanted):
+            raise ValueError(
+                f"text: {self.text!r}, label: {self.label!r}, second: {self.second!r}; give different columns, all by "
+                "name (the first line has the names) or all by number from 0 (there are no names)"
+            )
+        if any(isinstance(place, int) and place < 0 for place in wanted):
+            raise ValueError(f"columns {wanted}: numbers count from 0")
+        return self
+
+
+class Row(NamedTuple):
+    """A labelled text as its file has it. where: "file:line"."""
+
+    where: str
+    text: str
+    label: str
+    second: str | None = None
+    tree: Tree | None = None
+    heads: tuple[int, ...] | None = None
 
 
 def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
@@ -45,7 +126,8 @@ def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
         for split, files in splits_of(source, found).items():
             counts[split] = {"examples": 0, "left_out": 0}
             examples = _examples(files, split, source, facts, known, counts[split])
-            if write_batches(folder / f"{split}.parquet", LABELLED, _tables(examples, counts[split])) == 0:
+            counts[split]["examples"] = write_rows(folder / f"{split}.parquet", LABELLED, examples, _size)
+            if not counts[split]["examples"]:
                 raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
     return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
 
@@ -68,76 +150,263 @@ def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
 def _examples(
     files: list[File], split: str, source: LabelledSource, facts: FileFacts, known: set[str], counts: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a split's table; notes the labels of train in `known`."""
+    """The rows of a split's table; notes the labels of train in `known`, and how many examples are left out."""
     numbers: Counter[str] = Counter()
     phrases: set[tuple[str, str]] = set()
     for row in (row for file in files for row in rows(file, source, facts)):
-        label = source.rename.get(row.label, row.label)
-        if not in_split(source, split, row.text, numbers[row.label]):
-            numbers[row.label] += 1
-            continue
+        number, label = numbers[row.label], source.rename.get(row.label, row.label)
         numbers[row.label] += 1
+        if not in_split(source, split, row.text, number):
+            continue
         if split == "train" and source.phrases:
-            yield from _phrases(row, source, phrases, known)
-        elif label is None:
+            for text, name, tree in _phrases(row, source):
+                if (text, name) not in phrases:
+                    phrases.add((text, name))
+                    known.add(name)
+                    yield {"text": text, "label": name, "tree": tree}
+            continue
+        if label is None:
             counts["left_out"] += 1
-        else:
-            check_label(row.where, label, split, known)
-            tree = bracketed(row.tree, source.rename)[-1] if row.tree else None
-            yield _example(row.text, row.second, label, tree, row.heads)
+            continue
+        if split in ("train", "all"):
+            known.add(label)
+        elif label not in known:
+            raise InputError(
+                f"{row.where}: {label[:60]!r} is no label of the training split, which has "
+                f"{', '.join(ordered(known))[:300]}; mend it, or give it training examples"
+            )
+        whole = bracketed(row.tree, source.rename)[-1] if row.tree else None
+        yield {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
 
 
-def check_label(where: str, label: str, split: str, known: set[str]) -> None:
-    """Note a label of train; raise InputError for one that only a held-out split has."""
-    if split in ("train", "all"):
-        known.add(label)
-    elif label not in known:
-        raise InputError(
-            f"{where}: {label[:60]!r} is no label of the training split, which has {', '.join(ordered(known))[:300]}; "
-            "mend it, or give it training examples"
-        )
-
-
-def _phrases(row: Row, source: LabelledSource, seen: set[tuple[str, str]], known: set[str]) -> Iterator[dict[str, Any]]:
-    """Each labelled phrase of a tree that no tree had before, the whole sentence first."""
+def _phrases(row: Row, source: LabelledSource) -> Iterator[tuple[str, str, str]]:
+    """Text, label and tree of each labelled phrase of a tree, the whole sentence first."""
     if row.tree is None:
         raise InputError(f"{row.where}: phrases: true, but this file has no trees (conf/labels)")
-    inner = bracketed(row.tree, source.rename)
-    spans = phrase_texts(row.tree)
-    for node in reversed(range(len(row.tree))):
-        name = row.tree.label[node]
+    nodes = list(zip(phrase_texts(row.tree), row.tree.label, bracketed(row.tree, source.rename), strict=True))
+    for text, name, tree in reversed(nodes):
         label = source.rename.get(name, name) if name is not None else None
-        if label is not None and (spans[node], label) not in seen:
-            seen.add((spans[node], label))
-            known.add(label)
-            yield _example(spans[node], None, label, inner[node], None)
+        if label is not None:
+            yield text, label, tree
 
 
-def bracketed(tree: Tree, rename: dict[str, str | None]) -> list[str]:
-    """Each node of a tree in brackets, the whole tree last; a label that is renamed to nothing is left out."""
-    written: list[str] = []
-    for children, word, name in zip(tree.children, tree.word, tree.label, strict=True):
-        label = rename.get(name, name) if name is not None else None
-        inner = " ".join(written[child] for child in children) if children else tree.words[word]
-        written.append(f"({label} {inner})" if label is not None else f"({inner})")
-    return written
+def _size(row: dict[str, Any]) -> int:
+    return len(row["text"]) + len(row.get("second") or "")
 
 
-def phrase_texts(tree: Tree) -> list[str]:
-    """The words of each node of a bracketed tree."""
-    texts: list[str] = []
-    for children, word in zip(tree.children, tree.word, strict=True):
-        texts.append(" ".join(texts[child] for child in children) if children else tree.words[word])
-    return texts
+# -- the rows of a file ------------------------------------------------------------------------------------------
 
 
-def _example(
-    text: str, second: str | None, label: str, tree: str | None, heads: tuple[int, ...] | None
-) -> dict[str, Any]:
-    return {"text": text, "second": second, "label": label, "tree": tree, "heads": heads}
+def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    """The rows of a file, texts and labels without outer space, each on one line.
+
+    Raises:
+        InputError: the file, or a line of it, is not what its layout wants; a text or a label is empty.
+    """
+    for row in _LAYOUTS[_layout(file, source)](file, source, facts):
+        label = row.label.partition(source.label_before)[0] if source.label_before else row.label
+        text, label = _one_line(row.text), _one_line(label)
+        second = None if row.second is None else _one_line(row.second)
+        if not label or not text or second == "":
+            raise InputError(f"{row.where}: an empty {'text' if label else 'label'}; fill it in, or take it out")
+        yield row._replace(text=text, label=label, second=second)
 
 
-def _tables(examples: Iterator[dict[str, Any]], counts: dict[str, int]) -> Iterator[pa.Table]:
-    for piece in pieces(examples, lambda row: len(row["text"]) + len(row["second"] or "")):
-        counts["examples"] += len(piece)
-        yield pa.Table.from_pylist(piece, schema=LABELLED)
+def _one_line(text: str) -> str:
+    return " ".join(text.strip().splitlines())
+
+
+def _layout(file: File, source: LabelledSource) -> str:
+    if source.layout != "auto":
+        return source.layout
+    if source.format in ("jsonl", "parquet"):
+        return "fields"
+    if ending(file) in AUTO:
+        return AUTO[ending(file)]
+    if located(source.path).is_dir() and file.parent != located(source.path):
+        return "folders"
+    raise InputError(
+        f"{file}: its name does not say where the labels stand; set layout to first_word (label text), files (a file a "
+        f"label), trees or columns {_CONFIG}"
+    )
+
+
+def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
+    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+
+
+def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    delimiter = source.delimiter or ("," if ending(file) == "csv" else "\t")
+    # Between tabs, a quote is a character like any other.
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    csv.field_size_limit(source.max_line_bytes)
+    head: list[str] = []  # the first line that is not blank
+    lines = _ended(read_lines(file, facts, source.max_line_bytes, source.encoding), head)
+    table = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    wanted = [column for column in (source.text, source.label, source.second) if column is not None]
+    at: list[int] = []
+    width, number = 0, 1
+    try:
+        for cells in table:
+            where = f"{file}:{number}"
+            number = table.line_num + 1
+            if not "".join(cells).strip():
+                continue
+            if not at:
+                _check_delimiter(where, head[0], cells, wanted, delimiter)
+                at, width = _places(where, cells, wanted), len(cells)
+                if isinstance(wanted[0], str):
+                    continue
+            if len(cells) != width:
+                raise InputError(
+                    f"{where}: {len(cells)} columns, but the first line has {width} (separated by {delimiter!r})"
+                )
+            yield Row(where, cells[at[0]], cells[at[1]], cells[at[2]] if len(at) > 2 else None)
+    except csv.Error as error:
+        if not at:
+            _check_delimiter(f"{file}:{number}", head[0], [], wanted, delimiter)
+        raise InputError(f"{file}:{number}: not a table ({error}; columns are separated by {delimiter!r})") from error
+
+
+def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
+    """Lines with their ends, as `csv` wants them; the first that is not blank is put into `head`."""
+    for line in lines:
+        if not head and line.strip():
+            head.append(line)
+        yield f"{line}\n"
+
+
+def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place], delimiter: str) -> None:
+    """Raise InputError where the first line has the wanted columns if it is cut at another character."""
+    if cells and not _lacking(cells, wanted):
+        return
+    for other in DELIMITERS:
+        if other != delimiter and not _lacking([cell.strip().strip('"') for cell in line.split(other)], wanted):
+            raise InputError(
+                f"{where}: the columns are separated by {other!r}, not by {delimiter!r}; set delimiter: "
+                f"{json.dumps(other)} {_CONFIG}"
+            )
+
+
+def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
+    """The numbers of the wanted columns."""
+    names = [cell.strip() for cell in first]
+    for column in _lacking(names, wanted):
+        alike = [name for name in names if isinstance(column, str) and name.casefold() == column.casefold()]
+        if alike:
+            raise InputError(
+                f"{where}: {len(alike)} columns may be {column!r}: {', '.join(alike)[:200]}; rename all but one, or "
+                f"name the one that is wanted {_CONFIG}"
+            )
+        raise InputError(
+            f"{where}: no column {column!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
+            f"text and label: by name, or by number from 0 where the first line has no names {_CONFIG}"
+        )
+    found = [column if isinstance(column, int) else names.index(str(named(names, column))) for column in wanted]
+    if len(set(found)) < len(found):
+        raise InputError(f"{where}: {', '.join(map(repr, wanted))} are not columns of their own; name others {_CONFIG}")
+    return found
+
+
+def _lacking(names: list[str], wanted: list[Place]) -> list[Place]:
+    """The wanted columns that are not there, or more than once."""
+    names = [name.strip() for name in names]
+
+    def lacks(column: Place) -> bool:
+        if isinstance(column, int):
+            return column >= len(names)
+        return names.count(column) > 1 or named(names, column) is None
+
+    return list(filter(lacks, wanted))
+
+
+def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    wanted = [source.text, source.label, *([] if source.second is None else [source.second])]
+    names = [name for name in wanted if isinstance(name, str)]
+    if len(names) < len(wanted):
+        raise InputError(f"{file}: has fields, not columns; text: and label: are to be their names {_CONFIG}")
+    if format_of(file, source.format) == "parquet":
+        found = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
+    else:
+        lines = _lines(file, source, facts)
+        found = ((f"{file}:{number}", json_row(file, number, line)) for number, line in lines)
+    for where, row in found:
+        text = text_field(row, names[0], where)
+        label = row.get(named(row, names[1]))
+        label = str(label) if type(label) is int else text_field(row, names[1], where)
+        yield Row(where, text, label, text_field(row, names[2], where) if len(names) > 2 else None)
+
+
+def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    if file.parent == located(source.path):
+        raise InputError(f"{file}: stands in no folder of a label; put it into <label>/ (layout: folders)")
+    lines = list(_lines(file, source, facts)) if source.texts == "file" else None
+    if lines == []:  # nothing, or blank lines alone
+        facts.nothing_in(file)
+    elif lines is not None:
+        yield Row(f"{file}:1", " ".join(line.strip() for _, line in lines), file.parent.name)
+    else:
+        yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in _lines(file, source, facts))
+
+
+def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    label = file.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".text")
+    yield from (Row(f"{file}:{number}", line, label) for number, line in _lines(file, source, facts))
+
+
+def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    for number, line in _lines(file, source, facts):
+        label, _, text = line.strip().partition(" ")
+        yield Row(f"{file}:{number}", text, label)
+
+
+def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    for start, text in _bracketed(file, source, facts):
+        where = f"{file}:{start}"
+        try:
+            tree = parse_tree(text)
+        except ValueError as error:
+            raise InputError(f"{where}: {error}") from error
+        if (label := tree.label[-1]) is None:
+            raise InputError(f"{where}: the tree has no label at its root; (label left right) is wanted")
+        yield Row(where, " ".join(tree.words), label, None, tree)
+
+
+def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
+    """Each tree as one line, with the number of its first line: lines go on while brackets are open."""
+    open_, start, parts = 0, 0, list[str]()
+    for number, line in _lines(file, source, facts):
+        if open_ > 0 and line.startswith("("):  # a line that goes on is indented
+            break
+        start = start if parts else number
+        parts.append(_SPACE_IN_WORD.sub("_", line).replace("\\/", "/").strip())
+        open_ += line.count("(") - line.count(")")
+        if open_ <= 0:
+            yield start, " ".join(parts)
+            open_, parts = 0, []
+    if parts:
+        raise InputError(f"{file}:{start}: {open_} bracket(s) of this tree are not closed")
+
+
+def _conllu(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
+    for sentence in sentences(file, CONLLU, lines):
+        labels = [match[1] for comment in sentence.comments if (match := _LABEL.fullmatch(comment.strip()))]
+        where = f"{file}:{sentence.lines[0]}"
+        if len(labels) != 1:
+            raise InputError(f"{where}: {len(labels)} comments '# label = …' above the sentence; one is wanted")
+        words = sentence.column(CONLLU.form)
+        yield Row(where, " ".join(words), labels[0], None, None, heads_of(sentence, CONLLU))
+
+
+_LAYOUTS: dict[str, Callable[[File, LabelledSource, FileFacts], Iterator[Row]]] = {
+    "columns": _columns,
+    "fields": _fields,
+    "folders": _folders,
+    "files": _files,
+    "first_word": _first_word,
+    "trees": _trees,
+    "conllu": _conllu,
+}

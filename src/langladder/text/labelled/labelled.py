@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from langladder.artefacts import read_json, write_json
-from langladder.atomic import Owner
 from langladder.errors import InputError
 from langladder.text.storage.json_lists import word_list
-from langladder.text.storage.tables import SPLITS, read_table
+from langladder.text.storage.tables import SPLITS, owner_of, read_table
 
 LABELLED = pa.schema(
     [
@@ -39,17 +37,8 @@ TAGGED = pa.schema(
 LABELS = "labels.json"
 
 
-def _are_labelled(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path).names in (LABELLED.names, TAGGED.names) for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
-
-
-LABELLED_TABLES = Owner(
-    "labelled tables that langladder wrote",
-    (LABELS, *(f"{split}.parquet" for split in (*SPLITS, "all"))),
-    _are_labelled,
+LABELLED_TABLES = owner_of(
+    "labelled tables", (LABELS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), LABELLED, TAGGED
 )
 
 

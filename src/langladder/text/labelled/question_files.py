@@ -5,36 +5,34 @@
     .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
 
 `start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
-`is_impossible`) a question has none in its paragraph. Whatever is wrong is said with file and line, in SQuAD's JSON
-with the place of the question. A paragraph stands in one split only: those without splits of their own are cut by the
-hash of the paragraph, of those with some training questions about a held-out paragraph are left out.
+`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the place of the
+question. A paragraph is in one split only: a corpus without splits is cut by the hash of the paragraph, and training
+questions about a held-out paragraph are left out.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import pyarrow as pa
+import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
-from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.clean.drops import Book
-from langladder.text.clean.row_corpus import RowCorpus
-from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig, as_bytes
-from langladder.text.clean.spilled import count_distinct
+from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
 from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.records import json_row, text_field
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
-from langladder.text.storage.tables import SPLITS, write_batches
+from langladder.text.storage.tables import SPLITS, read_batches
 
-Row = dict[str, Any]
 LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
 
 
@@ -68,76 +66,49 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
     facts = FileFacts()
     config = CleanRowsConfig(split=SplitConfig(validation=source.validation, test=source.test))
     with atomic_folder(out_folder, QUESTION_TABLES) as folder:
-        (scratch := folder / "work").mkdir()
+        (raw := folder / "raw").mkdir()
         tables = []
         for split, files in files_of(source, source.files).items():
-            tables.append((split, scratch / f"{split}.parquet"))
+            tables.append((split, raw / f"{split}.parquet"))
             if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
                 raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
-        corpus = RowCorpus(tables, scratch, QuestionRows(config, source.seed))
-        corpus.cut()
-        if not corpus.drop_held_out():
-            raise InputError(f"{source.path}: every training paragraph stands in validation or test, too")
-        counts = {split: _write(corpus, split, folder / f"{split}.parquet") for split in SPLITS}
-        shutil.rmtree(scratch)
-    dropped = corpus.book.dropped["context_is_held_out"]
+        rows = clean_rows(tables, folder, QUESTION, config, source.seed)
+        shutil.rmtree(raw)
+        counts = {
+            split: {
+                "questions": int((rows.where == number).sum()),
+                "paragraphs": len(np.unique(rows.hashes_of("context", split))),
+                "unanswerable": _unanswerable(folder / f"{split}.parquet"),
+            }
+            for number, split in enumerate(SPLITS)
+        }
+    dropped = rows.book.dropped["context_is_held_out"]
     report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
     return report | skipped(located(source.path), facts, source.endings)
 
 
-class QuestionRows(Cleaning[Row]):
-    """Rows of questions as they are, none twice, the paragraph of each in one split."""
-
-    schema = QUESTIONS
-    apart = ("context",)
-    unit = "paragraphs"
-
-    def rows(self, batch: pa.RecordBatch) -> Iterable[Row]:
-        """See `Cleaning.rows`."""
-        found: list[Row] = batch.to_pylist()
-        return found
-
-    def batch(self, rows: list[Row]) -> pa.RecordBatch:
-        """See `Cleaning.batch`."""
-        return pa.RecordBatch.from_pylist(rows, schema=QUESTIONS)
-
-    def cleaner(self, _book: Book) -> Callable[[Row], tuple[Row, str | None]]:
-        """See `Cleaning.cleaner`."""
-        return lambda row: (row, None)
-
-    def key(self, row: Row) -> bytes:
-        """All of it."""
-        return as_bytes(list(row.values()))
-
-    def held(self, row: Row) -> tuple[bytes, ...]:
-        """The paragraph."""
-        return (row["context"].encode(),)
-
-    def lines(self, row: Row) -> Iterable[str]:
-        """The paragraph."""
-        return [row["context"]]
-
-    def shown(self, row: Row) -> str:
-        """What is asked."""
-        question: str = row["question"]
-        return question
+def _unanswerable(path: Path) -> int:
+    """How many questions of a table have no answer."""
+    return sum(batch.column("answers").to_pylist().count([]) for batch in read_batches(path, QUESTIONS))
 
 
-def _write(corpus: RowCorpus[Row], split: str, path: Path) -> dict[str, int]:
-    """Write a split; how many questions it has, of how many paragraphs, and how many have no answer."""
-    mine, unanswerable = corpus.where == SPLITS.index(split), 0
+def _as_they_are(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[tuple[Row, str | None]]:
+    return ((row, None) for row in rows)
 
-    def counted() -> Iterator[pa.Table]:
-        nonlocal unanswerable
-        for table in corpus.tables_of(split):
-            unanswerable += table.column("answers").to_pylist().count([])
-            yield table
 
-    return {
-        "questions": write_batches(path, QUESTIONS, counted()),
-        "paragraphs": count_distinct(corpus.files("context"), current().share, mine),
-        "unanswerable": unanswerable,
-    }
+def _facts(row: Row) -> Facts:
+    return Facts(key=list(row.values()), apart=(row["context"],), split_by=row["context"])
+
+
+QUESTION = Kind(
+    schema=QUESTIONS,
+    apart=("context",),
+    clean=_as_they_are,
+    facts=_facts,
+    example=itemgetter("question"),
+    cut=partial(cut_by_place, unit="paragraphs"),
+    all_held_out="questions: every training paragraph stands in validation or test, too",
+)
 
 
 def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
@@ -166,11 +137,11 @@ def _squad(file: File, value: Any) -> Iterator[Question]:
         for p, paragraph in enumerate(_list(article, "paragraphs", above)):
             where = f"{above}.paragraphs[{p}]"
             context = text_field(paragraph, "context", where)
-            for q, asked in enumerate(_list(paragraph, "qas", where)):
+            for q, entry in enumerate(_list(paragraph, "qas", where)):
                 there = f"{where}.qas[{q}]"
-                if not isinstance(asked, dict):
+                if not isinstance(entry, dict):
                     raise InputError(f"{there}: not an object")
-                yield question_of(asked | {"context": context}, there)
+                yield question_of(entry | {"context": context}, there)
 
 
 def _list(value: Any, key: str, where: str) -> list[Any]:

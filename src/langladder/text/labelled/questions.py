@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from langladder.atomic import Owner
 from langladder.errors import InputError
-from langladder.text.storage.tables import SPLITS, pieces, read_table, write_batches
+from langladder.text.storage.tables import SPLITS, owner_of, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [
@@ -27,16 +25,7 @@ QUESTIONS = pa.schema(
 )
 
 
-def _are_questions(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path).names == QUESTIONS.names for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
-
-
-QUESTION_TABLES = Owner(
-    "tables of questions that langladder wrote", tuple(f"{split}.parquet" for split in SPLITS), _are_questions
-)
+QUESTION_TABLES = owner_of("tables of questions", (f"{split}.parquet" for split in SPLITS), QUESTIONS)
 
 
 class Answer(NamedTuple):
@@ -118,11 +107,11 @@ def _misplaced(context: str, text: str, start: int) -> str:
 
 def write_questions(path: Path, questions: Iterable[Question]) -> int:
     """Write a split, atomically; returns how many questions there are."""
-    tables = (
-        pa.Table.from_pylist([one.row() for one in piece], schema=QUESTIONS)
-        for piece in pieces(questions, lambda one: len(one.context) + len(one.question))
-    )
-    return write_batches(path, QUESTIONS, tables)
+    return write_rows(path, QUESTIONS, (one.row() for one in questions), _size)
+
+
+def _size(row: dict[str, Any]) -> int:
+    return len(row["context"]) + len(row["question"])
 
 
 def read_questions(path: Path) -> list[Question]:

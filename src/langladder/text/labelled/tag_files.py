@@ -8,27 +8,37 @@ IOBES. A sentence with an empty word or tag, or of a held-out split with a tag t
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, ClassVar, Literal
 
 from langladder.atomic import atomic_folder
-from langladder.errors import Damage, InputError
+from langladder.errors import Damage, InputError, Policy
 from langladder.remote import File, located
-from langladder.text.labelled.conll import Sentence, heads_of, sentences
+from langladder.text.labelled.conll import Sentence, TagColumns, heads_of, sentences
 from langladder.text.labelled.iob import OTHER_LETTERS, as_iobes, bad_steps, look_like_phrases, read_scheme
-from langladder.text.labelled.label_files import in_split, splits_of
-from langladder.text.labelled.label_sources import TaggedSource
+from langladder.text.labelled.label_files import FoldedSource, in_split, splits_of
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED
 from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.sources import files_of, skipped
-from langladder.text.storage.tables import pieces, write_batches
+from langladder.text.storage.tables import write_rows
 
 _LETTERS = {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMESW"}
 _IOB = {scheme: re.compile(rf"O|[{letters}](?:-.+)?") for scheme, letters in _LETTERS.items()}
-LONG = 1000  # words of a sentence, of which a warning is said
+LONG = 1000  # words of a sentence, from which a warning is given
 ALONE = 100  # words, at most, of a sentence that is the whole corpus
 UNKNOWN = "a sentence with a tag that the training split does not have"
+
+
+class TaggedSource(FoldedSource):
+    """Sentences with a tag a word: a word a line, a blank line between sentences."""
+
+    endings: ClassVar[tuple[str, ...]] = ("conll", "conllu", "iob", "bio", "tsv", "txt")
+
+    columns: TagColumns = TagColumns()
+    # Of tags that bracket phrases: which may follow which is checked. auto: the scheme that the tags look like. IOB1
+    # (I-X may open a phrase) is written as IOB2, BILOU and BMES as IOBES. none: any tag after any.
+    scheme: Literal["auto", "none", "IOB1", "IOB2", "IOBES", "BILOU", "BMES"] = "auto"
+    # A sentence with an empty word or tag, or with a tag that train does not have: skip (left out and counted) | strict
+    damaged: Policy = "skip"
 
 
 def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
@@ -50,11 +60,12 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
     longest = (0, "")
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
         for split, files in found.items():
-            counts[split] = {"sentences": 0, "words": 0}
             again = split == "test" and source.folds is not None  # files that were read for train
             read = _read(files, source, facts, Damage() if again else damage)
             kept = _Kept(source, split, scheme, known, damage)
-            if write_batches(folder / f"{split}.parquet", TAGGED, _tables(kept.of(read), counts[split])) == 0:
+            count = write_rows(folder / f"{split}.parquet", TAGGED, kept.rows(read), _size)
+            counts[split] = {"sentences": count, "words": kept.words}
+            if not count:
                 skips = f" ({damage.summary()})" if damage.counts else facts.no_text()
                 raise InputError(f"{source.path}: split {split!r} holds no sentence{skips}")
             longest = max(longest, kept.longest)
@@ -87,7 +98,7 @@ def _read(files: list[File], source: TaggedSource, facts: FileFacts, damage: Dam
 
 
 def _scheme(training: list[File], source: TaggedSource) -> tuple[str, list[str]]:
-    """How the tags bracket phrases, as it is said or as the training tags look; warnings."""
+    """How the tags bracket phrases, as the settings name it or as the training tags look; warnings."""
     if source.scheme != "auto":
         return source.scheme, []
     read = _read(training, source, FileFacts(), Damage(source.damaged))
@@ -108,9 +119,9 @@ class _Kept:
 
     def __init__(self, source: TaggedSource, split: str, scheme: str, known: set[str], damage: Damage) -> None:
         self.source, self.split, self.scheme, self.known, self.damage = source, split, scheme, known, damage
-        self.longest = (0, "")
+        self.words, self.longest = 0, (0, "")
 
-    def of(self, read: Iterator[Sentence]) -> Iterator[dict[str, Any]]:
+    def rows(self, read: Iterator[Sentence]) -> Iterator[dict[str, Any]]:
         """Those of some sentences; notes the tags of train in `known`."""
         for number, sentence in enumerate(read):
             columns = self.source.columns
@@ -124,6 +135,7 @@ class _Kept:
                 place = f"{sentence.where(strange[0])} ({tags[strange[0]][:40]!r})"
                 self.damage.found(place, UNKNOWN, "mend the tag, or give it training examples")
                 continue
+            self.words += len(words)
             self.longest = max(self.longest, (len(words), sentence.where(0)))
             yield {"words": words, "tags": tags, "heads": heads}
 
@@ -166,8 +178,5 @@ def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _tables(rows: Iterator[dict[str, Any]], counts: dict[str, int]) -> Iterator[pa.Table]:
-    for piece in pieces(rows, lambda row: sum(map(len, row["words"]))):
-        counts["sentences"] += len(piece)
-        counts["words"] += sum(len(row["words"]) for row in piece)
-        yield pa.Table.from_pylist(piece, schema=TAGGED)
+def _size(row: dict[str, Any]) -> int:
+    return sum(map(len, row["words"]))

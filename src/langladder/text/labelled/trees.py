@@ -87,6 +87,24 @@ def own_words(own: Sequence[str | int]) -> str:
     return " and ".join(repr(part[:40]) if isinstance(part, str) else "a part" for part in own[:4]) or "nothing"
 
 
+def bracketed(tree: Tree, rename: dict[str, str | None]) -> list[str]:
+    """Each node of a tree in brackets, the whole tree last; a label that is renamed to nothing is left out."""
+    written: list[str] = []
+    for children, word, name in zip(tree.children, tree.word, tree.label, strict=True):
+        label = rename.get(name, name) if name is not None else None
+        inner = " ".join(written[child] for child in children) if children else tree.words[word]
+        written.append(f"({label} {inner})" if label is not None else f"({inner})")
+    return written
+
+
+def phrase_texts(tree: Tree) -> list[str]:
+    """The words of each node of a bracketed tree."""
+    texts: list[str] = []
+    for children, word in zip(tree.children, tree.word, strict=True):
+        texts.append(" ".join(texts[child] for child in children) if children else tree.words[word])
+    return texts
+
+
 def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
     """The dependency tree of a sentence; `heads` 1-based, 0 for the root.
 

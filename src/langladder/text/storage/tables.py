@@ -8,7 +8,7 @@ Parquet, as all other tables are. One row is one line of text.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,16 +31,25 @@ CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
 Row = TypeVar("Row")
 
 
-def _are_tables(folder: Path) -> bool:
-    try:
-        return all(pq.read_schema(path) == PAIRS for path in folder.glob("*.parquet"))
-    except pa.ArrowInvalid:
-        return False
+def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
+    """The owner of folders whose Parquet tables all have the columns of one of the schemas.
+
+    Args:
+        what: such tables, for messages.
+        names: of the files.
+    """
+
+    def is_marked(folder: Path) -> bool:
+        columns = [schema.names for schema in schemas]
+        try:
+            return all(pq.read_schema(path).names in columns for path in folder.glob("*.parquet"))
+        except pa.ArrowInvalid:
+            return False
+
+    return Owner(f"{what} that langladder wrote", tuple(names), is_marked)
 
 
-TABLES = Owner(
-    "tables of pairs that langladder wrote", tuple(f"{split}.parquet" for split in (*SPLITS, "all")), _are_tables
-)
+TABLES = owner_of("tables of pairs", (f"{split}.parquet" for split in (*SPLITS, "all")), PAIRS)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -63,6 +72,17 @@ def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
             writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
             rows += table.num_rows
     return rows
+
+
+def write_rows(
+    path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], size: Callable[[dict[str, Any]], int]
+) -> int:
+    """Write rows one after the other as `write_batches` does; returns how many there are.
+
+    Args:
+        size: characters of a row.
+    """
+    return write_batches(path, schema, (pa.Table.from_pylist(piece, schema) for piece in pieces(rows, size)))
 
 
 def _write_shards(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:

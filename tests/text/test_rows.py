@@ -12,18 +12,24 @@ import pytest
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.errors import InputError
-from langladder.text.clean import row_corpus, row_parts
+from langladder.text.clean import rows as clean_rows
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
-from langladder.text.clean.row_parts import Cleaning, CleanRowsConfig
+from langladder.text.clean.rows import CleanRowsConfig, Kind
 from langladder.text.clean.splitting import SplitConfig
-from langladder.text.labelled.clean_instructions import CleanDialogues, CleanInstructionsConfig, clean_instructions
-from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
+from langladder.text.labelled.clean_instructions import DIALOGUE, CleanInstructionsConfig, clean_instructions
+from langladder.text.labelled.clean_labelled import (
+    LABELLED_TEXT,
+    TAGGED_SENTENCE,
+    CleanLabelledConfig,
+    clean_labels,
+    clean_tags,
+    labels_of,
+    text_of,
+)
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, ROLES, Dialogue, Message
-from langladder.text.labelled.label_files import read_labels
-from langladder.text.labelled.label_sources import LabelledSource
+from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import LABELLED, TAGGED
-from langladder.text.labelled.labelled_rows import CleanLabelledConfig, Labelled, TaggedRows
-from langladder.text.labelled.question_files import QuestionRows, QuestionSource, read_question_files
+from langladder.text.labelled.question_files import QUESTION, QuestionSource, read_question_files
 from langladder.text.labelled.questions import Answer, Question, facts_of, read_questions
 from langladder.text.storage import tables
 from tests.text import plain_rows
@@ -95,7 +101,7 @@ def test_parity_of_parts_of_any_size(
 ) -> None:
     pairs, config = drawn(7, 1500), CleanPairsConfig.model_validate(settings)
     whole = clean_parallel(write(tmp_path / "raw", {"all": pairs}, 5000), tmp_path / "whole", config, seed=3)
-    monkeypatch.setattr(row_parts, "ROWS", 64)
+    monkeypatch.setattr(clean_rows, "ROWS", 64)
     made: Engine = engine()
     with used(made):
         raw = write(tmp_path / "cut", {"all": pairs}, 400)
@@ -156,20 +162,16 @@ def repeated(random: Random, rows: list[Any]) -> list[Any]:
     return [*rows, *random.choices(rows, k=len(rows) // 4)]
 
 
-def wrote(folder: Path, raw: dict[str, list[Any]], cleaning: Cleaning[Any], rows: int) -> Path:
+def wrote(folder: Path, raw: dict[str, list[Any]], kind: Kind, rows: int) -> Path:
     """Tables whose row groups have so many rows."""
     for name, found in raw.items():
-        groups = (pa.Table.from_batches([cleaning.batch(found[at : at + rows])]) for at in range(0, len(found), rows))
-        tables.write_batches(folder / f"{name}.parquet", cleaning.schema, groups)
+        groups = (pa.Table.from_pylist(found[at : at + rows], kind.schema) for at in range(0, len(found), rows))
+        tables.write_batches(folder / f"{name}.parquet", kind.schema, groups)
     return folder
 
 
-def is_read(folder: Path, cleaning: Cleaning[Any], splits: Iterable[str]) -> dict[str, list[Any]]:
-    found = {}
-    for split in splits:
-        batches = tables.read_table(folder / f"{split}.parquet", cleaning.schema).to_batches()
-        found[split] = [row for batch in batches for row in cleaning.rows(batch)]
-    return found
+def is_read(folder: Path, kind: Kind, splits: Iterable[str]) -> dict[str, list[Any]]:
+    return {split: tables.read_table(folder / f"{split}.parquet", kind.schema).to_pylist() for split in splits}
 
 
 OWN = [("all",), ("train", "validation"), ("train", "validation", "test")]
@@ -187,42 +189,38 @@ def in_tables(own: tuple[str, ...], draw: Callable[[Random, int], list[Any]], se
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_parts, "ROWS", 64)
-    monkeypatch.setattr(row_corpus, "ROWS", 100)
+    monkeypatch.setattr(clean_rows, "ROWS", 64)
+    monkeypatch.setattr(clean_rows, "GROUP_ROWS", 100)
 
 
 @ENGINES
 @pytest.mark.parametrize("settings", ROW_SETTINGS, ids=str)
 @pytest.mark.parametrize("own", OWN, ids=" ".join)
 @pytest.mark.parametrize(
-    ("draw", "sort", "clean"), [(labelled, Labelled, clean_labels), (tagged, TaggedRows, clean_tags)]
+    ("draw", "kind", "clean"), [(labelled, LABELLED_TEXT, clean_labels), (tagged, TAGGED_SENTENCE, clean_tags)]
 )
 @pytest.mark.usefixtures("small_parts")
 def test_parity_of_labelled_rows_in_parts_with_a_plain_pass(
-    draw: Any, sort: Any, clean: Any, own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
+    draw: Any, kind: Kind, clean: Any, own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
 ) -> None:
     config = CleanLabelledConfig.model_validate(settings)
-    cleaning = sort(config, 3)
     raw = in_tables(own, draw, 5)
     for number, row in enumerate(raw["all"][::9] if "all" in raw else ()):  # labels of two rows
         only = f"only {number // 2}"
         row.update({"label": only} if "label" in row else {"tags": [only for _ in row["words"]]})
     for held_out in set(own) & {"validation", "test"}:  # a label that train lacks is refused
-        lacking = {label for row in raw["train"] for label in cleaning.labels(row)}
-        raw[held_out] = [row for row in raw[held_out] if lacking.issuperset(cleaning.labels(row))]
-    key = {Labelled: lambda row: (cleaning.text(row), row["label"]), TaggedRows: lambda row: str(row)}[sort]
-    wanted = plain_rows.cleaned(raw, cleaning, cleaning.text, key)
-    labels = {split: {label for row in rows for label in cleaning.labels(row)} for split, rows in wanted.splits.items()}
+        lacking = {label for row in raw["train"] for label in labels_of(row)}
+        raw[held_out] = [row for row in raw[held_out] if lacking.issuperset(labels_of(row))]
+    wanted = plain_rows.cleaned(raw, kind, config, 3, text_of, lambda row: (text_of(row), str(labels_of(row))))
+    labels = {split: {label for row in rows for label in labels_of(row)} for split, rows in wanted.splits.items()}
     if not labels["train"].issuperset(labels["validation"] | labels["test"]):  # by what is held out
         with pytest.raises(InputError, match="no example of the cleaned training split"):
-            clean(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
+            clean(wrote(tmp_path / "raw", raw, kind, 150), tmp_path / "clean", config, 3)
         return
     with used(engine()):
-        report = clean(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
-    assert is_read(tmp_path / "clean", cleaning, tables.SPLITS) == {
-        split: wanted.splits[split] for split in tables.SPLITS
-    }
-    assert report == plain_rows.labelled_report(wanted, cleaning, list(own))
+        report = clean(wrote(tmp_path / "raw", raw, kind, 150), tmp_path / "clean", config, 3)
+    assert is_read(tmp_path / "clean", kind, tables.SPLITS) == {split: wanted.splits[split] for split in tables.SPLITS}
+    assert report == plain_rows.labelled_report(wanted, kind, list(own))
     assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == [
         "labels.json",
         *sorted(f"{split}.parquet" for split in tables.SPLITS),
@@ -237,19 +235,19 @@ def test_parity_of_dialogues_in_parts_with_a_plain_pass(
     own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
 ) -> None:
     config = CleanInstructionsConfig.model_validate(settings)
-    cleaning = CleanDialogues(config, 3)
-    raw = in_tables(own, dialogues, 5)
-    wanted = plain_rows.cleaned(raw, cleaning, lambda row: row.prompt, lambda row: (row.messages, row.rejected))
+    raw = {name: [one.row() for one in found] for name, found in in_tables(own, dialogues, 5).items()}
+    key = lambda row: (Dialogue.of_row(row).messages, row["rejected"])  # noqa: E731
+    wanted = plain_rows.cleaned(raw, DIALOGUE, config, 3, lambda row: Dialogue.of_row(row).prompt, key)
     with used(engine()):
-        report = clean_instructions(wrote(tmp_path / "raw", raw, cleaning, 150), tmp_path / "clean", config, 3)
-    assert is_read(tmp_path / "clean", cleaning, INSTRUCTION_SPLITS) == wanted.splits
+        report = clean_instructions(wrote(tmp_path / "raw", raw, DIALOGUE, 150), tmp_path / "clean", config, 3)
+    assert is_read(tmp_path / "clean", DIALOGUE, INSTRUCTION_SPLITS) == wanted.splits
     assert report["cleaning"] == wanted.book.report()
     found = {split: row["prompts_in_train"] for split, row in report["leakage"].items()}
     assert found == plain_rows.prompts_in_train(wanted)
     assert {split: row["dialogues"] for split, row in report["splits"].items()} == {
         split: len(rows) for split, rows in wanted.splits.items()
     }
-    assert report["splits"]["train"]["turns"] == sum(len(one.messages) for one in wanted.splits["train"])
+    assert report["splits"]["train"]["turns"] == sum(len(one["messages"]) for one in wanted.splits["train"])
 
 
 @ENGINES
@@ -263,9 +261,9 @@ def test_parity_of_questions_in_parts_with_a_plain_pass(
         path=str(tmp_path / "in"), files={name: f"{name}.jsonl" for name in own} if len(own) > 1 else "*"
     )
     raw = in_tables(own, questions, 5)
-    cleaning = QuestionRows(CleanRowsConfig(split=SplitConfig(validation=0.1, test=0.1)), source.seed)
+    config = CleanRowsConfig(split=SplitConfig(validation=0.1, test=0.1))
     rows = {name: [one.row() for one in found] for name, found in raw.items()}
-    wanted = plain_rows.cleaned(rows, cleaning, lambda row: row["context"], str)
+    wanted = plain_rows.cleaned(rows, QUESTION, config, source.seed, lambda row: row["context"], str)
     (tmp_path / "in").mkdir()
     for name, found in raw.items():
         lines = (one._asdict() | {"answers": [answer._asdict() for answer in one.answers]} for one in found)
@@ -281,7 +279,7 @@ def test_parity_of_questions_in_parts_with_a_plain_pass(
 def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of long texts has small row groups, so that a part of it is never large."""
     monkeypatch.setattr(tables, "CHARACTERS", 1000)
-    monkeypatch.setattr(row_corpus, "HELD_BYTES", 3000)
+    monkeypatch.setattr(clean_rows, "GROUP_BYTES", 3000)
     (tmp_path / "in.tsv").write_text("".join(f"{'long ' * 40}{number}\t{'ab'[number % 2]}\n" for number in range(200)))
     source = LabelledSource(path=str(tmp_path / "in.tsv"), layout="columns", text=0, label=1)
     read_labels(source, tmp_path / "raw")
@@ -294,8 +292,7 @@ def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pyte
 def test_a_damaged_raw_dialogue_is_named_with_its_row(tmp_path: Path) -> None:
     good = Dialogue((Message("user", "a"), Message("assistant", "b")))
     bad = Dialogue((Message("user", "a"), Message("tutor", "b")))
-    cleaning = CleanDialogues(CleanInstructionsConfig(), 1)
-    raw = wrote(tmp_path / "raw", {"all": [*[good] * 5, bad]}, cleaning, 4)
+    raw = wrote(tmp_path / "raw", {"all": [one.row() for one in [*[good] * 5, bad]]}, DIALOGUE, 4)
     with pytest.raises(InputError, match=r"all\.parquet, row 6: .*unknown role 'tutor'"):
         clean_instructions(raw, tmp_path / "clean", CleanInstructionsConfig(), 1)
     assert not (tmp_path / "clean").exists()
