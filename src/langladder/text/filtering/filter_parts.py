@@ -13,9 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from langladder.atomic import atomic_file
-from langladder.text.clean.corpus_duplicates import KINDS, Notes
 from langladder.text.clean.drops import Book
-from langladder.text.clean.duplicates import DuplicatesConfig, Scope
+from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope
 from langladder.text.clean.spilled import mapped, save
 from langladder.text.filtering.contamination import Contamination, ContaminationSettings
 from langladder.text.filtering.quality import QualityModel, QualitySettings

@@ -24,9 +24,8 @@ from langladder.artefacts import write_json
 from langladder.atomic import Owner, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
-from langladder.text.clean.corpus_duplicates import decided
 from langladder.text.clean.drops import Book
-from langladder.text.clean.duplicates import Scope
+from langladder.text.clean.duplicates import Scope, decided
 from langladder.text.clean.spilled import mapped, save
 from langladder.text.filtering import filter_parts, mixture
 from langladder.text.filtering.contamination import Contamination, ContaminationSettings
