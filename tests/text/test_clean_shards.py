@@ -15,12 +15,9 @@ from plain_cleaning import Row, plain
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.clean.line_words import Bytes, codes_of, words_of
 from langladder.text.clean.spilled import HASH, count_distinct, distinct, mapped, repeats, save
 from langladder.text.clean.steps import StepsConfig, build_steps
-from langladder.text.clean.untouched import touched
 from langladder.text.storage import shards, tables
-from langladder.text.words.words import split_words
 
 ENGLISH = [
     "the",
@@ -148,37 +145,6 @@ def test_no_engine_and_no_number_of_workers_changes_a_byte(tmp_path: Path) -> No
             report = clean_text(folder, tmp_path / str(number), config, seed=1)
         outs.append((report, files_of(tmp_path / str(number))))
     assert all(out == outs[0] for out in outs[1:])
-
-
-ODD = st.text(st.sampled_from("ab  .'é\t\xa0我围猫カก\u0e33\x1c\x85’\x0b\x00<&@/ABÃ\u00a9œ1"), max_size=12)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(ODD | st.just("x" * 70 + " " + "y" * 65), max_size=6))
-def test_words_by_their_bytes_are_words_by_their_characters(lines: list[str]) -> None:
-    found = words_of(pa.array(["cut off", *lines], pa.string()).slice(1))
-    words = [split_words(line, "auto") for line in lines]
-    assert found.lengths.tolist() == [len(of) for of in words]
-    flat = [word for of in words for word in of]
-    pieces = zip(found.starts.tolist(), found.sizes.tolist(), strict=True)
-    assert [found.data[start : start + size].tobytes().decode() for start, size in pieces] == flat
-    codes = dict(zip(flat, zip(*codes_of(found).tolist(), strict=True), strict=True))
-    assert [codes[word] for word in flat] == list(zip(*codes_of(found).tolist(), strict=True))
-    assert len(set(codes.values())) == len(codes)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(ODD, min_size=1, max_size=6), st.sampled_from(["standard", "marks", "slang"]))
-def test_what_is_passed_over_is_what_no_step_changes(lines: list[str], kind: str) -> None:
-    marks = {"html": True, "url": "", "email": "", "handle": "", "contractions": "expand", "lowercase": True}
-    changes = {"standard": {}, "marks": marks, "slang": {"contractions": "expand_slang"}}[kind]
-    config = StepsConfig.model_validate(changes)
-    some = touched(Bytes.of(pa.array(lines, pa.string())), config)
-    for line, is_touched in zip(lines, some, strict=True):
-        after = line
-        for _, step in build_steps(config):
-            after = step(after)
-        assert is_touched or after == line
 
 
 @settings(max_examples=300, deadline=None)

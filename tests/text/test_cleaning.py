@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from langladder.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.clean.corpus_duplicates import Notes, decided
-from langladder.text.clean.duplicates import DuplicatesConfig, Seen, recall, shingles
+from langladder.text.clean.duplicates import DuplicatesConfig, Notes, Seen, decided, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
 from langladder.text.storage import tables
 

@@ -1,45 +1,43 @@
-"""One shard of raw text, cleaned: what a worker does, before and after what only the whole corpus can tell.
+"""One shard of text, cleaned and written: what a worker does, before and after what is decided over the whole corpus.
 
-Lines are steps' and limits' own affair, so a shard is cleaned by itself. It leaves, in a scratch folder and named by
-its number, the cleaned lines, and for what is decided over all shards: a hash of each line or document (exact
-duplicates), hashes of its bands (near ones), each document's place and number of words (splits).
+`clean_rows` is what cleaning means. Around it, `clean_shard` writes the cleaned lines into a scratch folder, with the
+hashes, places and sizes of the documents. The whole corpus decides by these which documents go as duplicates and which
+split each one belongs to; `write_shard` then writes one shard of a split.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from langladder.atomic import atomic_file
-from langladder.text.clean.corpus_duplicates import KINDS, Notes
-from langladder.text.clean.drops import Book, LimitsConfig
-from langladder.text.clean.duplicates import DuplicatesConfig
-from langladder.text.clean.line_words import AT_ONCE, Bytes, replaced, words_of
+from langladder.text.clean.drops import Book, LimitsConfig, outside
+from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes
 from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.splitting import as_place, salted
-from langladder.text.clean.steps import Step, StepsConfig, build_steps
-from langladder.text.clean.untouched import touched
-from langladder.text.storage.arrow_arrays import numbers, truths, values
-from langladder.text.storage.arrow_arrays import texts as strings
-from langladder.text.storage.shards import read_shard
+from langladder.text.clean.steps import StepsConfig, build_steps
+from langladder.text.storage.arrow_arrays import numbers, texts, truths, values
+from langladder.text.storage.shards import ShardWriter, read_shard
 from langladder.text.storage.tables import TEXT
+from langladder.text.words.words import split_words
 
-_END = list(strings(["", "\n"]))  # a line and nothing, joined by a line's end
-_UNKNOWN = pa.nulls(1, pa.float64())[0]
-CLEANED = TEXT.append(pa.field("row", pa.int64()))  # row: of the raw shard
+LINES = 4096  # that are in memory at a time
+Row = tuple[int, str, float | None]
+"""Document, text, log-probability: a row of `TEXT`."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What every shard of a corpus is cleaned by."""
+    """How every shard of a corpus is cleaned."""
 
     steps: StepsConfig
     limits: LimitsConfig
-    duplicates: DuplicatesConfig  # those that are looked for
+    duplicates: DuplicatesConfig
     seed: int
 
 
@@ -48,204 +46,163 @@ class Shard:
     """A raw shard.
 
     Attributes:
-        raw: its file; `name`: the table's that it belongs to.
-        scratch: path of what it leaves, to which endings are added.
-        placed: whether its documents are sent to splits by their places.
+        raw: its file.
+        table: the name of the table it belongs to.
+        scratch: path of the files that are written, to which endings are added.
     """
 
     raw: Path
-    name: str
+    table: str
     scratch: Path
     rules: Rules
-    placed: bool
 
     def file(self, ending: str) -> Path:
-        """One of the files that it leaves."""
+        """A file that is written."""
         return self.scratch.with_suffix(f".{ending}")
 
 
-def clean_shard(shard: Shard) -> Book:
-    """Run the steps, drop what is outside the limits."""
-    book, steps, rules = Book(), build_steps(shard.rules.steps), shard.rules
-    by_lines = "lines" in (rules.duplicates.exact, rules.duplicates.near)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        done = 0
-        for batch in read_shard(shard.raw, TEXT, AT_ONCE):
-            yield _cleaned(batch, done, steps, rules, book)
-            done += batch.num_rows
-
-    if by_lines:
-        _write_lines(shard, batches())
-    else:
-        write_documents(shard, batches())
-    return book
-
-
-def drop_lines(shard_and_start: tuple[Shard, int], reasons: Path) -> Book:
-    """Drop lines that are duplicates of others in the corpus.
+def clean_rows(rows: Iterable[Row], rules: Rules, book: Book, gone: Iterator[int] | None = None) -> Iterator[Row]:
+    """Run the steps on each line, and drop what is outside the limits or a duplicate.
 
     Args:
-        shard_and_start: a shard, and how many lines those before it have.
-        reasons: of every line of the corpus, 0 where it stays.
+        book: notes what is changed and dropped.
+        gone: of each line within the limits, a position in KINDS; 0: it stays.
+
+    Yields:
+        The lines that stay. A line that was changed has no known log-probability any more.
     """
-    shard, start = shard_and_start
-    book, why, rows = Book(), mapped(reasons), list[tuple[int, int]]()
-    lines = _read(shard.file("lines"))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        at = start
-        for batch in lines:
-            mine = np.asarray(why[at : at + batch.num_rows])
-            at += batch.num_rows
-            rows.extend(zip(mine[mine > 0].tolist(), values(batch.column("row"))[mine > 0].tolist(), strict=True))
-            yield batch.filter(truths(mine == 0))
-
-    write_documents(shard, batches())
-    if rows:
-        raw = pa.chunked_array([batch.column("text") for batch in read_shard(shard.raw, TEXT)])
-        for reason, row in rows:
-            book.drop(f"{KINDS[reason]}_line", raw[row].as_py())
-    return book
+    steps, kinds = build_steps(rules.steps), repeat(0) if gone is None else gone
+    for document, text, log_prob in rows:
+        book.read += 1
+        line = book.apply(steps, text)
+        reason = outside(line, rules.limits)
+        if reason is None and (kind := next(kinds)):
+            reason = f"{KINDS[kind]}_line"
+        if reason is None:
+            yield document, line, log_prob if line == text else None
+        else:
+            book.drop(reason, text)
 
 
-def _cleaned(
-    batch: pa.RecordBatch, before: int, steps: list[tuple[str, Step]], rules: Rules, book: Book
-) -> pa.RecordBatch:
-    """The lines of a batch that stay."""
-    raw = batch.column("text")
-    book.read += len(raw)
-    lines = np.flatnonzero(touched(Bytes.of(raw), rules.steps))
-    found = {}
-    for line, text in zip(lines.tolist(), raw.take(numbers(lines)).to_pylist(), strict=True):
-        if (after := book.apply(steps, text)) != text:
-            found[line] = after
-    texts = replaced(raw, list(found), list(found.values()))
-    known = batch.column("log_prob")
-    if found and known.null_count < len(known):
-        same = np.ones(len(raw), dtype=bool)
-        same[list(found)] = False
-        known = pc.if_else(truths(same), known, _UNKNOWN)
-    reasons = _outside(texts, rules.limits)
-    for line in np.flatnonzero(reasons).tolist():
-        book.drop(REASONS[reasons[line]], raw[line].as_py())
-    rows = numbers(np.arange(before, before + len(raw)))
-    cleaned = pa.record_batch([batch.column("document"), texts, known, rows], schema=CLEANED)
-    return cleaned.filter(truths(reasons == 0)) if reasons.any() else cleaned
-
-
-REASONS = ("", "empty", "too_short", "too_long")
-
-
-def _outside(texts: pa.Array, limits: LimitsConfig) -> np.ndarray:
-    """(L,) int8, positions in REASONS: as `drops.outside` says of each line."""
-    size = values(pc.utf8_length(texts))
-    reasons = np.zeros(len(size), dtype=np.int8)
-    if limits.min_words > 1 or limits.max_words is not None:
-        words = words_of(texts).lengths
-        reasons[words > (np.inf if limits.max_words is None else limits.max_words)] = 3
-        reasons[words < limits.min_words] = 2
-    if limits.max_characters is not None:
-        reasons[size > limits.max_characters] = 3
-    reasons[size < limits.min_characters] = 2
-    reasons[size == 0] = 1
-    return reasons
-
-
-def _write_lines(shard: Shard, batches: Iterator[pa.RecordBatch]) -> None:
+def note_lines(shard: Shard) -> None:
+    """Save what tells duplicates among the cleaned lines of the corpus."""
     notes = Notes(shard.rules.duplicates, "lines")
-    with atomic_file(shard.file("lines")) as path, pa.ipc.new_stream(str(path), CLEANED) as stream:
-        for batch in batches:
-            stream.write_batch(batch)
-            for text in batch.column("text").to_pylist():
-                notes.note(text)
+    for _, line, _ in clean_rows(read_rows(shard.raw), shard.rules, Book()):
+        notes.note(line)
     notes.save(shard.file)
 
 
-def write_documents(shard: Shard, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write the cleaned lines, their documents numbered from 0, and what is noted of each document."""
-    noted, words = _Documents(shard), [np.zeros(0, dtype=np.int64)]
-    last, number = None, -1
-    with atomic_file(shard.file("arrow")) as path, pa.ipc.new_stream(str(path), TEXT) as stream:
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            documents, texts = values(batch.column("document")), batch.column("text")
-            opens = documents != np.append(documents[0] if last is None else last, documents[:-1])
-            opens[0] |= last is None
-            noted.add(texts, opens)
-            of = number + np.cumsum(opens)  # (L,) each line's document
-            last, number = documents[-1], int(of[-1])
-            if shard.placed:
-                words.append(np.bincount(of, words_of(texts).lengths, number + 1).astype(np.int64))
-            columns = [numbers(of), texts, batch.column("log_prob")]
-            stream.write_batch(pa.record_batch(columns, schema=TEXT))
-    noted.save()
-    if shard.placed:
-        save(shard.file("words"), _added(words, number + 1))
-    save(shard.file("count"), np.array([number + 1]))
+def clean_shard(shard_and_start: tuple[Shard, int], gone: Path | None = None) -> Book:
+    """Clean a shard into its file `rows`, and note its documents.
+
+    Args:
+        shard_and_start: a shard, and the number of its first cleaned line in the corpus, where `gone` is given.
+        gone: file of the positions in KINDS of all cleaned lines of the corpus.
+    """
+    shard, start = shard_and_start
+    book, documents = Book(), DocumentNotes(shard.rules)
+    kinds = None if gone is None else map(int, mapped(gone)[start:])
+    cleaned = clean_rows(read_rows(shard.raw), shard.rules, book, kinds)
+    write_rows(shard.file("rows"), documents.numbered(cleaned))
+    documents.save(shard)
+    return book
 
 
-class _Documents:
-    """What is noted of documents whose lines come batch by batch."""
+class DocumentNotes:
+    """Numbers of each document of a shard: its place, words and bytes; hashes where duplicates are looked for."""
 
-    def __init__(self, shard: Shard) -> None:
-        self.shard, self.notes = shard, Notes(shard.rules.duplicates, "documents")
+    def __init__(self, rules: Rules) -> None:
+        self.seed = rules.seed
+        self.duplicates = Notes(rules.duplicates, "documents")
         self.places: list[float] = []
-        self._place, self._key = salted(shard.rules.seed), hashlib.blake2b(digest_size=16)
-        self._lines: list[str] = []
-        self._open = False
+        self.words: list[int] = []
+        self.bytes: list[int] = []
 
-    def add(self, texts: pa.Array, opens: np.ndarray) -> None:
-        """Some lines, and which of them open a document."""
-        ended = Bytes.of(pc.binary_join_element_wise(texts, *_END))
-        whole = ended.view()
-        rows = np.unique(np.append(0, np.flatnonzero(opens)))
-        ends, bounds = [*rows[1:].tolist(), len(texts)], np.append(ended.bounds[rows], ended.bounds[-1]).tolist()
-        for row, end, start, stop in zip(rows.tolist(), ends, bounds, bounds[1:], strict=False):
-            if opens[row]:
-                self._close()
-            if self.shard.placed:
-                self._place.update(whole[start:stop])
-            if self.notes.exact:
-                self._key.update(whole[start:stop])
-            if self.notes.near:
-                self._lines += texts.slice(row, end - row).to_pylist()
-            self._open = True
+    def numbered(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows with their documents numbered from 0; each document is noted after its last row."""
+        for number, (_, lines) in enumerate(groupby(rows, key=itemgetter(0))):
+            place, key = salted(self.seed), hashlib.blake2b(digest_size=16)
+            words = size = 0
+            whole: list[str] = []
+            for _, line, log_prob in lines:
+                encoded = line.encode()
+                for digest in (place, key):
+                    digest.update(encoded)
+                    digest.update(b"\n")
+                words += len(split_words(line, "auto"))
+                size += len(encoded)
+                if self.duplicates.near:
+                    whole.append(line)
+                yield number, line, log_prob
+            self.places.append(as_place(place.digest()))
+            self.words.append(words)
+            self.bytes.append(size)
+            self.duplicates.hashes.append(key.digest())
+            self.duplicates.add("\n".join(whole))
 
-    def _close(self) -> None:
-        if not self._open:
-            return
-        if self.shard.placed:
-            self.places.append(as_place(self._place.digest()))
-            self._place = salted(self.shard.rules.seed)
-        if self.notes.exact:
-            self.notes.hashes.append(self._key.digest())
-            self._key = hashlib.blake2b(digest_size=16)
-        if self.notes.near:
-            self.notes.add("\n".join(self._lines))
-            self._lines.clear()
-
-    def save(self) -> None:
-        """Write it."""
-        self._close()
-        self.notes.save(self.shard.file)
-        if self.shard.placed:
-            save(self.shard.file("places"), np.array(self.places))
+    def save(self, shard: Shard) -> None:
+        """Write the files of the shard."""
+        save(shard.file("places"), np.array(self.places, dtype=np.float64))
+        save(shard.file("words"), np.array(self.words, dtype=np.int64))
+        save(shard.file("bytes"), np.array(self.bytes, dtype=np.int64))
+        self.duplicates.save(shard.file)
 
 
-def _added(counts: list[np.ndarray], size: int) -> np.ndarray:
-    total = np.zeros(size, dtype=np.int64)
-    for count in counts:
-        total[: len(count)] += count
-    return total
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a shard of text."""
+    for batch in read_shard(path, TEXT, LINES):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _read(path: Path) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
-        yield from stream
+def write_rows(path: Path, rows: Iterator[Row]) -> None:
+    """Write rows as a shard of text."""
+    with atomic_file(path) as temporary, pa.ipc.new_stream(str(temporary), TEXT) as stream:
+        while some := list(islice(rows, LINES)):
+            documents, lines, log_probs = zip(*some, strict=True)
+            known = np.array([log_prob is not None for log_prob in log_probs])
+            found = np.array([0.0 if log_prob is None else log_prob for log_prob in log_probs])
+            columns = [numbers(np.array(documents, dtype=np.int64)), texts(lines), numbers(found, known)]
+            stream.write_batch(pa.record_batch(columns, schema=TEXT))
 
 
-def cleaned_rows(shard: Shard) -> Iterator[pa.RecordBatch]:
-    """The cleaned lines of a shard, its documents numbered from 0."""
-    return _read(shard.file("arrow"))
+@dataclass(frozen=True)
+class Output:
+    """A shard of a split, to be written from cleaned shards.
+
+    Attributes:
+        folder: of a table with this shard alone.
+        split: position in SPLITS.
+        documents: the first in the corpus, and the one after the last.
+        number: of its first document in the split.
+        sources: files of cleaned rows, and the number in the corpus of the first document of each.
+        limits: as in `ShardWriter`.
+    """
+
+    folder: Path
+    split: int
+    documents: tuple[int, int]
+    number: int
+    sources: Sequence[tuple[Path, int]]
+    limits: tuple[int, int]
+
+
+def write_shard(output: Output, splits: Path) -> bytes:
+    """Write one shard of a split.
+
+    Args:
+        splits: file of the split of each document of the corpus.
+
+    Returns:
+        The digest of the file.
+    """
+    first, stop = output.documents
+    of = mapped(splits)
+    renumbered = output.number - 1 + np.cumsum(of[first:stop] == output.split)
+    with ShardWriter(output.folder, TEXT, output.folder.name, output.limits) as writer:
+        for path, start in output.sources:
+            for batch in read_shard(path, TEXT):
+                documents = values(batch.column("document")) + start
+                stay = (of[documents] == output.split) & (documents >= first) & (documents < stop)
+                kept = batch.filter(truths(stay))
+                writer.add(kept.set_column(0, "document", numbers(renumbered[documents[stay] - first])))
+    return writer.digests[0]

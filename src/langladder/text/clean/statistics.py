@@ -5,11 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import regex  # type: ignore[import-untyped]
 
-from langladder.text.clean.line_words import Bytes
 from langladder.text.clean.steps import has_control_characters
 from langladder.text.words.words import split_words
 
@@ -23,19 +20,9 @@ _CLASSES = {
     "C": "other",
 }
 _INVISIBLE = regex.compile(r"(?V1)[\p{Cf}&&\p{Default_Ignorable_Code_Point}]")
-_INDIC = (
-    "Bengali",
-    "Devanagari",
-    "Gujarati",
-    "Gurmukhi",
-    "Kannada",
-    "Malayalam",
-    "Oriya",
-    "Sinhala",
-    "Tamil",
-    "Telugu",
-)
-_JOINED = {"Arabic", "Khmer", "Mongolian", "Myanmar", "Syriac", "Tibetan", *_INDIC}
+_INDIC = {"Bengali", "Devanagari", "Gujarati", "Gurmukhi", "Kannada", "Malayalam", "Oriya", "Sinhala"}
+_INDIC |= {"Tamil", "Telugu"}
+_JOINED = {"Arabic", "Khmer", "Mongolian", "Myanmar", "Syriac", "Tibetan"} | _INDIC
 _RIGHT_TO_LEFT = {"Arabic", "Hebrew", "Nko", "Syriac", "Thaana"}
 # Invisible characters that are part of how some scripts are written.
 _BELONGS = {"\u200b": {"Khmer", "Lao", "Myanmar", "Thai", "Tibetan"}, "\u200c": _JOINED, "\u200d": _JOINED}
@@ -60,29 +47,16 @@ class TextStatistics:
         """Count some lines."""
         for line in lines:
             words = split_words(line, "auto")
-            self.lines += 1
-            self.lengths[len(words)] += 1
             self.types.update(words)
-            self.characters.update(line)
-            self.bytes += len(line) if line.isascii() else len(line.encode())
-            self.control_lines += has_control_characters(line)
+            self.count(line, len(words))
 
-    def add_batch(self, texts: pa.Array, lengths: np.ndarray) -> None:
-        """Count many lines at once, all but the types of their words.
-
-        Args:
-            lengths: (L,) words in each line.
-        """
-        data = Bytes.of(texts).data
-        self.lines += len(texts)
-        self.bytes += len(data)
-        self.lengths.update(_counted(lengths))
-        ascii_ = {chr(code): count for code, count in enumerate(_bytes(data)[:128].tolist()) if count}
-        beyond = data[data >= 128].tobytes().decode("utf-8").encode("utf-32-le")
-        others = {chr(code): count for code, count in _counted(np.frombuffer(beyond, np.uint32)).items()}
-        self.characters.update(ascii_ | others)
-        if has_control_characters("".join(ascii_ | others)):
-            self.control_lines += sum(map(has_control_characters, texts.to_pylist()))
+    def count(self, line: str, words: int) -> None:
+        """Count a line of so many words, all but the types of these."""
+        self.lines += 1
+        self.lengths[words] += 1
+        self.characters.update(line)
+        self.bytes += len(line) if line.isascii() else len(line.encode())
+        self.control_lines += has_control_characters(line)
 
     def merge(self, other: "TextStatistics") -> None:
         """Add what another has counted of other lines, all but the types of their words."""
@@ -117,20 +91,6 @@ class TextStatistics:
             "lines_with_control_characters": self.control_lines,
             "replacement_characters": self.characters["\ufffd"],
         } | ({"invisible_characters": found} if found else {})
-
-
-def _bytes(data: np.ndarray) -> np.ndarray:
-    """(256,) how often each byte stands there; two bytes are counted at once."""
-    even = len(data) & ~1
-    pairs = np.bincount(data[:even].view(np.uint16), minlength=1 << 16).reshape(256, 256)
-    counts: np.ndarray = pairs.sum(0) + pairs.sum(1)
-    counts[data[even:]] += 1
-    return counts
-
-
-def _counted(numbers: np.ndarray) -> dict[int, int]:
-    counts = np.bincount(numbers)
-    return {number: int(counts[number]) for number in np.flatnonzero(counts).tolist()}
 
 
 def percentiles(lengths: Counter[int]) -> dict[str, int]:

@@ -30,9 +30,8 @@ from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.remote import is_url
-from langladder.text.clean.corpus_duplicates import KINDS, Notes, decided
 from langladder.text.clean.drops import Book
-from langladder.text.clean.duplicates import DuplicatesConfig, Scope
+from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
 from langladder.text.clean.spilled import mapped, save
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (

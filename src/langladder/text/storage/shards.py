@@ -13,7 +13,7 @@ holds at most ROWS lines. So the bytes depend on the rows alone, not on how they
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -121,16 +121,18 @@ class ShardWriter:
         folder: the table's own, or where it stands until it is whole.
         schema: its columns, `document` and `text` among them.
         name: of the table.
+        limits: SHARD_BYTES and ROWS of the process that plans the shards, where another one writes them.
     """
 
-    def __init__(self, folder: Path, schema: pa.Schema, name: str) -> None:
+    def __init__(self, folder: Path, schema: pa.Schema, name: str, limits: tuple[int, int] | None = None) -> None:
         self.folder, self.schema, self.name = folder, schema, name
+        self._most_bytes, self._most_rows = limits or (SHARD_BYTES, ROWS)
         self.rows = self.documents = 0
         info = {"info": {"features": _features(schema)}}
         self._marked = schema.with_metadata({"huggingface": json.dumps(info)})
-        self._digest = hashlib.blake2b(digest_size=8)
+        self.digests: list[bytes] = []  # of the shards' files
         self._pending: list[pa.RecordBatch] = []
-        self._batch_rows = self._batch_bytes = self._shard_bytes = self._shards = 0
+        self._batch_rows = self._batch_bytes = self._shard_bytes = 0
         self._last: int | None = None  # the document of the last row
         self._writer: Any = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +160,7 @@ class ShardWriter:
         self._last, start = int(documents[-1]), 0
         while start < batch.num_rows:
             opens = opens[opens >= start]
-            full = opens[self._shard_bytes + bounds[opens] - bounds[start] >= SHARD_BYTES]
+            full = opens[self._shard_bytes + bounds[opens] - bounds[start] >= self._most_bytes]
             stop = int(full[0]) if len(full) else batch.num_rows
             self._append(batch, bounds, start, stop)
             if len(full):
@@ -170,13 +172,13 @@ class ShardWriter:
     def _append(self, batch: pa.RecordBatch, bounds: np.ndarray, start: int, stop: int) -> None:
         """Rows of one shard, cut into record batches."""
         while start < stop:
-            filled = int(np.searchsorted(bounds, bounds[start] + SHARD_BYTES - self._batch_bytes))
-            end = min(stop, start + ROWS - self._batch_rows, filled)
+            filled = int(np.searchsorted(bounds, bounds[start] + self._most_bytes - self._batch_bytes))
+            end = min(stop, start + self._most_rows - self._batch_rows, filled)
             self._pending.append(batch.slice(start, end - start))
             self._batch_rows += end - start
             self._batch_bytes += int(bounds[end] - bounds[start])
             self._shard_bytes += int(bounds[end] - bounds[start])
-            if self._batch_rows >= ROWS or self._batch_bytes >= SHARD_BYTES:
+            if self._batch_rows >= self._most_rows or self._batch_bytes >= self._most_bytes:
                 self._flush()
             start = end
 
@@ -184,7 +186,7 @@ class ShardWriter:
         if not self._pending:
             return
         if self._writer is None:
-            self._writer = pa.ipc.new_stream(str(self._path(self._shards)), self._marked)
+            self._writer = pa.ipc.new_stream(str(self._path(len(self.digests))), self._marked)
         columns = [pa.concat_arrays([one.column(name) for one in self._pending]) for name in self.schema.names]
         batch = pa.record_batch([_plain(column) for column in columns], schema=self._marked)
         self._writer.write_batch(batch)
@@ -195,10 +197,9 @@ class ShardWriter:
         if self._writer is None:
             return
         self._writer.close()
-        with self._path(self._shards).open("rb") as file:
-            self._digest.update(hashlib.file_digest(file, "blake2b").digest())
+        with self._path(len(self.digests)).open("rb") as file:
+            self.digests.append(hashlib.file_digest(file, "blake2b").digest())
         self._writer, self._shard_bytes = None, 0
-        self._shards += 1
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.open"  # how many there are in all is known in the end
@@ -206,23 +207,43 @@ class ShardWriter:
     def close(self) -> None:
         """Finish the last shard; name all, and describe the table."""
         self._end_shard()
-        if not self._shards:  # a table without rows
+        if not self.digests:  # a table without rows
             pa.ipc.new_stream(str(self._path(0)), self._marked).close()
-            self._shards = 1
-        names = [_name(number, self._shards) for number in range(self._shards)]
-        for number, name in enumerate(names):
-            self._path(number).rename(self.folder / name)
-        write_json(self.folder / INFO, {"builder_name": _MAKER, "features": _features(self.schema)})
-        state: dict[str, Any] = {
-            "_data_files": [{"filename": name} for name in names],
-            "_fingerprint": self._digest.hexdigest(),
-            "_format_columns": None,
-            "_format_kwargs": {},
-            "_format_type": None,
-            "_output_all_columns": False,
-            "_split": self.name if self.name in SPLITS else None,
-        }
-        write_json(self.folder / STATE, state)
+        shards = [self._path(number) for number in range(max(1, len(self.digests)))]
+        finish_table(self.folder, self.schema, self.name, shards, self.digests)
+
+
+def finish_table(folder: Path, schema: pa.Schema, name: str, shards: Sequence[Path], digests: Sequence[bytes]) -> None:
+    """Move shards into the folder of their table, and describe it.
+
+    Args:
+        schema, name: as in `ShardWriter`.
+        shards: their files, in order; digests: of each.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [_name(number, len(shards)) for number in range(len(shards))]
+    for shard, final in zip(shards, names, strict=True):
+        shard.rename(folder / final)
+    write_json(folder / INFO, {"builder_name": _MAKER, "features": _features(schema)})
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": final} for final in names],
+        "_fingerprint": hashlib.blake2b(b"".join(digests), digest_size=8).hexdigest(),
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": name if name in SPLITS else None,
+    }
+    write_json(folder / STATE, state)
+
+
+def shard_ends(sizes: np.ndarray) -> list[int]:
+    """Where each shard of a table ends, (S,) positions after its last document; sizes: (D,) bytes of each document."""
+    totals, ends, before = np.cumsum(sizes), list[int](), 0
+    while (ends[-1] if ends else 0) < len(sizes):
+        ends.append(min(len(sizes), int(np.searchsorted(totals, before + SHARD_BYTES)) + 1))
+        before = int(totals[ends[-1] - 1])
+    return ends
 
 
 def write_dictionary(folder: Path) -> None:
