@@ -96,7 +96,7 @@ def clean_shard(shard_and_start: tuple[Shard, int], gone: Path | None = None) ->
     """Clean a shard into its file `rows`, and note its documents.
 
     Args:
-        shard_and_start: a shard, and the number of its first cleaned line in the corpus, where `gone` is given.
+        shard_and_start: a shard, and the number of its first cleaned line in the corpus, which counts only with `gone`.
         gone: file of the positions in KINDS of all cleaned lines of the corpus.
     """
     shard, start = shard_and_start

@@ -9,7 +9,7 @@ itself stay as they are; missing ones are cut from train.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from langladder.text.clean.statistics import character_warnings
 from langladder.text.clean.steps import StepsConfig
 from langladder.text.storage import shards as storage
 from langladder.text.storage.shards import SHARDED, finish_table, shard_ends, shard_files, write_dictionary
-from langladder.text.storage.tables import SPLITS, TEXT, present_splits, read_column
+from langladder.text.storage.tables import SPLITS, TEXT, present_splits
 
 
 class CleanConfig(Config):
@@ -186,9 +186,3 @@ def _write(folder: Path, shards: Sequence[Shard], starts: np.ndarray, splits: np
         files = [shard_files(outputs[number].folder)[0] for number in mine]
         finish_table(folder / name, TEXT, name, files, [digests[number] for number in mine])
     write_dictionary(folder)
-
-
-def training_lines(clean_folder: Path) -> Iterator[str]:
-    """The lines of the training split, one after the other."""
-    for lines in read_column(clean_folder / "train", "text"):
-        yield from lines

@@ -62,8 +62,8 @@ class DuplicatesConfig(Config):
             return {}
         bands, rows = self.bands
         share = round(recall(self.near_threshold, bands, rows), 4)
-        shown = {"threshold": self.near_threshold, "bands": bands, "rows": rows, "recall_at_threshold": share}
-        return {"near_duplicates": shown}
+        settings = {"threshold": self.near_threshold, "bands": bands, "rows": rows, "recall_at_threshold": share}
+        return {"near_duplicates": settings}
 
 
 def recall(similarity: float, bands: int, rows: int) -> float:

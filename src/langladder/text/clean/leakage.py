@@ -3,7 +3,7 @@
 Leakage is measured on word n-grams (13 by default, as in the GPT-3 paper, Brown et al. 2020, appendix C; a shorter line
 counts as one n-gram, whole) and on whole lines. All are compared by 64-bit hashes on disk. Held-out parts are hashed
 first; then each training part saves those of its hashes that the held-out text has. Of g held-out n-grams, one in
-2⁶⁴ / g different ones of the training text is taken for one of them.
+2⁶⁴ / g different ones of the training text passes for one of them.
 """
 
 import hashlib

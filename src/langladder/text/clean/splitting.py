@@ -95,12 +95,12 @@ def cut(
     held = ", ".join(
         f"{SPLITS[split]} {int(words[splits == split].sum()):,} words in {int((splits == split).sum()):,} {unit} "
         f"({_share(splits, words, split):.1%}{f' of {share:.1%} asked' if share else ''})"
-        for split, share in ((TRAIN, None), *_asked(config, own))
+        for split, share in ((TRAIN, None), *_held_out(config, own))
     )
     return Cut(splits, by, [f"the splits are not as large as asked (conf/split/hash.yaml): {held}"])
 
 
-def _asked(config: SplitConfig, own: Sequence[str]) -> list[tuple[int, float]]:
+def _held_out(config: SplitConfig, own: Sequence[str]) -> list[tuple[int, float]]:
     """(split, share) of what is cut, in the order of the places."""
     return [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]
 
@@ -110,7 +110,9 @@ def _share(splits: np.ndarray, words: np.ndarray, split: int) -> float:
 
 
 def _within(factor: float, splits: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str]) -> bool:
-    return all(share / factor <= _share(splits, words, split) <= share * factor for split, share in _asked(config, own))
+    return all(
+        share / factor <= _share(splits, words, split) <= share * factor for split, share in _held_out(config, own)
+    )
 
 
 def _by_words(places: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str]) -> np.ndarray:
@@ -118,8 +120,8 @@ def _by_words(places: np.ndarray, words: np.ndarray, config: SplitConfig, own: S
     order, inverse = np.unique(places, return_inverse=True)  # (U,) distinct places, ascending; (D,)
     sizes = np.bincount(inverse, weights=words)  # (U,)
     chosen = np.full(len(order), TRAIN, dtype=np.int8)
-    asked = _asked(config, own)
-    for later, (split, share) in zip(reversed(range(len(asked))), asked, strict=True):
+    parts = _held_out(config, own)
+    for later, (split, share) in zip(reversed(range(len(parts))), parts, strict=True):
         wanted, held = share * sizes.sum(), 0.0
         free = np.flatnonzero(chosen == TRAIN)
         spare = len(free) - later - 1  # the splits after this one and train need one each
@@ -151,7 +153,7 @@ def assign(places: np.ndarray, config: SplitConfig, own: Sequence[str] = (), uni
     Raises:
         InputError: fewer different documents than splits.
     """
-    shares = dict(_asked(config, own))
+    shares = dict(_held_out(config, own))
     wanted = list(shares)
     different = len(np.unique(places))
     if different < len(wanted) + 1:

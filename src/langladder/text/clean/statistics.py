@@ -1,4 +1,4 @@
-"""What a text is made of: counts, lengths, characters. All figures are exact and go to the data report as they are."""
+"""What a text consists of: counts, lengths, characters. All figures are exact and go to the data report as they are."""
 
 import unicodedata
 from collections import Counter
@@ -27,7 +27,7 @@ _RIGHT_TO_LEFT = {"Arabic", "Hebrew", "Nko", "Syriac", "Thaana"}
 # Invisible characters that are part of how some scripts are written.
 _BELONGS = {"\u200b": {"Khmer", "Lao", "Myanmar", "Thai", "Tibetan"}, "\u200c": _JOINED, "\u200d": _JOINED}
 _BELONGS |= {"\u200e": _RIGHT_TO_LEFT, "\u200f": _RIGHT_TO_LEFT}
-SAID = 4  # kinds of invisible characters that a warning names
+NAMED = 4  # kinds of invisible characters that a warning names
 PRESENT = 0.01  # share of the letters from which a script is part of a text
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 
@@ -70,7 +70,7 @@ class TextStatistics:
         """Figures ready for JSON. Words are split at spaces, or one a character in scripts without spaces.
 
         Args:
-            types: of words, where they were counted elsewhere.
+            types: different words, where they are counted apart from this.
         """
         words = sum(length * lines for length, lines in self.lengths.items())
         found = invisible(self.characters)
@@ -160,20 +160,20 @@ def character_warnings(reports: Iterable[Mapping[str, Any]], what: str) -> list[
     for report in reports:
         unseen.update(report.get("invisible_characters", {}))
         lost += report["replacement_characters"]
-    said = []
+    warnings = []
     if unseen:
-        kinds = ", ".join(f"{count:,} {name}" for name, count in unseen.most_common(SAID))
-        more = f" and {len(unseen) - SAID} kinds more" if len(unseen) > SAID else ""
-        said.append(
+        kinds = ", ".join(f"{count:,} {name}" for name, count in unseen.most_common(NAMED))
+        more = f" and {len(unseen) - NAMED} kinds more" if len(unseen) > NAMED else ""
+        warnings.append(
             f"{what} has {unseen.total():,} invisible character(s) ({kinds}{more}): a word with one is another word; "
             "if they are not meant, take them out of the files"
         )
     if lost:
-        said.append(
+        warnings.append(
             f"{what} has {lost:,} replacement character(s) (U+FFFD): a program before this one could not decode what "
             "stood there; make the files anew from their source, in the right encoding"
         )
-    return said
+    return warnings
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

@@ -41,20 +41,11 @@ def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
     return [(name, step) for name, make in _MAKERS.items() if (step := make(config)) is not None]
 
 
-# Where ftfy finds nothing to repair there is no match: what it takes for broken (`ftfy.badness`) is a character of the
-# first line, or two neighbours of Latin, Greek, Cyrillic, punctuation, signs, of which not both are Greek or Cyrillic.
-_SIGNS = r"\x80-\u036f\u0384\u0385\u0460-\u052f\u1e00-\u1eff\u2000-\u27ff\uf8ff\ufb01\ufb02\ufffd"
-_LETTERS = r"\u0370-\u0383\u0386-\u045f"
-_MAY_BE_BROKEN = re.compile(
-    r"[\x80-\x9fŒœÂÃ\ud800-\udfff]"
-    rf"|[{_SIGNS}{_LETTERS}](?:[{_SIGNS}]|(?<=[{_SIGNS}])[{_LETTERS}]|(?<=[вВ])Ђ)"
-)
-
-
 def _fix_encoding(config: StepsConfig) -> Step | None:
     if not config.fix_encoding:
         return None
     import ftfy
+    from ftfy.badness import is_bad
 
     # Only what is broken: curly quotes, ligatures and full-width letters are the author's, or the `unicode` step's.
     repair = ftfy.TextFixerConfig(
@@ -70,7 +61,7 @@ def _fix_encoding(config: StepsConfig) -> Step | None:
     )
 
     def step(line: str) -> str:
-        return line if line.isascii() or not _MAY_BE_BROKEN.search(line) else str(ftfy.fix_text(line, repair))
+        return line if line.isascii() or not is_bad(line) else str(ftfy.fix_text(line, repair))
 
     return step
 
