@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -273,7 +273,7 @@ class _Figures:
     unknown: int = 0
 
     @classmethod
-    def of(cls, rows: Iterator[Row]) -> "_Figures":
+    def of(cls, rows: Iterator[Row]) -> Self:
         """Count some rows."""
         found = cls()
         for row in rows:
