@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
@@ -67,7 +67,7 @@ class HeldOutNGrams:
         save(folder / "hashes", self.hashes)
 
     @classmethod
-    def load(cls, folder: Path) -> "HeldOutNGrams":
+    def load(cls, folder: Path) -> Self:
         """N-grams that were saved, without `sets`."""
         return cls(**read_json(folder / "words.json"), hashes=mapped(folder / "hashes"))
 

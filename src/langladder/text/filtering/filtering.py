@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,7 @@ class Shard:
         """The documents that are left."""
         return documents_of(read_shard(self.file, TEXT_SCHEMA, ROWS))
 
-    def write(self, ending: str, documents: Iterable[Document]) -> "Shard":
+    def write(self, ending: str, documents: Iterable[Document]) -> Self:
         """Write what a step leaves; returns it as a shard."""
         with atomic_file(self.path(ending)) as path, pa.ipc.new_stream(str(path), TEXT_SCHEMA) as stream:
             for table in tables_of(documents):

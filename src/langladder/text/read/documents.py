@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 
@@ -29,9 +29,9 @@ class Document(NamedTuple):
         """The number of words between white space."""
         return sum(len(line.split()) for line in self.lines)
 
-    def select(self, keep: Sequence[bool]) -> "Document":
+    def select(self, keep: Sequence[bool]) -> Self:
         """The document with those lines alone for which `keep` is true."""
-        return Document(list(compress(self.lines, keep)), list(compress(self.log_probs, keep)))
+        return type(self)(list(compress(self.lines, keep)), list(compress(self.log_probs, keep)))
 
 
 def read_documents(path: Path) -> Iterator[Document]:
