@@ -1,7 +1,7 @@
 """What a Numba kernel will need soon, asked for early: the processor waits for nothing, and nothing changes.
 
-Worth it where addresses are known in advance and lie far apart, as a word's places in a text do. No bounds are checked:
-what lies outside an array is asked for in vain.
+Worth it where addresses are known in advance and lie far apart, as the rows of vectors that GloVe trains do. No bounds
+are checked: what lies outside an array is asked for in vain.
 """
 
 from typing import Any
@@ -31,5 +31,4 @@ def _asking(*, write: bool) -> Any:
     return intrinsic(prefetch)
 
 
-prefetch_to_read = _asking(write=False)
 prefetch_to_write = _asking(write=True)

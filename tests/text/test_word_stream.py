@@ -1,6 +1,7 @@
 """Words of a corpus in shards: those of each line, the same bytes wherever and in however many steps."""
 
 import random
+import resource
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,3 +124,20 @@ def test_equal_words_whatever_the_engine(clean: Path, tmp_path: Path) -> None:
     engines = {"serial": Serial(), "two": Local(2), "four": Local(4)}
     found = {name: encoded(clean, tmp_path / name, engine) for name, engine in engines.items()}
     assert found["serial"] == found["two"] == found["four"]
+
+
+def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SHARD_BYTES", 1)
+    lines = [f"word {line}" for line in range(60)]
+    rows = {"document": range(60), "text": lines, "log_prob": [None] * 60}
+    whole = pa.table(rows, schema=tables.TEXT)
+    tables.write_batches(tmp_path / "clean" / "train", tables.TEXT, [whole[row : row + 1] for row in range(60)])
+    assert len(shards.shard_files(tmp_path / "clean" / "train")) == 60
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    open_files = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files + 30, hard))
+    try:
+        figures = encode_words(tmp_path / "clean", VocabularyConfig(), tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert figures["types"] == 61 and figures["words"] == 120

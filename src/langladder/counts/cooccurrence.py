@@ -39,7 +39,7 @@ from langladder.text.words.word_corpus import WordCorpus
 
 PAIRS_AT_ONCE = 1 << 28
 BYTES_A_PAIR = 54  # where hardly any two pairs are equal: two entries of rows, twice while blocks are joined, and gaps
-BYTES_A_WORD = 24  # of counting pairs: the text, its positions and lines
+BYTES_A_WORD = 24  # of counting pairs: the text, its positions
 BYTES_A_DOCUMENT_WORD = 56  # of counting documents: positions, documents, entries
 MOST_THREADS = 8
 BLOCKS = 8  # of rows that a thread counts one after the other
@@ -170,18 +170,23 @@ def count_pairs(vocab_size: int, units: np.ndarray, sides: str, threads: int, te
         sides: symmetric, left or right.
     """
     before, behind = 0 if sides == "right" else len(units), 0 if sides == "left" else len(units)
-    lines = _owners(text.offsets, part)  # (P,)
-    positions, starts = _by_word(text.ids, vocab_size, part)  # (P,), (V + 1,)
+    low, high = max(part.first - len(units), text.whole.first), min(part.last + len(units), text.whole.last)
+    ends = text.offsets[np.searchsorted(text.offsets, low) : np.searchsorted(text.offsets, high, side="right")]
+    ends = np.concatenate([[low], ends, [high]])
+    words = np.insert(text.ids[low:high], ends - low, -1)  # −1 before, between and behind lines
+    # where the first and the last word of the part stand now
+    first, last = (
+        np.array([part.first, part.last - 1]) - low + np.searchsorted(ends, [part.first, part.last - 1], "right")
+    )
+    positions, starts = _by_word(words[first : last + 1], vocab_size)  # (P,), (V + 1,)
+    positions += first
     room = np.minimum(np.diff(starts) * (before + behind), vocab_size)  # (V,) no row can have more entries
 
     def count(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         most = int(room[first:last].sum())
         lengths, values = np.empty(last - first, dtype=np.int64), np.empty(most, dtype=np.int64)
         columns = np.empty(most + 1, dtype=np.int32)
-        reach = part.first, before, behind
-        end = count_rows(
-            text.ids, text.offsets, lines, positions, starts, units, *reach, (first, last), lengths, columns, values
-        )
+        end = count_rows(words, positions, starts, units, before, behind, first, last, lengths, columns, values)
         return lengths, columns[:end].copy(), values[:end].copy()
 
     # blocks of words that stand at about equally many positions
@@ -205,8 +210,11 @@ def _count_documents(text: Text, vocab_size: int, engine: Engine, scratch: Path 
 
 def count_documents(vocab_size: int, documents: np.ndarray, text: Text, part: Part) -> Rows:
     """The words of a part of the text; `documents` (D + 1,) bounds them, whatever the lines of the text's file."""
-    positions, starts = _by_word(text.ids, vocab_size, part)  # (P,), (V + 1,)
-    columns = _owners(documents, part)[positions - part.first]  # (P,) the documents of each word, ascending
+    positions, starts = _by_word(text.ids[part.first : part.last], vocab_size)  # (P,), (V + 1,)
+    first, last = np.searchsorted(documents, [part.first, part.last - 1], side="right") - 1
+    lengths = np.diff(np.clip(documents[first : last + 2], part.first, part.last))
+    document_of = np.repeat(np.arange(first, last + 1, dtype=np.int32), lengths)  # (P,)
+    columns = document_of[positions]  # (P,) the documents of each word, ascending
     new = np.ones(len(columns), dtype=bool)  # where another document of the word, or another word begins
     new[1:] = columns[1:] != columns[:-1]
     new[starts[:-1][np.diff(starts) > 0]] = True
@@ -214,18 +222,11 @@ def count_documents(vocab_size: int, documents: np.ndarray, text: Text, part: Pa
     return Rows(np.searchsorted(entries, starts), columns[entries], np.diff(entries, append=len(columns)))
 
 
-def _by_word(ids: np.ndarray, vocab_size: int, part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """(P,) the positions of a part of the text, sorted by word; (V + 1,) where those of each word begin."""
-    words = ids[part.first : part.last]
-    starts = np.append(0, np.cumsum(np.bincount(words, minlength=vocab_size)))
-    # NumPy sorts 16-bit numbers by radix, ten times faster
-    positions = np.argsort(words.astype(np.uint16) if vocab_size <= 1 << 16 else words, kind="stable")
-    positions += part.first
-    return positions, starts
-
-
-def _owners(bounds: np.ndarray, part: Part) -> np.ndarray:
-    """(P,) int32: in which line or document each position of a part of the text stands."""
-    first, last = np.searchsorted(bounds, [part.first, part.last - 1], side="right") - 1
-    inside = np.clip(bounds[first : last + 2], part.first, part.last)
-    return np.repeat(np.arange(first, last + 1, dtype=np.int32), np.diff(inside))
+def _by_word(words: np.ndarray, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """(P,) where words stand, sorted by word; (V + 1,) where those of each word begin. −1 is no word."""
+    # NumPy sorts 16-bit numbers by radix, ten times faster; −1 becomes the largest number
+    sortable = words.astype(np.uint16) if vocab_size < 1 << 16 else words.astype(np.uint32)
+    positions = np.argsort(sortable, kind="stable")
+    del sortable
+    starts = np.append(0, np.cumsum(np.bincount(words[words >= 0], minlength=vocab_size)))
+    return positions[: starts[-1]], starts

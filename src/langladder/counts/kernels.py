@@ -14,27 +14,23 @@ FEW = 64  # a row with more than a 64th of all columns is put in order by lookin
 
 @njit(nogil=True)
 def count_rows(
-    ids: np.ndarray,
-    offsets: np.ndarray,
-    lines: np.ndarray,
+    text: np.ndarray,
     positions: np.ndarray,
     starts: np.ndarray,
     units: np.ndarray,
-    first: int,
     before: int,
     behind: int,
-    words: tuple[int, int],
+    first: int,
+    last: int,
     lengths: np.ndarray,
     columns: np.ndarray,
     values: np.ndarray,
 ) -> int:
-    """Count the neighbours of the words `words[0]` … `words[1] − 1`; returns the number of entries.
+    """Count the neighbours of the words `first` … `last − 1`; returns the number of entries.
 
     Args:
-        ids: (T,) int32.
-        offsets: (R + 1,) int64 bounds of the lines.
-        lines: (P,) int32, the line of each position from `first` on.
-        positions: (P,) int64, sorted by the word that stands there.
+        text: int32 word ids; −1 stands before, between and behind lines.
+        positions: (P,) int64 positions in `text`, sorted by the word that stands there.
         starts: (V + 1,) int64, where the positions of each word begin.
         units: (m,) int64, what a pair counts at each distance.
         before, behind: how far the window reaches.
@@ -43,22 +39,28 @@ def count_rows(
     """
     row = np.zeros(len(starts) - 1, dtype=np.int64)  # dense: the neighbours of one word
     end = 0
-    for word in range(words[0], words[1]):
+    for word in range(first, last):
         begin = end
         for slot in range(starts[word], starts[word + 1]):
-            t = positions[slot]
-            line = lines[t - first]
-            for at in range(max(offsets[line], t - before), min(offsets[line + 1], t + behind + 1)):
-                if at != t:
-                    other = ids[at]
-                    columns[end] = other
-                    end += row[other] == 0
-                    row[other] += units[abs(at - t) - 1]
+            for d in range(before):
+                other = text[positions[slot] - 1 - d]
+                if other < 0:
+                    break
+                columns[end] = other
+                end += row[other] == 0
+                row[other] += units[d]
+            for d in range(behind):
+                other = text[positions[slot] + 1 + d]
+                if other < 0:
+                    break
+                columns[end] = other
+                end += row[other] == 0
+                row[other] += units[d]
         _sort_columns(row, columns[begin:end])
         for entry in range(begin, end):
             values[entry] = row[columns[entry]]
             row[columns[entry]] = 0
-        lengths[word - words[0]] = end - begin
+        lengths[word - first] = end - begin
     return end
 
 

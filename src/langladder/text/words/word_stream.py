@@ -27,6 +27,7 @@ from langladder.text.words.segmenters import Split, WordChoice, reading, splitte
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, no_word_left
 
 ROWS = 16_384
+COUNT_ROWS = 2_048  # words of each shard that are in memory while the counts of all shards are merged
 COLUMNS = pa.schema([("document", pa.int64()), ("text", pa.string())])
 WORDS = pa.schema([("word", pa.string()), ("count", pa.int64()), ("number", pa.int32())])
 
@@ -133,16 +134,22 @@ def _write_counts(stem: Path, words: dict[str, int], counts: np.ndarray) -> None
     numbers = np.array([words[word] for word in ordered], dtype=np.int32)
     table = pa.table([pa.array(ordered, pa.string()), counts[numbers], numbers], schema=WORDS)
     with pa.ipc.new_file(stem.with_suffix(".arrow"), WORDS) as out:
-        out.write_table(table, max_chunksize=ROWS)
+        out.write_table(table, max_chunksize=COUNT_ROWS)
 
 
 def _read_counts(stem: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Columns of what `_write_counts` wrote, row by row; few rows are in memory at once."""
-    with pa.memory_map(str(stem.with_suffix(".arrow"))) as source:
-        file = pa.ipc.open_file(source)
-        for number in range(file.num_record_batches):
-            batch = file.get_batch(number)
-            yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
+    """Columns of what `_write_counts` wrote, row by row; few rows are in memory at once.
+
+    The file is opened for each batch: a corpus has more shards than a process may have files open.
+    """
+    number, batches = 0, 1
+    while number < batches:
+        with pa.memory_map(str(stem.with_suffix(".arrow"))) as source:
+            file = pa.ipc.open_file(source)
+            batches = file.num_record_batches
+            rows = [file.get_batch(number).column(column).to_pylist() for column in columns] if batches else []
+        yield from zip(*rows, strict=True)
+        number += 1
 
 
 def _last_lines(documents: np.ndarray) -> np.ndarray:
