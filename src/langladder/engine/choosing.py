@@ -75,10 +75,9 @@ def made(config: LocalConfig | DaskConfig, memory: str | None, processors: int) 
     Raises:
         InputError: a cluster that cannot be had.
     """
-    workers, least = config.workers, None
-    if isinstance(workers, AdaptiveConfig):
-        workers, least = workers.maximum, workers.minimum
-    workers = processors if workers == "auto" else workers
+    least = config.workers.minimum if isinstance(config.workers, AdaptiveConfig) else None
+    most = config.workers.maximum if isinstance(config.workers, AdaptiveConfig) else config.workers
+    workers = processors if most == "auto" else most
     granted = bytes_of(memory) if memory else None
     if isinstance(config, LocalConfig):
         return Local(workers, granted) if workers > 1 else Serial(memory=granted)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from langladder.counts.ngrams import numbers
+from langladder.counts.kernels import numbers
 from langladder.errors import InputError
 from langladder.text.read.lines import byte_lines
 from langladder.text.tokenize.specials import BOS, PAD

@@ -18,7 +18,7 @@ import torch
 
 from langladder import artefacts
 from langladder.compiled import njit
-from langladder.counts.ngrams import extension
+from langladder.counts.kernels import extension
 from langladder.memory import forget
 from langladder.models.base import check_tokens
 from langladder.models.counted import CountedLanguageModel

@@ -55,7 +55,7 @@ class HeldOutNGrams:
         sets: by name, (N,) uint64 hashes of the n-grams of a set and (L,) int64 number of n-grams in each of its lines.
     """
 
-    def __init__(self, size: int, words: Iterable[str] = (), hashes: np.ndarray | None = None) -> None:
+    def __init__(self, size: int, words: Sequence[str] = (), hashes: np.ndarray | None = None) -> None:
         self._ngrams = NGrams(size, words)
         self.hashes = np.zeros(0, dtype=np.uint64) if hashes is None else hashes
         self.sets: dict[str, tuple[np.ndarray, np.ndarray]] = {}
