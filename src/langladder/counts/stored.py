@@ -13,7 +13,6 @@ Sparse word vectors are stored as safetensors: the three arrays of CSR and the s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -53,14 +52,6 @@ class Counting(Config, ABC):
 def file_name(counting: Counting) -> str:
     """The file of these counts, in the folder of counts."""
     return f"{counting.key}.parquet"
-
-
-def store_counts(folder: Path, corpus: WordCorpus, countings: Iterable[Counting]) -> Iterator[tuple[str, csr_matrix]]:
-    """Count, and write a file for each counting; yields the counts with their key one by one."""
-    for counting in countings:
-        counts = counting.count(corpus, folder)
-        write_counts(folder / file_name(counting), counts)
-        yield counting.key, counts
 
 
 def counts_of(corpus: WordCorpus, counting: Counting) -> csr_matrix:
