@@ -163,7 +163,7 @@ def _merge(folder: Path, parts: int, columns: int, scale: int, rows: Part) -> No
     entries = np.concatenate(values), (np.concatenate(row_of), np.concatenate(found))
     del row_of, found, values
     total = coo_matrix(entries, shape=(rows.last - rows.first, columns)).tocsr()  # adds entries of the same place
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "lengths": np.diff(total.indptr).astype(np.int64),
         "columns": total.indices.astype(np.int32, copy=False),
         "values": total.data / scale,
