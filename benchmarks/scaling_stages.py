@@ -15,9 +15,8 @@ from typing import Any
 
 import click
 
-from langladder.counts.cooccurrence import CooccurrenceConfig
+from langladder.counts.cooccurrence import CooccurrenceConfig, store_counts
 from langladder.counts.ngrams import count_ngrams
-from langladder.counts.stored import store_counts
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.engine.base import used
 from langladder.engine.choosing import DaskConfig, LocalConfig, made

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
-from langladder.counts.stored import store_counts
+from langladder.counts.cooccurrence import store_counts
 from langladder.text.words.word_corpus import WordCorpus
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage

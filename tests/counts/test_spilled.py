@@ -13,9 +13,10 @@ from langladder.counts.cooccurrence import (
     CooccurrenceConfig,
     DocumentCounting,
     count_term_document,
+    store_counts,
 )
 from langladder.counts.spilled import Part, Rows, Text, count_spilled
-from langladder.counts.stored import file_name, store_counts
+from langladder.counts.stored import file_name
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.storage.corpus_ids import TokenStream
@@ -100,7 +101,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from langladder.counts.cooccurrence import CooccurrenceConfig
-from langladder.counts.stored import store_counts
+from langladder.counts.cooccurrence import store_counts
 from langladder.engine.base import Serial, process_peak, used
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary

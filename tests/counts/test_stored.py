@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_matrix
 
-from langladder.counts.cooccurrence import AnyCounting, CooccurrenceConfig, DocumentCounting
-from langladder.counts.stored import COLUMNS, counts_of, file_name, read_counts, store_counts, write_counts
+from langladder.counts.cooccurrence import AnyCounting, CooccurrenceConfig, DocumentCounting, store_counts
+from langladder.counts.stored import COLUMNS, counts_of, file_name, read_counts, write_counts
 from langladder.embeddings.glove import GloVe
 from langladder.embeddings.method import EmbeddingMethod, counting_of
 from langladder.embeddings.one_hot import OneHot

@@ -39,7 +39,8 @@ def embed(names: set[str]) -> set[str]:
         ("export/glove_format.py", set()),
         ("export/vector_files.py", set()),
         ("tasks/muon.py", {"embed/skipgram_torch", "train_lm/lstm"}),
-        ("counts/pair_kernels.py", {"cooccur", *embed(COUNTED)}),
+        ("counts/cooccurrence.py", {"cooccur", *embed(COUNTED)}),
+        ("counts/kernels.py", {"cooccur", *embed(COUNTED), "train_lm/kneser_ney"}),
         ("embeddings/glove_kernels.py", embed({"glove"})),
         ("embeddings/word2vec/skipgram.py", embed({"skipgram_torch"})),
         (

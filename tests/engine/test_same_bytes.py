@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting
-from langladder.counts.stored import store_counts
+from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting, store_counts
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.choosing import DaskConfig, made
 from langladder.engine.local import Local

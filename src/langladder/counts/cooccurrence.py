@@ -22,6 +22,7 @@ entries.
 
 import math
 import os
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.kernels import count_rows
 from langladder.counts.spilled import Part, Rows, Text, as_matrix, check_ids, count_spilled
-from langladder.counts.stored import Counting
+from langladder.counts.stored import Counting, file_name, write_counts
 from langladder.engine.base import Engine, current
 from langladder.text.words.word_corpus import WordCorpus
 
@@ -96,6 +97,16 @@ class DocumentCounting(Counting):
 
 
 AnyCounting = CooccurrenceConfig | DocumentCounting
+
+
+def store_counts(
+    folder: Path, corpus: WordCorpus, countings: Iterable[AnyCounting]
+) -> Iterator[tuple[str, csr_matrix]]:
+    """Count, and write a file for each counting; yields the counts with their key one by one."""
+    for counting in countings:
+        counts = counting.count(corpus, folder)
+        write_counts(folder / file_name(counting), counts)
+        yield counting.key, counts
 
 
 def count_cooccurrence(

@@ -13,7 +13,6 @@ Sparse word vectors are stored as safetensors: the three arrays of CSR and the s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -55,14 +54,6 @@ def file_name(counting: Counting) -> str:
     return f"{counting.key}.parquet"
 
 
-def store_counts(folder: Path, corpus: WordCorpus, countings: Iterable[Counting]) -> Iterator[tuple[str, csr_matrix]]:
-    """Count, and write a file for each counting; yields the counts with their key one by one."""
-    for counting in countings:
-        counts = counting.count(corpus, folder)
-        write_counts(folder / file_name(counting), counts)
-        yield counting.key, counts
-
-
 def counts_of(corpus: WordCorpus, counting: Counting) -> csr_matrix:
     """Counts (V, contexts) float64 CSR: read from `corpus.counts` where they are there, else counted now.
 
@@ -97,7 +88,12 @@ def write_counts(path: Path, counts: csr_matrix) -> None:
     ):
         for begin in range(0, counts.nnz, PIECE):
             end = min(begin + PIECE, counts.nnz)
+<<<<<<< HEAD
             word = np.repeat(words, np.diff(np.minimum(np.maximum(bounds, begin), end)))
+=======
+            inside = np.clip(bounds, begin, end)
+            word = np.repeat(words, inside[1:] - inside[:-1])
+>>>>>>> f173763bf9a9e83cfac3c8d28b492a504f1a0fcb
             context, count = counts.indices[begin:end], counts.data[begin:end]
             out.write_table(pa.table([word, context, count], schema=schema))
             forget(context)
