@@ -88,12 +88,8 @@ def write_counts(path: Path, counts: csr_matrix) -> None:
     ):
         for begin in range(0, counts.nnz, PIECE):
             end = min(begin + PIECE, counts.nnz)
-<<<<<<< HEAD
-            word = np.repeat(words, np.diff(np.minimum(np.maximum(bounds, begin), end)))
-=======
             inside = np.clip(bounds, begin, end)
             word = np.repeat(words, inside[1:] - inside[:-1])
->>>>>>> f173763bf9a9e83cfac3c8d28b492a504f1a0fcb
             context, count = counts.indices[begin:end], counts.data[begin:end]
             out.write_table(pa.table([word, context, count], schema=schema))
             forget(context)
