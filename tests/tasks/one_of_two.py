@@ -183,12 +183,13 @@ def run(work: str, folder: Path) -> Curve | None:
 
 
 def start(folder: Path, work: list[str]) -> None:
-    """Two processes, to their end. Forked: they have imported everything."""
+    """Two processes, to their end. Not forks of this one, whose threads may hold locks; of a server that has none."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    fork = multiprocessing.get_context("fork")
-    both = [fork.Process(target=_one, args=(folder, work, rank, port), daemon=True) for rank in range(2)]
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["pytorch_lightning"])
+    both = [server.Process(target=_one, args=(folder, work, rank, port), daemon=True) for rank in range(2)]
     for process in both:
         process.start()
     for process in both:
