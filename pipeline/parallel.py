@@ -321,8 +321,8 @@ def _make(targets: list[str], beside_last: Callable[[], None] | None) -> list[st
     )
     with elsewhere.cluster(ROOT, chosen) as cluster:
         if cluster:
-            where = f"{cluster.client.scheduler.address} (dashboard: {cluster.client.dashboard_link})"
-            print(f"jobs about rungs go to {where}, {cluster.slots} at a time", flush=True)
+            where, dashboard = cluster.client.scheduler.address, cluster.client.dashboard_link
+            print(f"jobs about rungs go to {where}, {cluster.slots} at a time; dashboard: {dashboard}", flush=True)
         return run_all(order, jobs, cluster, about.until, beside_last)
 
 
