@@ -158,9 +158,9 @@ def watch_starter() -> None:
 
 
 def _up_to_dvc() -> list[int]:
-    """The numbers of this process's parent, its parent and so on up to DVC: a shell may stand between.
+    """The numbers of this process's parent, its parent's parent and so on up to DVC; a shell may be among them.
 
-    DVC gives its variable to that shell as to this process; its own process does not have it.
+    DVC sets DVC_STAGE for the shell, which passes it on to this process; DVC's own process does not have it.
     """
     numbers = []
     for process in psutil.Process().parents():
@@ -172,14 +172,30 @@ def _up_to_dvc() -> list[int]:
     return numbers
 
 
+def _are_above(numbers: list[int]) -> bool:
+    """Whether these are the numbers of this process's parent, its parent and so on."""
+    process = psutil.Process()
+    try:
+        for number in numbers:
+            process = process.parent()
+            if process is None or process.pid != number:
+                return False
+    except psutil.NoSuchProcess:  # it died while it was asked for its parent
+        return False
+    return True
+
+
 def end_with(*above: int) -> None:
-    """End this process, as SIGTERM does, once its parent, or its parent's parent and so on, has died, however."""
+    """End this process, as SIGTERM does, once one of the processes above it has ended for whatever reason.
+
+    Args:
+        above: the numbers of its parent, its parent's parent and so on.
+    """
     threading.Thread(target=_end_with, args=(list(above),), daemon=True).start()
 
 
 def _end_with(above: list[int]) -> None:
-    this = psutil.Process()
-    while [process.pid for process in this.parents()[: len(above)]] == above:
+    while _are_above(above):
         time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)

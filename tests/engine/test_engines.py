@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from langladder.engine.base import FAN_IN, LEAST, PROCESS, Engine, Serial, current, used
+from langladder.engine.base import LEAST, PROCESS, Engine, Serial, current, used
 from langladder.engine.choosing import LocalConfig
 from langladder.engine.local import DEATHS, Local
 from langladder.errors import InputError
@@ -53,20 +53,6 @@ def test_results_come_in_the_order_of_the_parts(engine) -> None:
     assert list(engine.map(square, range(20), "squares")) == [part * part for part in range(20)]
     assert list(engine.map(square, [])) == []
     assert list(engine.map(square, [4])) == [16]
-
-
-def neighbours(results: list[tuple[int, ...]]) -> tuple[int, ...]:
-    assert 1 <= len(results) <= FAN_IN
-    return tuple(one for result in results for one in result)
-
-
-def alone(part: int) -> tuple[int, ...]:
-    return (part,)
-
-
-def test_a_reduction_combines_neighbours_in_their_order(engine) -> None:
-    for parts in (1, FAN_IN, FAN_IN + 1, 9 * FAN_IN):
-        assert engine.reduce(alone, neighbours, range(parts)) == tuple(range(parts))
 
 
 def test_an_error_of_a_part_reaches_the_caller(engine) -> None:

@@ -25,7 +25,6 @@ Result = TypeVar("Result")
 PROCESS = 200 * 2**20  # about what Python and the libraries of a worker take before it has read anything
 LIBRARIES = 100 * 2**20  # of it what is mapped from the libraries' files
 USED = 0.9  # of the memory that is granted; the rest is for what an estimate misses
-FAN_IN = 8  # results that `reduce` combines at once
 LEAST = 32 * 2**20  # a part's function always gets so much
 
 
@@ -73,27 +72,6 @@ class Engine(ABC):
         shared = len(parts) > 1 and self.has_workers()
         results: Iterator[Result] = self._map(function, parts) if shared else map(function, parts)
         return tracked(results, what, len(parts), "parts") if len(parts) > 1 else results
-
-    def reduce(
-        self,
-        function: Callable[[Part], Result],
-        combine: Callable[[Sequence[Result]], Result],
-        parts: Sequence[Part],
-        what: str = "parts",
-    ) -> Result:
-        """`combine` of the results of all parts, as a tree: the workers combine neighbours, `FAN_IN` at a time.
-
-        The tree depends on the number of parts alone, so the result is that of any other engine.
-
-        Args:
-            function, parts, what: as in `map`; there is at least one part.
-            combine: one result of several neighbours, in their order; again a small thing, or the path of a file.
-        """
-        results = list(self.map(function, parts, what))
-        while len(results) > 1:
-            groups = [results[start : start + FAN_IN] for start in range(0, len(results), FAN_IN)]
-            results = list(self.map(combine, groups, what))
-        return results[0]
 
     @abstractmethod
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:

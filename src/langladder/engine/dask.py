@@ -40,7 +40,7 @@ class Dask(Engine):
     """
 
     def __init__(
-        self, client: Any, cluster: Any = None, memory: int | None = None, hosts: Mapping[str, int] = {}
+        self, client: Any, cluster: Any = None, memory: int | None = None, hosts: Mapping[str, int] | None = None
     ) -> None:
         """Work on a cluster that `client` is connected to.
 
@@ -144,9 +144,8 @@ def start(
             f"engine: a cluster of kind {kind!r} with options {options} does not start ({str(error)[:300]}); see "
             "conf/engine/"
         ) from error
-    engine = Dask(
-        client, cluster, memory, {HERE if kind == "processes" else "others": many} if least is not None else {}
-    )
+    later = {HERE: many} if kind == "processes" else {f"machine {number}": 1 for number in range(many)}
+    engine = Dask(client, cluster, memory, later if least is not None else None)
     engine.asked = max(workers, engine.workers)
     return engine
 
