@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from langladder.engine.base import Engine, Serial
 from langladder.engine.local import Local
@@ -41,7 +41,10 @@ class DaskConfig(Config):
     kind: Literal["dask"]
     address: str | None = Field(default=None, pattern=r"^\w+://.+")
     cluster: Literal["processes", "ssh", "slurm", "kubernetes"] = "processes"
-    workers: Workers | AdaptiveConfig = "auto"
+    workers: Annotated[
+        Annotated[Workers, Tag("number")] | Annotated[AdaptiveConfig, Tag("adaptive")],
+        Discriminator(lambda found: "adaptive" if isinstance(found, dict | AdaptiveConfig) else "number"),
+    ] = "auto"
     options: dict[str, Any] = Field(default_factory=dict)  # of Dask's class for that kind of cluster
 
 
