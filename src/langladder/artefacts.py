@@ -202,4 +202,4 @@ _TYPES = {  # safetensors' names, in the order in which it puts arrays
     "bool": "BOOL",
 }
 _PIECE = 1 << 20  # numbers that are written together
-_MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "U8": np.uint8}
+_MAPPED = {"I64": np.int64, "I32": np.int32, "I8": np.int8, "F64": np.float64, "F32": np.float32, "U8": np.uint8}
