@@ -44,6 +44,14 @@ READ_BY: dict[str, set[str]] = {
     **{place: set() for place in ("rows", *ROWS)},
 }
 BEGIN = 1_000_000  # running words from which on Heaps' exponent is measured
+TABLES = {
+    "processor": ("processor seconds", 1.0),
+    "driver": ("processor seconds of the driver", 1.0),
+    "wall": ("seconds", 1.0),
+    "peak": ("MB, sum of the processes' peaks", 1e6),
+    "pss": ("MB at one time, shared memory counted once", 1e6),
+}
+"""Figures of a stage (`scaling_stages.py`): the title and the scale of the table of each."""
 results = click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
 
 
@@ -107,8 +115,8 @@ def run(
                     figures = measure(stage, folder, engine, memory)
                     found.setdefault(stage, {}).setdefault(engine, {})[size] = figures
                     write_json(results, found)
-                    took, peak = figures["processor"], figures["peak"] / 1e6
-                    click.echo(f"{size} MB, {engine}, {stage}: {took:.1f} s, {peak:.0f} MB")
+                    took = f"{figures['processor']:.1f} s, driver {figures['driver']:.2f} s"
+                    click.echo(f"{size} MB, {engine}, {stage}: {took}, {figures['pss'] / 1e6:.0f} MB")
                     for place, readers in READ_BY.items():  # what no later stage reads: 10 GB fill a disk otherwise
                         if not readers & set(wanted[number:]):
                             shutil.rmtree(folder / place, ignore_errors=True)
@@ -159,11 +167,11 @@ def show(results: Path, svg: Path | None) -> None:
     stages = [stage for stage in STAGES if stage in found]
     engines = list(dict.fromkeys(engine for stage in stages for engine in found[stage]))
     sizes = sorted({size for stage in stages for engine in found[stage] for size in found[stage][engine]}, key=int)
-    for what, unit, scale in (("processor", "processor seconds", 1.0), ("wall", "seconds", 1.0), ("peak", "MB", 1e6)):
+    for what, (unit, scale) in TABLES.items():
         rows = []
         for stage in stages:
             for engine, measured in found[stage].items():
-                values = [measured[size][what] / scale if size in measured else None for size in sizes]
+                values = [measured[size][what] / scale if what in measured.get(size, {}) else None for size in sizes]
                 known = [(size, value) for size, value in zip(sizes, values, strict=True) if value is not None]
                 power = exponent([size for size, _ in known], [max(1e-3, value) for _, value in known])
                 cells = ["–" if value is None else f"{value:,.1f}" for value in values]

@@ -1,19 +1,29 @@
-"""One data stage on the text of a folder, in this process: seconds and peak memory as a line of JSON.
+"""One data stage on the text of a folder: seconds and peak memory as a line of JSON.
 
     python benchmarks/scaling_stages.py clean FOLDER --workers 2
 
-`scaling.py` beside it runs one after the other; each reads what the one before has left in FOLDER.
+`scaling.py` beside it runs one after the other; each reads what the one before has left in FOLDER. This process is the
+driver: it plans and collects, while workers read the text.
+
+wall       seconds on the clock
+processor  processor seconds of this process and its workers
+driver     processor seconds of this process alone, without imports at the start
+peak       bytes: the sum of the most that this process and each worker have held, each at its own time
+pss        bytes: the most that all processes have held at one time; memory that processes share is counted once
 """
 
 import json
 import multiprocessing.forkserver
 import resource
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
+import psutil
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, store_counts
 from langladder.counts.ngrams import count_ngrams
@@ -129,10 +139,41 @@ STAGES: dict[str, Callable[[Path], dict[str, Any]]] = {
 ALONE = ("skipgram",)  # the same with any engine: one process trains
 
 
-def processor_seconds() -> float:
-    """Of this process, and of those that it waited for."""
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in both)
+def processor_seconds(*who: int) -> float:
+    """User and system time of RUSAGE_SELF (this process), RUSAGE_CHILDREN (those that it waited for), or both."""
+    usage = [resource.getrusage(one) for one in who]
+    return sum(one.ru_utime + one.ru_stime for one in usage)
+
+
+class MemorySampler(threading.Thread):
+    """Measures the proportional set size (PSS) of this process and all its descendants until it is stopped.
+
+    Attributes:
+        peak: bytes, the largest sum. seconds: processor time that this thread has used.
+    """
+
+    def __init__(self, interval: float = 0.2) -> None:
+        super().__init__(daemon=True)
+        self.interval = interval
+        self.peak, self.seconds = 0, 0.0
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Measure, and wait `interval` seconds, until `stop`."""
+        driver = psutil.Process()
+        while True:
+            total = 0
+            for process in (driver, *driver.children(recursive=True)):
+                with suppress(psutil.Error):  # it has ended since
+                    total += process.memory_full_info().pss
+            self.peak, self.seconds = max(self.peak, total), time.thread_time()
+            if self._stopped.wait(self.interval):
+                return
+
+    def stop(self) -> None:
+        """Measure once more, and end."""
+        self._stopped.set()
+        self.join()
 
 
 @click.command()
@@ -145,17 +186,24 @@ def main(stage: str, folder: Path, workers: int, dask: bool, memory: str | None)
     """Run one stage and measure it."""
     config = DaskConfig(kind="dask", workers=workers) if dask else LocalConfig(kind="local", workers=workers)
     prepare(stage, folder)
-    began, spent = time.perf_counter(), processor_seconds()
+    everyone = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    began, spent, driver = time.perf_counter(), processor_seconds(*everyone), processor_seconds(resource.RUSAGE_SELF)
+    sampler = MemorySampler()
+    sampler.start()
     with used(made(config, memory, workers)) as engine:
         figures = STAGES[stage](folder)
         peak = engine.peak()
+        sampler.stop()
+    driver = processor_seconds(resource.RUSAGE_SELF) - driver - sampler.seconds
     multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]  # so that its processes are counted
     print(
         json.dumps(
             {
                 "wall": time.perf_counter() - began,
-                "processor": processor_seconds() - spent,
+                "processor": processor_seconds(*everyone) - spent - sampler.seconds,
+                "driver": driver,
                 "peak": peak,
+                "pss": sampler.peak,
                 "figures": {key: value for key, value in figures.items() if isinstance(value, int)},
             }
         )

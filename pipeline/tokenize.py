@@ -1,13 +1,12 @@
 """Stage `tokenize`: train the tokenizer on the training split; encode every split to memory-mapped Arrow."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
-from langladder.text.storage.table_lines import TableLines
-from langladder.text.tokenize.alphabet import Alphabet
+from langladder.text.storage.tables import TableLines
+from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_report import report_on
 from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
@@ -18,32 +17,32 @@ from pipeline.settings.stage import stage
 
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
-    sample = Sample.of(training_text(clean), job.tokenizer.sample_bytes)
+    sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
     tokenizer = train_tokenizer(sample, job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
-    report = report_on(tokenizer, TableLines([(clean / "validation", "text")]))
+    report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards())
     return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer)
 
 
 def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
-    samples = [Sample.of(training_sides(clean, side), job.tokenizer.sample_bytes) for side in sides]
+    samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
     source, *other = [train_tokenizer(sample, job.tokenizer) for sample in samples[: 2 - job.shared_tokenizer]]
     target = other[0] if other else source
     splits = encode_pairs(clean, source, target, folder)
     reports = {
         side: sample.report()
-        | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]))
+        | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]).shards())
         | alphabet(training_sides(clean, [side]), tokenizer)
         for side, tokenizer, sample in zip(("source", "target"), (source, target), samples, strict=True)
     }
     return {"splits": splits} | reports
 
 
-def alphabet(lines: Iterable[str], tokenizer: Tokenizer) -> dict[str, Any]:
+def alphabet(text: TableLines, tokenizer: Tokenizer) -> dict[str, Any]:
     """How many characters the training text has, and a warning where byte-level BPE has too little room for them."""
-    found = Alphabet.of(lines)
+    found = Alphabet.of(count_characters_of(text))
     warning = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
     if warning:
         print(f"tokenize: warning: {warning}")

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +51,24 @@ def read_json(path: Path) -> Any:
     except ValueError as error:  # a key that stands twice, NaN, an integer of thousands of digits
         raise InputError(f"{path}: not JSON ({error})") from error
     return value
+
+
+def word_list(path: Path, value: Any) -> list[str]:
+    """The words that a JSON file lists. Raises InputError for anything but a list of different words."""
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise InputError(f"{path}: words: not a list of words")
+    if len(set(value)) < len(value):
+        twice = next(word for word, number in Counter(value).items() if number > 1)
+        raise InputError(f"{path}: the word {twice[:60]!r} occurs twice")
+    return value
+
+
+def count_list(path: Path, value: Any) -> np.ndarray:
+    """The counts that a JSON file lists, int64. Raises InputError for anything but whole numbers of 0 or more."""
+    whole = isinstance(value, list) and all(type(count) is int and 0 <= count < 2**63 for count in value)
+    if not whole:
+        raise InputError(f"{path}: counts: not a list of whole numbers from 0 to 2^63 - 1")
+    return np.array(value, dtype=np.int64)
 
 
 def regular_file(path: Path) -> None:
@@ -202,4 +221,4 @@ _TYPES = {  # safetensors' names, in the order in which it puts arrays
     "bool": "BOOL",
 }
 _PIECE = 1 << 20  # numbers that are written together
-_MAPPED = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "U8": np.uint8}
+_MAPPED = {"I64": np.int64, "I32": np.int32, "I8": np.int8, "F64": np.float64, "F32": np.float32, "U8": np.uint8}

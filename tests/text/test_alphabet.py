@@ -1,10 +1,16 @@
 """The characters of a text against a vocabulary's size; tokens shown as text."""
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
-from langladder.text.tokenize.alphabet import Alphabet
+from langladder.engine.base import used
+from langladder.engine.local import Local
+from langladder.text.storage import shards, tables
+from langladder.text.tokenize.alphabet import Alphabet, count_characters, count_characters_of
 from langladder.text.tokenize.tokenizer_report import report_on, visible
-from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]
@@ -15,7 +21,7 @@ def tokenizer(lines: list[str], size: int) -> Tokenizer:
 
 
 def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve() -> None:
-    found = Alphabet.of(HAN)
+    found = Alphabet.of(count_characters(HAN))
     assert found.size == 3000 and 2900 < found.common <= 3000
     said = found.warning(2000)
     assert said and "2,000" in said and "3,000 characters" in said and "6,500" in said
@@ -23,13 +29,25 @@ def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve(
 
 
 def test_characters_are_those_of_all_lines() -> None:
-    found = Alphabet.of(["the cat sleeps ."] * 60_000 + HAN)
+    found = Alphabet.of(count_characters(["the cat sleeps ."] * 60_000 + HAN))
     assert found.size == 3000 + len(set("thecatsleeps.")) and found.common > 500
+
+
+def test_workers_count_what_one_process_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SHARD_BYTES", 50_000)
+    rows = {"document": range(len(HAN)), "text": HAN, "log_prob": [None] * len(HAN)}
+    tables.write_table(tmp_path / "train", pa.table(rows, schema=tables.TEXT))
+    text, small = tables.TableLines([(tmp_path / "train", "text")]), tokenizer(HAN[:50], 400)
+    assert len(text.shards()) > 3
+    with used(Local(2)):
+        assert count_characters_of(text) == count_characters(HAN)
+        assert report_on(small, text.shards()) == report_on(small, [HAN])
+        assert Sample.of(text.shards(), 100_000).report() == Sample.of([HAN], 100_000).report()
 
 
 @pytest.mark.parametrize("lines", [["the cat sleeps ."] * 10, ["männer und frauen"] * 10, []])
 def test_an_alphabet_of_letters_is_no_matter(lines: list[str]) -> None:
-    assert Alphabet.of(lines).warning(600) is None
+    assert Alphabet.of(count_characters(lines)).warning(600) is None
 
 
 def test_golden_tokens_are_shown_as_text() -> None:
@@ -37,7 +55,7 @@ def test_golden_tokens_are_shown_as_text() -> None:
     small = tokenizer(lines, 300)
     for line in lines[:2]:
         assert small.decode(small.encode(line)) == line
-    samples = report_on(small, lines, samples=2)["samples"]
+    samples = report_on(small, [lines], samples=2)["samples"]
     assert "▁männer" in samples[0]["tokens"].replace(" ", "") and "Ġ" not in samples[0]["tokens"]
     assert "\ufffd" not in samples[1]["tokens"]
     for byte, shown in ((0xE4, r"\xe4"), (0x20, "▁"), (0x41, "A")):

@@ -12,6 +12,7 @@ from langladder.errors import InputError
 from langladder.text.read import readers
 from langladder.text.read.readers import parts_of, read_text
 from langladder.text.read.sources import TextSource
+from langladder.text.storage import shards, tables
 
 LINES = ["the king sells bread", "= a heading =", "", "", "  她喜欢看书  ", "จบ", "a\rb", "é" * 30, "x"]
 RULES: list[dict[str, Any]] = [
@@ -45,9 +46,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("seed", range(3))
 def test_parity_of_parts_of_any_size(rule, seed, tmp_path, monkeypatch):
     source = TextSource(path=str(corpus(tmp_path / "files", seed)), **rule)
+    monkeypatch.setattr(shards, "SHARD_BYTES", 60)  # documents go over the bounds of shards, parts and files of lines
     report = read_text(source, tmp_path / "whole")
+    assert len(shards.shard_files(tmp_path / "whole" / "all")) > 1 or rule["documents"] == "file"
     for size in (9, 30, 100):
         monkeypatch.setattr(readers, "PART_BYTES", size)
+        monkeypatch.setattr(tables, "ROWS_PER_GROUP", size // 9)
         assert read_text(source, tmp_path / str(size)) == report
         assert contents(tmp_path / str(size)) == contents(tmp_path / "whole")
 

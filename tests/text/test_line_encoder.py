@@ -91,9 +91,9 @@ def test_first_and_last_ids_stand_around_each_line() -> None:
 def test_a_long_text_is_sampled_evenly() -> None:
     lines = [f"line {number}" for number in range(100)]
     whole = sum(map(len, lines))
-    sample = Sample.of(lines, whole // 4 + 1)
+    sample = Sample.of([lines], whole // 4 + 1)
     assert [*sample] == [*sample] == lines[::4] and sample.report() == {"trained_on_every": 4, "training_bytes": whole}
-    assert [*Sample.of(lines, whole)] == lines and Sample.of(lines, whole).report() == {}
+    assert [*Sample.of([lines], whole)] == lines and Sample.of([lines], whole).report() == {}
 
 
 def test_text_without_words_is_refused() -> None:

@@ -247,7 +247,7 @@ def test_ids_are_checked_before_the_library_makes_room_for_them(kind: Any, numbe
 def test_golden_report() -> None:
     lines = ["Cats average 15 hours of sleep a day ."]
     tokenizer = train_tokenizer(lines, TokenizerConfig(kind="word", vocab_size=None))
-    report = report_on(tokenizer, [*lines, "Dogs average 15 hours"])
+    report = report_on(tokenizer, [lines, ["Dogs average 15 hours"]])
     assert (report["tokens"], report["fertility"], report["unknown_rate"]) == (13, 1.0, round(1 / 13, 6))
     assert report["compression"] == round((38 + 21) / 13, 4) and report["vocabulary_used"] == 1.0
     assert report["longest_tokens"][0] == "average"

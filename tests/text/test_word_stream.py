@@ -12,6 +12,7 @@ from test_sharded_encoding import CHINESE, hashes
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.storage import shards, tables
+from langladder.text.words import word_stream
 from langladder.text.words.segmenters import WordChoice, splitter_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_corpus import WordCorpus
@@ -89,6 +90,7 @@ def test_words_are_those_of_segmenters_where_they_are_installed(choice: WordChoi
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Text in several shards, of documents of several lines."""
     monkeypatch.setattr(shards, "SHARD_BYTES", 2_000)
+    monkeypatch.setattr(word_stream, "BUCKET_SHARDS", 2)
     lines = ENGLISH * 20 + marked_lines(5, 300) + [line for line in wild_lines(7, 100) if line] + CHINESE
     rows = {"document": [row // 7 for row in range(len(lines))], "text": lines, "log_prob": [None] * len(lines)}
     tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=tables.TEXT))

@@ -8,12 +8,11 @@ from typing import Self
 
 import numpy as np
 
-from langladder.artefacts import read_json, write_json
+from langladder.artefacts import read_json, word_list, write_json
 from langladder.corpora.scene_files import Scenes
 from langladder.corpora.scenes import Described, Scene, all_facts
 from langladder.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream, Rows
-from langladder.text.storage.json_lists import word_list
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 CODES = "codes.json"

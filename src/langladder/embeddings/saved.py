@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from langladder import artefacts
+from langladder.artefacts import count_list, word_list
 from langladder.counts.stored import read_sparse
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.errors import InputError
-from langladder.text.storage.json_lists import count_list, word_list
 
 
 def load_vectors(folder: Path) -> WordVectors:

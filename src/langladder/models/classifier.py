@@ -14,11 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from langladder import schema
-from langladder.artefacts import read_json
+from langladder.artefacts import read_json, word_list
 from langladder.errors import InputError
 from langladder.models.saving import READING, load_by_kind
 from langladder.text.labelled.labelled import Example
-from langladder.text.storage.json_lists import word_list
 
 
 class Explained(NamedTuple):

@@ -24,12 +24,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from langladder import schema
+from langladder.artefacts import word_list
 from langladder.errors import InputError
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.units import Units, WordUnits, units_from
-from langladder.text.storage.json_lists import word_list
 from langladder.text.words.segmenters import WordChoice
 
 STRENGTHS = {"naive_bayes": [0.3, 1.0, 3.0], "logistic": [1.0, 3.0, 10.0, 30.0], "nb_svm": [0.03, 0.1, 0.3, 1.0]}

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 
+from langladder.artefacts import word_list
 from langladder.errors import InputError
 from langladder.text.labelled.labelled import Tagged
-from langladder.text.storage.json_lists import word_list
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 
 LETTERS = 30

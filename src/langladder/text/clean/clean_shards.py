@@ -1,34 +1,26 @@
-"""One shard of text, cleaned and written: what a worker does, before and after what is decided over the whole corpus.
+"""One shard of text, cleaned: what a worker does before it is decided over the whole corpus what is kept.
 
 `clean_rows` is what cleaning means. Around it, `clean_shard` writes the cleaned lines into a scratch folder, with the
 hashes, places and sizes of the documents. The whole corpus decides by these which documents go as duplicates and which
-split each one belongs to; `write_shard` then writes one shard of a split.
+split each one belongs to.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice, repeat
+from itertools import groupby, repeat
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from langladder.atomic import atomic_file
 from langladder.text.clean.drops import Book, LimitsConfig, outside
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes
 from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.splitting import as_place, salted
 from langladder.text.clean.steps import StepsConfig, build_steps
-from langladder.text.storage.arrow_arrays import numbers, texts, truths, values
-from langladder.text.storage.shards import ShardWriter, read_shard
-from langladder.text.storage.tables import TEXT
+from langladder.text.storage.text_parts import Row, read_rows, write_rows
 from langladder.text.words.words import split_words
-
-LINES = 4096  # that are in memory at a time
-Row = tuple[int, str, float | None]
-"""Document, text, log-probability: a row of `TEXT`."""
 
 
 @dataclass(frozen=True)
@@ -146,63 +138,3 @@ class DocumentNotes:
         save(shard.file("words"), np.array(self.words, dtype=np.int64))
         save(shard.file("bytes"), np.array(self.bytes, dtype=np.int64))
         self.duplicates.save(shard.file)
-
-
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a shard of text."""
-    for batch in read_shard(path, TEXT, LINES):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def write_rows(path: Path, rows: Iterator[Row]) -> None:
-    """Write rows as a shard of text."""
-    with atomic_file(path) as temporary, pa.ipc.new_stream(str(temporary), TEXT) as stream:
-        while some := list(islice(rows, LINES)):
-            documents, lines, log_probs = zip(*some, strict=True)
-            known = np.array([log_prob is not None for log_prob in log_probs])
-            found = np.array([0.0 if log_prob is None else log_prob for log_prob in log_probs])
-            columns = [numbers(np.array(documents, dtype=np.int64)), texts(lines), numbers(found, known)]
-            stream.write_batch(pa.record_batch(columns, schema=TEXT))
-
-
-@dataclass(frozen=True)
-class Output:
-    """A shard of a split, to be written from cleaned shards.
-
-    Attributes:
-        folder: of a table with this shard alone.
-        split: position in SPLITS.
-        documents: the first in the corpus, and the one after the last.
-        number: of its first document in the split.
-        sources: files of cleaned rows, and the number in the corpus of the first document of each.
-        limits: as in `ShardWriter`.
-    """
-
-    folder: Path
-    split: int
-    documents: tuple[int, int]
-    number: int
-    sources: Sequence[tuple[Path, int]]
-    limits: tuple[int, int]
-
-
-def write_shard(output: Output, splits: Path) -> bytes:
-    """Write one shard of a split.
-
-    Args:
-        splits: file of the split of each document of the corpus.
-
-    Returns:
-        The digest of the file.
-    """
-    first, stop = output.documents
-    of = mapped(splits)
-    renumbered = output.number - 1 + np.cumsum(of[first:stop] == output.split)
-    with ShardWriter(output.folder, TEXT, output.folder.name, output.limits) as writer:
-        for path, start in output.sources:
-            for batch in read_shard(path, TEXT):
-                documents = values(batch.column("document")) + start
-                stay = (of[documents] == output.split) & (documents >= first) & (documents < stop)
-                kept = batch.filter(truths(stay))
-                writer.add(kept.set_column(0, "document", numbers(renumbered[documents[stay] - first])))
-    return writer.digests[0]

@@ -1,7 +1,7 @@
 """Cleaning a corpus: repaired lines, without duplicates, cut into train, validation and test, with a report.
 
-    raw shards ─ clean_shard ─┬─ duplicates, cut ─┬─ write_shard ─ clean shards ─ measure → report
-                 of each      └─ of the corpus    └─ of each                      of each
+    raw shards ─ clean_shard ─┬─ duplicates, cut ─┬─ write_tables ─ clean shards ─ measure → report
+                 of each      └─ of the corpus    └─                               of each
 
 What is done to each shard runs on an engine. The text is never in memory as a whole: here are a few numbers of each
 document, while it is decided which documents go and which split each one belongs to. Splits that the corpus brings
@@ -21,7 +21,7 @@ from langladder.atomic import atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.clean.clean_shards import Output, Rules, Shard, clean_shard, note_lines, read_rows, write_shard
+from langladder.text.clean.clean_shards import Rules, Shard, clean_shard, note_lines
 from langladder.text.clean.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, decided
 from langladder.text.clean.leakage import measure_tables
@@ -29,9 +29,9 @@ from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.splitting import Cut, SplitConfig, cut
 from langladder.text.clean.statistics import character_warnings
 from langladder.text.clean.steps import StepsConfig
-from langladder.text.storage import shards as storage
-from langladder.text.storage.shards import SHARDED, finish_table, shard_ends, shard_files, write_dictionary
-from langladder.text.storage.tables import SPLITS, TEXT, present_splits
+from langladder.text.storage.shards import SHARDED, shard_files
+from langladder.text.storage.tables import SPLITS, present_splits
+from langladder.text.storage.text_parts import TextPart, read_rows, write_tables
 
 
 class CleanConfig(Config):
@@ -73,7 +73,9 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
         starts = np.cumsum([0, *(len(mapped(shard.file("places"))) for shard in shards)])
         gone = _duplicates(shards, starts, book, engine)
         splits, cuts = _split(shards, starts, gone, config.split, book)
-        _write(folder, shards, starts, splits, engine)
+        counts_of = np.diff(starts).tolist()
+        parts = [TextPart(shard.file("rows"), int(starts[n]), counts_of[n]) for n, shard in enumerate(shards)]
+        write_tables(folder, SPLITS, parts, splits, _noted(shards, "bytes"), scratch, engine)
         counts, overlap = measure_tables({s: folder / s for s in SPLITS}, config.leakage_words, scratch, engine)
         shutil.rmtree(scratch)
     documents = np.bincount(splits[splits >= 0], minlength=len(SPLITS)).tolist()
@@ -164,25 +166,3 @@ def _split(
 def _noted(shards: Sequence[Shard], kind: str) -> np.ndarray:
     """(D,) what the shards noted of each document."""
     return np.concatenate([np.array(mapped(shard.file(kind))) for shard in shards])
-
-
-def _write(folder: Path, shards: Sequence[Shard], starts: np.ndarray, splits: np.ndarray, engine: Engine) -> None:
-    """Write the tables of the splits; splits: (D,) as `_split` gives them."""
-    sizes, outputs = _noted(shards, "bytes"), list[Output]()
-    limits = (storage.SHARD_BYTES, storage.ROWS)
-    for split in range(len(SPLITS)):
-        documents, begin = np.flatnonzero(splits == split), 0
-        for end in shard_ends(sizes[documents]):
-            first, last = int(documents[begin]), int(documents[end - 1])
-            low, high = np.searchsorted(starts, [first, last], side="right").tolist()
-            sources = [(shards[n].file("rows"), int(starts[n])) for n in range(low - 1, high)]
-            scratch = folder / "work" / f"output-{len(outputs):06d}"
-            outputs.append(Output(scratch, split, (first, last + 1), begin, sources, limits))
-            begin = end
-    save(folder / "work" / "splits", splits)
-    digests = list(engine.map(partial(write_shard, splits=folder / "work" / "splits"), outputs, "writing"))
-    for split, name in enumerate(SPLITS):
-        mine = [number for number, output in enumerate(outputs) if output.split == split]
-        files = [shard_files(outputs[number].folder)[0] for number in mine]
-        finish_table(folder / name, TEXT, name, files, [digests[number] for number in mine])
-    write_dictionary(folder)

@@ -194,7 +194,7 @@ def measure_tables(
         for part in some:
             statistics.merge(of_part[part])
         counts[split] = statistics.report(count_distinct([part.file("types") for part in some], engine.share))
-    return counts, {split: _leaked(some, seen, size) for split, some in parts.items() if split != "train"}
+    return counts, {split: _leaked(some, seen, size, engine) for split, some in parts.items() if split != "train"}
 
 
 def _union(parts: Sequence[Part], kind: str, path: Path, engine: Engine) -> Path:
@@ -202,14 +202,23 @@ def _union(parts: Sequence[Part], kind: str, path: Path, engine: Engine) -> Path
     return path
 
 
-def _leaked(parts: Sequence[Part], seen: Sequence[Path], size: int) -> dict[str, Any]:
+def _leaked(parts: Sequence[Part], seen: Sequence[Path], size: int, engine: Engine) -> dict[str, Any]:
     report: dict[str, Any] = {"ngram_words": size}
-    for kind, name, path in zip(KINDS, ("ngrams", "lines"), seen, strict=True):
-        known = mapped(path)
-        found = [among(mapped(part.file(kind)), known) for part in parts]  # (G,) bool each
-        report[name] = sum(map(len, found))
-        report[f"{name}_in_train"] = share(sum(int(one.sum()) for one in found), report[name])
+    found = list(engine.map(partial(count_leaked, seen=seen), parts, "comparing with training text"))
+    for kind, name in enumerate(("ngrams", "lines")):
+        report[name] = sum(counts[kind][0] for counts in found)
+        report[f"{name}_in_train"] = share(sum(counts[kind][1] for counts in found), report[name])
     return report
+
+
+def count_leaked(part: Part, seen: Sequence[Path]) -> list[tuple[int, int]]:
+    """How many hashes of each kind a held-out part has, and how many of them the training text has.
+
+    Args:
+        seen: files of the ascending hashes of each kind that the training text has.
+    """
+    hashes = [mapped(part.file(kind)) for kind in KINDS]  # (G,) uint64, (L,) uint64
+    return [(len(some), int(among(some, mapped(path)).sum())) for some, path in zip(hashes, seen, strict=True)]
 
 
 def measure(train: Path, held_out: dict[str, Path], size: int = 13, column: str = "text") -> dict[str, dict[str, Any]]:

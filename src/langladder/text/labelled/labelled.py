@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from langladder.artefacts import read_json, write_json
+from langladder.artefacts import read_json, word_list, write_json
 from langladder.errors import InputError
-from langladder.text.storage.json_lists import word_list
 from langladder.text.storage.tables import SPLITS, owner_of, read_table
 
 LABELLED = pa.schema(

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from langladder.artefacts import word_list
 from langladder.errors import InputError
 from langladder.text.labelled.labelled import Example
-from langladder.text.storage.json_lists import word_list
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmenters import EXTRAS, SAMPLE, WordChoice, splitter

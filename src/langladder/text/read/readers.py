@@ -1,6 +1,7 @@
 """Read text files and files of sentence pairs into raw tables with one line of text, or one pair, per row.
 
-    files → parts ─ lines of documents, on an engine ─ document numbers, in order → shards
+    files → parts ─ read_part ─ files of lines ─ document numbers ─ write_tables → shards
+                    of each                      of the corpus
 
 A part is about PART_BYTES of text: several small files, or a piece of a large plain file; a line belongs to the part in
 which it begins. Files that are gzipped, Parquet, UTF-16 or behind a URL are not cut. So a corpus may be larger than
@@ -9,6 +10,7 @@ space around lines is removed.
 """
 
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -17,7 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from langladder.artefacts import map_arrays, write_arrays
 from langladder.atomic import atomic_file, atomic_folder
 from langladder.engine.base import current
 from langladder.errors import InputError
@@ -34,13 +38,12 @@ from langladder.text.read.sources import (
     pair_files,
     skipped,
 )
-from langladder.text.storage.arrow_arrays import numbers, values
+from langladder.text.storage.arrow_arrays import numbers, texts, values
 from langladder.text.storage.shards import SHARDED
 from langladder.text.storage.tables import PAIRS, TABLES, TEXT, pieces, write_batches
+from langladder.text.storage.text_parts import TextPart, write_tables
 
-PART_BYTES = 64 * 2**20  # of a part, about
-LINES = pa.schema([("opens", pa.bool_()), ("text", pa.string())])
-"""Lines before their documents are numbered; `opens`: whether a line is the first of a document."""
+PART_BYTES = 16 * 2**20  # of a part, about
 
 
 class Piece(NamedTuple):
@@ -52,11 +55,28 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Pieces that are read in one call; `rows`: the file that their lines are written to."""
+    """Pieces that are read in one call; `stem`: of the files that their lines are written to."""
 
     pieces: tuple[Piece, ...]
     source: TextSource
+    stem: Path
+
+
+class LineFile(NamedTuple):
+    """Lines on disk: a file of rows whose documents are numbered from 0.
+
+    Attributes:
+        rows: the file. Beside it stands the size of each document (`_sizes_file`).
+        documents, lines: how many; 0: there is no file.
+        opens: whether the first line is the first of a document; else it continues the last document before.
+        opens_next: whether the next line, whatever file it is in, is the first of a document.
+    """
+
     rows: Path
+    documents: int
+    lines: int
+    opens: bool
+    opens_next: bool
 
 
 def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
@@ -71,12 +91,8 @@ def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
     facts = FileFacts()
     files = files_of(source, source.files)
     with atomic_folder(out_folder, SHARDED) as folder:
-        work = folder / "work"
-        work.mkdir()
-        parts = {split: parts_of(files[split], source, work / split) for split in files}
-        tables = {split: _read_parts(parts[split], facts) for split in files}
-        report = {"splits": _write_text(tables, source.path, folder, facts), **facts.report()}
-        work.rmdir()
+        splits = {split: _read_split(files[split], source, folder / "work" / split, facts) for split in files}
+        report = {"splits": _write_text(splits, source.path, folder, facts), **facts.report()}
     return report | skipped(located(source.path), facts, source.endings)
 
 
@@ -85,18 +101,45 @@ def write_raw_text(
 ) -> dict[str, dict[str, int]]:
     """Write the tables of splits that are given as texts; returns the numbers of their documents and lines."""
     with atomic_folder(out_folder, SHARDED) as folder:
-        tables = {split: _line_tables(document_lines([texts], rule)) for split, texts in splits.items()}
-        return _write_text(tables, origin, folder, FileFacts())
+        stems = {split: folder / "work" / split for split in splits}
+        files = {split: write_lines(document_lines([splits[split]], rule), stems[split]) for split in splits}
+        return _write_text(files, origin, folder, FileFacts())
 
 
 def _write_text(
-    splits: dict[str, Iterator[pa.Table]], origin: str, folder: Path, facts: FileFacts
+    splits: dict[str, Iterator[LineFile]], origin: str, folder: Path, facts: FileFacts
 ) -> dict[str, dict[str, int]]:
-    counts = {split: {"documents": 0, "lines": 0} for split in splits}
-    for split, tables in splits.items():
-        if write_batches(folder / split, TEXT, number_documents(tables, counts[split])) == 0:
+    """Write the tables of a corpus whose lines are written to files in `folder`/work, which is removed.
+
+    Returns:
+        Numbers of documents and lines by split.
+
+    Raises:
+        InputError: a split has no line.
+    """
+    counts, parts, documents = dict[str, dict[str, int]](), list[TextPart](), 0
+    scratch = folder / "work"
+    scratch.mkdir()
+    for split, files in splits.items():
+        before, lines, opens = documents, 0, True
+        for file in files:
+            if file.lines:
+                first = documents if opens or file.opens else documents - 1
+                parts.append(TextPart(file.rows, first, file.documents))
+                documents, lines = first + file.documents, lines + file.lines
+                opens = False
+            opens |= file.opens_next
+        if not lines:
             reason = f"only blank lines or empty files{facts.no_text()}"
             raise InputError(f"{origin}: split {split!r} holds {reason}; there is no text to learn from")
+        counts[split] = {"documents": documents - before, "lines": lines}
+    sizes = np.zeros(documents, dtype=np.int64)
+    for part in parts:
+        sizes[part.first : part.first + part.documents] += map_arrays(_sizes_file(part.rows))["sizes"]
+    tables = np.arange(len(splits), dtype=np.int8)
+    table_of = np.repeat(tables, [count["documents"] for count in counts.values()])
+    write_tables(folder, list(splits), parts, table_of, sizes, scratch, current())
+    shutil.rmtree(scratch)
     return counts
 
 
@@ -113,9 +156,9 @@ def document_lines(files: Iterable[Iterable[str]], rule: Documents, opens: bool 
     An empty line at the end means that the next line, whatever file it is in, opens a document.
     """
     heading = re.compile(rule.heading) if rule.heading is not None else None
-    for number, texts in enumerate(files):
+    for number, file in enumerate(files):
         opens |= number > 0
-        for text in texts:
+        for text in file:
             opens |= rule.documents == "record"
             for line in map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")):
                 if not line:
@@ -127,35 +170,37 @@ def document_lines(files: Iterable[Iterable[str]], rule: Documents, opens: bool 
         yield True, ""
 
 
-def _line_tables(lines: Iterator[tuple[bool, str]]) -> Iterator[pa.Table]:
-    for rows in pieces(lines, lambda row: len(row[1])):
-        yield pa.table([[opens for opens, _ in rows], [text for _, text in rows]], schema=LINES)
+def write_lines(lines: Iterator[tuple[bool, str]], stem: Path) -> Iterator[LineFile]:
+    """Write lines of `document_lines` to files of some megabytes of text each, named `stem`-000000.arrow and so on."""
+    for number, piece in enumerate(pieces(lines, lambda line: len(line[1]))):
+        rows = stem.with_name(f"{stem.name}-{number:06d}.arrow")
+        opens_next = not piece[-1][1]
+        if opens_next:
+            piece.pop()
+        if not piece:
+            yield LineFile(rows, 0, 0, False, opens_next)
+            continue
+        opens = np.array([opens for opens, _ in piece])  # (L,) bool
+        documents = np.cumsum(opens) - opens[0]  # (L,) int64, from 0
+        text = texts([line for _, line in piece])
+        with atomic_file(rows) as path, pa.ipc.new_stream(str(path), TEXT) as stream:
+            columns = [numbers(documents), text, pa.nulls(len(piece), pa.float64())]
+            stream.write_batch(pa.record_batch(columns, schema=TEXT))
+        sizes = np.bincount(documents, weights=values(pc.binary_length(text))).astype(np.int64)  # (D,)
+        write_arrays(_sizes_file(rows), {"sizes": sizes})
+        yield LineFile(rows, len(sizes), len(piece), bool(opens[0]), opens_next)
 
 
-def number_documents(tables: Iterable[pa.Table], counts: dict[str, int]) -> Iterator[pa.Table]:
-    """Lines of `document_lines` as tables of `TEXT`; documents and lines are counted."""
-    opens_next = False
-    for table in tables:
-        for batch in table.to_batches():
-            opens = values(batch.column("opens"))
-            opens[0] |= opens_next
-            opens_next = not batch.column("text")[-1].as_py()
-            rows = len(opens) - opens_next
-            if not rows:
-                continue
-            documents = counts["documents"] - 1 + np.cumsum(opens[:rows])
-            counts["documents"] = int(documents[-1]) + 1
-            counts["lines"] += rows
-            texts = batch.column("text")[:rows]
-            yield pa.table([numbers(documents), texts, pa.nulls(rows, pa.float64())], schema=TEXT)
+def _sizes_file(rows: Path) -> Path:
+    """The file of `sizes`, (D,) int64: the bytes of text of each document of a `LineFile`."""
+    return rows.with_suffix(".safetensors")
 
 
 # ---- parts
 
 
 def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[Part]:
-    """The files in parts, whose lines are written to `scratch`, a folder that is created."""
-    scratch.mkdir()
+    """The files in parts, whose lines are written to the folder `scratch`."""
     groups: list[list[Piece]] = []
     room = -1  # bytes that the last group may still take; −1: none
     for file in files:
@@ -170,7 +215,7 @@ def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[P
             room = PART_BYTES
         groups[-1].append(Piece(file))
         room -= min(size, room)
-    return [Part(tuple(group), source, scratch / f"{number:06d}.arrow") for number, group in enumerate(groups)]
+    return [Part(tuple(group), source, scratch / f"{number:06d}") for number, group in enumerate(groups)]
 
 
 def _is_plain(file: Path, source: TextSource) -> bool:
@@ -183,38 +228,33 @@ def _is_plain(file: Path, source: TextSource) -> bool:
         return False
 
 
-def read_part(part: Part) -> FileFacts:
-    """Read the lines of a part into its file.
+def read_part(part: Part) -> tuple[list[LineFile], FileFacts]:
+    """Read the lines of a part into files.
 
     Raises:
         InputError: a file is bad; the message has the number of the line in the whole file.
     """
     facts, (file, span) = FileFacts(), part.pieces[0]
 
-    def texts(piece: Piece) -> Iterator[str]:
+    def texts_of(piece: Piece) -> Iterator[str]:
         return (text for (text,) in values_of(piece.file, part.source, [part.source.field], facts, piece.span))
 
     try:
-        with atomic_file(part.rows) as path, pa.ipc.new_stream(str(path), LINES) as stream:
-            for table in _line_tables(document_lines(map(texts, part.pieces), part.source, opens=span.start == 0)):
-                stream.write_table(table)
+        lines = document_lines(map(texts_of, part.pieces), part.source, opens=span.start == 0)
+        return list(write_lines(lines, part.stem)), facts
     except InputError:
         if span.start:  # read it again with the line numbers of the whole file
-            for _ in texts(Piece(file, span._replace(number=number_at(file, span.start)))):
+            for _ in texts_of(Piece(file, span._replace(number=number_at(file, span.start)))):
                 pass
         raise
-    return facts
 
 
-def _read_parts(parts: Sequence[Part], facts: FileFacts) -> Iterator[pa.Table]:
-    """The lines of all parts in order; facts of the files are added."""
-    for part, found in zip(parts, current().map(read_part, parts, "reading files"), strict=True):
+def _read_split(files: Sequence[File], source: TextSource, scratch: Path, facts: FileFacts) -> Iterator[LineFile]:
+    """Read the files of a split into files of lines; facts are added."""
+    scratch.mkdir()
+    for line_files, found in current().map(read_part, parts_of(files, source, scratch), "reading files"):
         facts.add(found)
-        with pa.OSFile(str(part.rows)) as file, pa.ipc.open_stream(file) as stream:
-            for batch in stream:
-                yield pa.Table.from_batches([batch])
-        part.rows.unlink()
-    parts[0].rows.parent.rmdir()
+        yield from line_files
 
 
 # ---- sentence pairs

@@ -7,6 +7,7 @@ Parquet, as all other tables are. One row is one line of text.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
 SPLITS = shards.SPLITS
 ROWS_PER_GROUP = 65_536
+LINES = 8_192  # of a batch
 CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
 
 Row = TypeVar("Row")
@@ -156,6 +158,33 @@ def read_column(path: Path, column: str) -> Iterator[list[str]]:
     """One text column as lists of strings, piece by piece."""
     for batch in read_batches(path, pa.schema([(column, pa.string())])):
         yield batch.column(0).to_pylist()
+
+
+class TableLines:
+    """Text columns of tables as one iterable of lines, which can be read several times.
+
+    Args:
+        columns: tables, and the column of each.
+    """
+
+    def __init__(self, columns: list[tuple[Path, str]]) -> None:
+        self.columns = columns
+
+    def __iter__(self) -> Iterator[str]:
+        return (line for path, column in self.columns for lines in read_column(path, column) for line in lines)
+
+    def shards(self) -> list["TableLines"]:
+        """The same lines in parts for an engine, one for each shard; of Parquet in one part."""
+        if any(path.suffix == ".parquet" for path, _ in self.columns):
+            return [self]
+        return [TableLines([(shard, column)]) for path, column in self.columns for shard in shard_files(path)]
+
+
+def line_batches(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Lines in lists of LINES at most."""
+    rest = iter(lines)
+    while batch := list(islice(rest, LINES)):
+        yield batch
 
 
 def present_splits(folder: Path) -> list[str]:

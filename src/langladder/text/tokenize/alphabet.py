@@ -12,7 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from langladder.text.storage.table_lines import batches
+from langladder.engine.base import current
+from langladder.text.storage.tables import TableLines, line_batches
 from langladder.text.tokenize.specials import SPELLINGS
 
 COVERED = 0.999
@@ -22,12 +23,20 @@ BYTES = 256
 def count_characters(lines: Iterable[str]) -> Counter[str]:
     """How often each character occurs."""
     counts = np.zeros(0x110000, dtype=np.int64)
-    for chunk in batches(lines):
+    for chunk in line_batches(lines):
         points = np.frombuffer("".join(chunk).encode("utf-32-le"), dtype=np.uint32)
         found = np.bincount(points)
         counts[: len(found)] += found
     seen = np.flatnonzero(counts)
     return Counter(dict(zip(map(chr, seen.tolist()), counts[seen].tolist(), strict=True)))
+
+
+def count_characters_of(text: TableLines) -> Counter[str]:
+    """As `count_characters`, of columns of tables, whose shards are counted by workers."""
+    counts = Counter[str]()
+    for found in current().map(count_characters, text.shards(), "counting characters"):
+        counts.update(found)
+    return counts
 
 
 @dataclass(frozen=True)
@@ -43,11 +52,9 @@ class Alphabet:
     common: int
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> Self:
-        """Count the characters of all lines."""
-        counts = count_characters(lines)
-        for character in [character for character in counts if character.isspace()]:
-            del counts[character]
+    def of(cls, characters: Counter[str]) -> Self:
+        """The alphabet of a text in which each character occurs so often."""
+        counts = Counter({one: count for one, count in characters.items() if not one.isspace()})
         wanted, covered, common = COVERED * counts.total(), 0, 0
         for _, count in counts.most_common():
             if covered >= wanted:

@@ -14,14 +14,15 @@ no part of others (`▁,`) may get no piece, and texts come out longer than Sent
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Self
 
 import tokenizers as hf
 from tokenizers import models, pre_tokenizers, trainers
 
+from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.progress import working
 from langladder.text.tokenize.alphabet import count_characters
@@ -38,26 +39,32 @@ class Sample:
     """The part of a text that a tokenizer is trained on.
 
     Attributes:
-        lines: of the whole text. every: each so-manieth of them is read, beginning with the first.
+        parts: the lines of the whole text, in parts that can be iterated again.
+        every: k; every k-th line is read, beginning with the first.
         whole: bytes of the text.
     """
 
-    lines: Iterable[str]
+    parts: Sequence[Iterable[str]]
     every: int
     whole: int
 
     @classmethod
-    def of(cls, lines: Iterable[str], most: int) -> Self:
-        """A sample of at most about `most` bytes."""
-        whole = sum(len(line.encode()) for line in lines)
-        return cls(lines, max(1, -(-whole // most)), whole)
+    def of(cls, parts: Sequence[Iterable[str]], most: int) -> Self:
+        """A sample of at most about `most` bytes; the parts are measured by workers."""
+        whole = sum(current().map(count_bytes, parts, "measuring the training text"))
+        return cls(parts, max(1, -(-whole // most)), whole)
 
     def __iter__(self) -> Iterator[str]:
-        return islice(self.lines, 0, None, self.every)
+        return islice(chain.from_iterable(self.parts), 0, None, self.every)
 
     def report(self) -> dict[str, int]:
         """For the tokenizer's report; {} where all of the text was read."""
         return {"trained_on_every": self.every, "training_bytes": self.whole} if self.every > 1 else {}
+
+
+def count_bytes(lines: Iterable[str]) -> int:
+    """Bytes of UTF-8 of all lines."""
+    return sum(len(line.encode()) for line in lines)
 
 
 def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:

@@ -15,10 +15,9 @@ from typing import Self
 import numpy as np
 from pydantic import Field, field_validator
 
-from langladder.artefacts import read_json, write_json
+from langladder.artefacts import count_list, read_json, word_list, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.storage.json_lists import count_list, word_list
 from langladder.text.words.segmenters import Split, WordChoice, installed, splitter
 
 

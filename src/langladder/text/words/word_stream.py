@@ -1,33 +1,36 @@
 """The word vocabulary of a corpus, and its training text as word ids: counted and encoded in shards.
 
-A shard is read once: its words are numbered as they are met, and the running numbers are left on disk beside the
-counts, which are sorted by word. The sorted counts of all shards are merged as they are read, so that only the words
-that are frequent enough are held in memory. Then the numbers of each shard are replaced by ids.
+    shards ─ _count_shard ─ _add_counts ─ vocabulary ─ _encode_shard ─ ids
+             of each        of a bucket                of each
+
+A shard is read once: its words are numbered as they are met, and the running numbers are written beside the counts. A
+hash of each word says which bucket its counts are in, so that the counts of all shards are added up bucket by bucket,
+and only the words that are frequent enough are read by the driver. Then the numbers of each shard are replaced by ids.
 """
 
-import heapq
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache, partial
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from langladder.artefacts import map_arrays, write_arrays
+from langladder.atomic import atomic_file
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
-from langladder.text.storage.table_lines import TableLines
-from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.storage.tables import TableLines, present_splits, read_batches
 from langladder.text.words.segmenters import Split, WordChoice, reading, splitter_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, no_word_left
 
 ROWS = 16_384
-COUNT_ROWS = 2_048  # words of each shard that are in memory while the counts of all shards are merged
+BUCKET_SHARDS = 8  # shards for each bucket: a bucket has about as many words as so many shards have of their own
 COLUMNS = pa.schema([("document", pa.int64()), ("text", pa.string())])
 WORDS = pa.schema([("word", pa.string()), ("count", pa.int64()), ("number", pa.int32())])
 
@@ -78,15 +81,19 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     if "train" not in present_splits(clean_folder):
         raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
     mode, said = reading(config.words, TableLines([(train, "text")]))
-    count = partial(_count_shard, mode, out_folder)
-    counted = list(current().map(count, list(enumerate(shard_files(train))), "counting words"))
-    vocabulary = _merged(counted, config)
+    shards = shard_files(train)
+    buckets = -(-len(shards) // BUCKET_SHARDS)
+    count = partial(_count_shard, mode, buckets, out_folder)
+    counted = list(current().map(count, list(enumerate(shards)), "counting words"))
+    vocabulary = _vocabulary([one.stem for one in counted], buckets, config, out_folder)
     vocabulary.save(out_folder / "vocabulary.json")
     joiner = StreamJoiner(out_folder / "train.arrow", ("ids",), out_folder)
     documents = [np.zeros(1, dtype=np.int64)]
     encode = partial(_encode_shard, out_folder / "vocabulary.json")
     for stem, lengths in current().map(encode, [one.stem for one in counted], "encoding words"):
         joiner.append({"ids": stem})
+        for suffix in (".safetensors", ".arrow"):  # here: a worker that dies may have to encode its shard again
+            stem.with_suffix(suffix).unlink()
         documents.append(documents[-1][-1:] + np.cumsum(lengths))
     joiner.write()
     bounds = np.concatenate(documents)
@@ -102,8 +109,12 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     }
 
 
-def _count_shard(mode: WordChoice, scratch: Path, part: tuple[int, Path]) -> Counted:
-    """Number and count the words of one shard."""
+def _count_shard(mode: WordChoice, buckets: int, scratch: Path, part: tuple[int, Path]) -> Counted:
+    """Number and count the words of one shard.
+
+    Writes the numbers of its running words, the words of each line, the last line of each document, and a table of its
+    words, ordered by bucket, with where each bucket ends (`buckets`).
+    """
     number, shard = part
     known = NumberedWords(_splitter(mode))
     numbers, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
@@ -114,11 +125,17 @@ def _count_shard(mode: WordChoice, scratch: Path, part: tuple[int, Path]) -> Cou
         lengths.append(np.array([*map(len, rows)], dtype=np.int64))
         documents.append(batch.column("document").to_numpy())
     stem, running = scratch / f"words-{number:06}", np.concatenate(numbers)
-    ends = _last_lines(np.concatenate(documents))
-    write_arrays(
-        stem.with_suffix(".safetensors"), {"numbers": running, "lengths": np.concatenate(lengths), "ends": ends}
-    )
-    _write_counts(stem, known.words, np.bincount(running, minlength=len(known.words)))
+    bucket_of = np.array([zlib.crc32(word.encode()) % buckets for word in known.words], dtype=np.int64)  # (V,)
+    order = np.argsort(bucket_of, kind="stable")
+    words, counts = pa.array(known.words, pa.string()), np.bincount(running, minlength=len(known.words))
+    _write_words(stem.with_suffix(".arrow"), pa.table([words.take(order), counts[order], order], schema=WORDS))
+    arrays: dict[str, np.ndarray] = {
+        "numbers": running,
+        "lengths": np.concatenate(lengths),
+        "ends": _last_lines(np.concatenate(documents)),
+        "buckets": np.cumsum(np.bincount(bucket_of, minlength=buckets)),
+    }
+    write_arrays(stem.with_suffix(".safetensors"), arrays)
     return Counted(stem, len(running))
 
 
@@ -128,28 +145,16 @@ def _splitter(mode: WordChoice) -> Split:
     return splitter_of(mode)
 
 
-def _write_counts(stem: Path, words: dict[str, int], counts: np.ndarray) -> None:
-    """The counts of one shard, sorted by word."""
-    ordered = sorted(words)
-    numbers = np.array([words[word] for word in ordered], dtype=np.int32)
-    table = pa.table([pa.array(ordered, pa.string()), counts[numbers], numbers], schema=WORDS)
-    with pa.ipc.new_file(stem.with_suffix(".arrow"), WORDS) as out:
-        out.write_table(table, max_chunksize=COUNT_ROWS)
+def _write_words(path: Path, words: pa.Table) -> None:
+    with atomic_file(path) as temporary, pa.ipc.new_file(str(temporary), words.schema) as out:
+        out.write_table(words)
 
 
-def _read_counts(stem: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Columns of what `_write_counts` wrote, row by row; few rows are in memory at once.
-
-    The file is opened for each batch: a corpus has more shards than a process may have files open.
-    """
-    number, batches = 0, 1
-    while number < batches:
-        with pa.memory_map(str(stem.with_suffix(".arrow"))) as source:
-            file = pa.ipc.open_file(source)
-            batches = file.num_record_batches
-            rows = [file.get_batch(number).column(column).to_pylist() for column in columns] if batches else []
-        yield from zip(*rows, strict=True)
-        number += 1
+def _read_words(path: Path, start: int = 0, stop: int | None = None) -> dict[str, list[Any]]:
+    """The columns of rows `start` … `stop` − 1 of a file of `_write_words`. No other rows are read."""
+    with pa.memory_map(str(path)) as source:
+        rows: dict[str, list[Any]] = pa.ipc.open_file(source).read_all()[start:stop].to_pydict()
+    return rows
 
 
 def _last_lines(documents: np.ndarray) -> np.ndarray:
@@ -157,29 +162,50 @@ def _last_lines(documents: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(documents[1:] != documents[:-1], [True] * bool(len(documents)))) + 1
 
 
-def _merged(counted: list[Counted], config: VocabularyConfig) -> Vocabulary:
-    """The vocabulary of all shards together."""
-    word = itemgetter(0)
-    rows = heapq.merge(*(_read_counts(one.stem, "word", "count") for one in counted), key=word)
-    kept: list[tuple[str, int]] = []
-    types = 0
-    for types, (spelling, same) in enumerate(groupby(rows, key=word), start=1):  # noqa: B007
-        count = sum(count for _, count in same)
-        if count >= config.min_count:
-            kept.append((spelling, count))
-    if not kept:
+def _vocabulary(stems: Sequence[Path], buckets: int, config: VocabularyConfig, scratch: Path) -> Vocabulary:
+    """The vocabulary of all shards: the counts of each bucket are added up by workers."""
+    parts = [(bucket, scratch / f"bucket-{bucket:06}.arrow") for bucket in range(buckets)]
+    add = partial(_add_counts, stems, config.min_count)
+    types = sum(current().map(add, parts, "adding up counts"))
+    tables = []
+    for _, path in parts:
+        with pa.OSFile(str(path)) as source:
+            tables.append(pa.ipc.open_file(source).read_all())
+        path.unlink()
+    words = pa.concat_tables(tables)
+    if not len(words):
         raise no_word_left(config, types)
-    kept.sort(key=lambda pair: (-pair[1], pair[0]))
-    kept = kept[: config.max_size]
-    return Vocabulary([spelling for spelling, _ in kept], np.array([count for _, count in kept], dtype=np.int64))
+    order = pc.sort_indices(words, sort_keys=[("count", "descending"), ("word", "ascending")])
+    words = words.take(order[: config.max_size])
+    return Vocabulary(words["word"].to_pylist(), words["count"].to_numpy())
+
+
+def _add_counts(stems: Sequence[Path], min_count: int, part: tuple[int, Path]) -> int:
+    """Add up the counts of one bucket over all shards; returns its number of words.
+
+    Args:
+        min_count: of the words that are written.
+        part: the bucket, and the file that its words are written to.
+    """
+    bucket, path = part
+    counts = Counter[str]()
+    for stem in stems:
+        ends = np.append(0, map_arrays(stem.with_suffix(".safetensors"))["buckets"])
+        found = _read_words(stem.with_suffix(".arrow"), int(ends[bucket]), int(ends[bucket + 1]))
+        for word, count in zip(found["word"], found["count"], strict=True):
+            counts[word] += count
+    kept = [(word, count) for word, count in counts.items() if count >= min_count]
+    columns = [[word for word, _ in kept], [count for _, count in kept]]
+    _write_words(path, pa.table(columns, schema=pa.schema([WORDS.field("word"), WORDS.field("count")])))
+    return len(counts)
 
 
 def _encode_shard(vocabulary: Path, stem: Path) -> tuple[Path, np.ndarray]:
     """The numbers of one shard as ids. Returns the stem of its files, and how many ids each document has."""
     index, arrays = _index(vocabulary), map_arrays(stem.with_suffix(".safetensors"))
-    pairs = [(number, index.get(word, -1)) for word, number in _read_counts(stem, "word", "number")]
-    by_number = np.full(len(pairs), -1, dtype=np.int32)
-    by_number[[number for number, _ in pairs]] = [place for _, place in pairs]
+    words = _read_words(stem.with_suffix(".arrow"))
+    by_number = np.full(len(words["word"]), -1, dtype=np.int32)
+    by_number[words["number"]] = [index.get(word, -1) for word in words["word"]]
     ids = by_number[arrays["numbers"]]
     known = ids >= 0
     before = np.append(0, np.cumsum(known, dtype=np.int64))  # (R + 1,) known words before each
@@ -187,8 +213,6 @@ def _encode_shard(vocabulary: Path, stem: Path) -> tuple[Path, np.ndarray]:
     with IdWriter.of(stem) as out:
         out.add(ids[known], np.diff(ends))
     found = np.diff(np.append(0, ends[arrays["ends"]]))
-    for suffix in (".safetensors", ".arrow"):
-        stem.with_suffix(suffix).unlink()
     return stem, found
 
 
