@@ -25,7 +25,7 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.clean.drops import Book
-from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
 from langladder.text.read.lines import FileFacts, read_lines
@@ -72,11 +72,15 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
             tables.append((split, raw / f"{split}.parquet"))
             if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
                 raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
-        rows = clean_rows(tables, folder, QUESTION, config, source.seed)
+        rows = CleanedRows(tables, folder, QUESTION, config, source.seed)
+        rows.drop_duplicates()
+        rows.cut(partial(cut_by_place, unit="paragraphs"))
+        rows.drop_held_out("questions: every training paragraph stands in validation or test, too")
+        rows.write()
         shutil.rmtree(raw)
         counts = {
             split: {
-                "questions": int((rows.where == number).sum()),
+                "questions": int((rows.split == number).sum()),
                 "paragraphs": len(np.unique(rows.hashes_of("context", split))),
                 "unanswerable": _unanswerable(folder / f"{split}.parquet"),
             }
@@ -92,23 +96,14 @@ def _unanswerable(path: Path) -> int:
     return sum(batch.column("answers").to_pylist().count([]) for batch in read_batches(path, QUESTIONS))
 
 
-def _as_they_are(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[tuple[Row, str | None]]:
-    return ((row, None) for row in rows)
+def unchanged_questions(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[Cleaned]:
+    """Questions as they are; a training question must not share its paragraph with a held-out one."""
+    for row in rows:
+        context = row["context"]
+        yield Cleaned(row, None, key=list(row.values()), unshared=(context,), split_by=context)
 
 
-def _facts(row: Row) -> Facts:
-    return Facts(key=list(row.values()), apart=(row["context"],), split_by=row["context"])
-
-
-QUESTION = Kind(
-    schema=QUESTIONS,
-    apart=("context",),
-    clean=_as_they_are,
-    facts=_facts,
-    example=itemgetter("question"),
-    cut=partial(cut_by_place, unit="paragraphs"),
-    all_held_out="questions: every training paragraph stands in validation or test, too",
-)
+QUESTION = RowType(QUESTIONS, ("context",), unchanged_questions, itemgetter("question"))
 
 
 def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
