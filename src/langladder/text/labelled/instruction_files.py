@@ -11,7 +11,6 @@ instruction, instances            self-instruct (Wang et al. 2022): a dialogue f
 Beside them a field may name the kind of each instruction, and some kinds may be kept from training as unseen.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,8 +34,8 @@ from langladder.text.labelled.instructions import (
     check_preference,
     write_dialogues,
 )
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, text_field
+from langladder.text.read.lines import FileFacts
+from langladder.text.read.records import json_rows, text_field, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
 
 FORMS = (
@@ -45,7 +44,6 @@ FORMS = (
 SHAREGPT = {"human": USER, "user": USER, "gpt": ASSISTANT, "chatgpt": ASSISTANT, "assistant": ASSISTANT}
 SHAREGPT |= {"bing": ASSISTANT, "bard": ASSISTANT, "system": SYSTEM}
 TEXT_PARTS = ("text", "input_text", "output_text")  # types of parts of a message's content
-ADVICE = "; write it as .jsonl, a record a line, or raise max_line_bytes"
 _LISTS = ("messages", "conversations")
 
 
@@ -116,17 +114,11 @@ def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator
         InputError: the file is missing, in another encoding, or not JSON.
     """
     if ending(file) != "json":
-        for number, line in enumerate(read_lines(file, facts, source.max_line_bytes, source.encoding), start=1):
-            if line.strip():
-                yield f"{file}:{number}", json_row(file, number, line)
+        yield from json_rows(file, source, facts)
         return
-    whole = "\n".join(read_lines(file, facts, source.max_line_bytes, source.encoding, advice=ADVICE))
+    items = whole_json(file, source, facts)
     if file in facts.empty:
         return
-    try:
-        items = json.loads(whole)
-    except (ValueError, RecursionError) as error:  # ValueError: also endless integers
-        raise InputError(f"{file}: not JSON ({error}); of one record a line the ending is .jsonl") from error
     if not isinstance(items, list):
         raise InputError(f"{file}: a list of records is wanted; {FORMS}")
     if not items:

@@ -22,13 +22,12 @@ from pydantic import Field, model_validator
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.clean.splitting import place
-from langladder.text.labelled.conll import TagColumns, heads_of, sentences
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
+from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree, phrase_texts
 from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, named, parquet_rows, text_field
-from langladder.text.read.sources import FileSource, ending, files_of, format_of, skipped
+from langladder.text.read.records import json_rows, named, numbered_lines, parquet_rows, text_field
+from langladder.text.read.sources import ending, files_of, format_of, skipped
 from langladder.text.storage.tables import write_rows
 
 Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
@@ -41,26 +40,6 @@ _LABEL = re.compile(r"#\s*label\s*=\s*(.*)")
 _SPACE_IN_WORD = re.compile(r"[^\S \t]")  # a no-break space, as in 8 1/2
 _CONFIG = "(conf/labels)"
 DELIMITERS = (",", ";", "\t", "|")  # that a table may have instead of the one that is expected
-
-
-class FoldedSource(FileSource):
-    """Files that are cut into folds where that is wanted."""
-
-    # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
-    folds: int | None = Field(default=None, ge=2, le=1000)
-    fold: int = Field(default=0, ge=0)
-    fold_by: Literal["order", "hash"] = (
-        "order"  # order: each fold takes every k-th example of a label; hash: of the text
-    )
-
-    @model_validator(mode="after")
-    def _one_fold_of_one_corpus(self) -> Self:
-        if self.folds is not None and (self.fold >= self.folds or isinstance(self.files, dict)):
-            raise ValueError(
-                f"folds: {self.folds}, fold: {self.fold}, files: {self.files!r}; a fold is one of 0 to folds − 1, and "
-                "`files` one glob: the folds cut the test split themselves"
-            )
-        return self
 
 
 class LabelledSource(FoldedSource):
@@ -130,21 +109,6 @@ def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
             if not counts[split]["examples"]:
                 raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
     return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
-
-
-def splits_of(source: FoldedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
-    """The files of each split, train first; of folds, all files are those of train and of test."""
-    if source.folds is not None:
-        return {"train": found["all"], "test": found["all"]}
-    return {split: found[split] for split in ("train", "all", "validation", "test") if split in found}
-
-
-def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
-    """Whether a text belongs to a split: with folds, by its number among those of its label, or by its hash."""
-    if source.folds is None:
-        return True
-    fold = number % source.folds if source.fold_by == "order" else int(place([text], 0) * source.folds)
-    return (fold == source.fold) == (split == "test")
 
 
 def _examples(
@@ -229,12 +193,6 @@ def _layout(file: File, source: LabelledSource) -> str:
         f"{file}: its name does not say where the labels stand; set layout to first_word (label text), files (a file a "
         f"label), trees or columns {_CONFIG}"
     )
-
-
-def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers."""
-    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
-    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
 def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
@@ -330,8 +288,7 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
     if format_of(file, source.format) == "parquet":
         found = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
     else:
-        lines = _lines(file, source, facts)
-        found = ((f"{file}:{number}", json_row(file, number, line)) for number, line in lines)
+        found = json_rows(file, source, facts)
     for where, row in found:
         text = text_field(row, names[0], where)
         label = row.get(named(row, names[1]))
@@ -342,22 +299,22 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
 def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     if file.parent == located(source.path):
         raise InputError(f"{file}: stands in no folder of a label; put it into <label>/ (layout: folders)")
-    lines = list(_lines(file, source, facts)) if source.texts == "file" else None
-    if lines == []:  # nothing, or blank lines alone
-        facts.nothing_in(file)
-    elif lines is not None:
-        yield Row(f"{file}:1", " ".join(line.strip() for _, line in lines), file.parent.name)
+    lines = numbered_lines(file, source, facts)
+    if source.texts == "line":
+        yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in lines)
+    elif text := " ".join(line.strip() for _, line in lines):
+        yield Row(f"{file}:1", text, file.parent.name)
     else:
-        yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in _lines(file, source, facts))
+        facts.nothing_in(file)
 
 
 def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     label = file.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".text")
-    yield from (Row(f"{file}:{number}", line, label) for number, line in _lines(file, source, facts))
+    yield from (Row(f"{file}:{number}", line, label) for number, line in numbered_lines(file, source, facts))
 
 
 def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
-    for number, line in _lines(file, source, facts):
+    for number, line in numbered_lines(file, source, facts):
         label, _, text = line.strip().partition(" ")
         yield Row(f"{file}:{number}", text, label)
 
@@ -377,7 +334,7 @@ def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row
 def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
     """Each tree as one line, with the number of its first line: lines go on while brackets are open."""
     open_, start, parts = 0, 0, list[str]()
-    for number, line in _lines(file, source, facts):
+    for number, line in numbered_lines(file, source, facts):
         if open_ > 0 and line.startswith("("):  # a line that goes on is indented
             break
         start = start if parts else number

@@ -10,7 +10,6 @@ question. A paragraph is in one split only: a corpus without splits is cut by th
 questions about a held-out paragraph are left out.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +17,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
@@ -27,11 +25,18 @@ from langladder.remote import File, located
 from langladder.text.clean.drops import Book
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
-from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, text_field
+from langladder.text.labelled.questions import (
+    QUESTION_TABLES,
+    QUESTIONS,
+    Answer,
+    Question,
+    count_questions,
+    write_questions,
+)
+from langladder.text.read.lines import FileFacts
+from langladder.text.read.records import json_rows, text_field, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
-from langladder.text.storage.tables import SPLITS, read_batches
+from langladder.text.storage.tables import SPLITS
 
 LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
 
@@ -78,22 +83,10 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
         rows.drop_held_out("questions: every training paragraph stands in validation or test, too")
         rows.write()
         shutil.rmtree(raw)
-        counts = {
-            split: {
-                "questions": int((rows.split == number).sum()),
-                "paragraphs": len(np.unique(rows.hashes_of("context", split))),
-                "unanswerable": _unanswerable(folder / f"{split}.parquet"),
-            }
-            for number, split in enumerate(SPLITS)
-        }
+        counts = {split: count_questions(folder / f"{split}.parquet") for split in SPLITS}
     dropped = rows.book.dropped["context_is_held_out"]
     report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
     return report | skipped(located(source.path), facts, source.endings)
-
-
-def _unanswerable(path: Path) -> int:
-    """How many questions of a table have no answer."""
-    return sum(batch.column("answers").to_pylist().count([]) for batch in read_batches(path, QUESTIONS))
 
 
 def unchanged_questions(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[Cleaned]:
@@ -107,22 +100,13 @@ QUESTION = RowType(QUESTIONS, ("context",), unchanged_questions, itemgetter("que
 
 
 def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
-    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
     if source.format == "jsonl" or ending(file) != "json":
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield question_of(json_row(file, number, line), f"{file}:{number}")
+        for where, row in json_rows(file, source, facts):
+            yield question_of(row, where)
         return
-    whole = "\n".join(lines)
-    if file in facts.empty:
-        return
-    try:
-        value = json.loads(whole)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{file}:{error.lineno}: not JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not JSON ({str(error)[:100]})") from error
-    yield from _squad(file, value)
+    value = whole_json(file, source, facts)
+    if file not in facts.empty:
+        yield from _squad(file, value)
 
 
 def _squad(file: File, value: Any) -> Iterator[Question]:
