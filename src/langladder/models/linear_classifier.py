@@ -27,8 +27,8 @@ from langladder import schema
 from langladder.errors import InputError
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
+from langladder.models.units import Units, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import Units, WordUnits, units_from
 from langladder.text.storage.json_lists import word_list
 from langladder.text.words.segmenters import WordChoice
 
