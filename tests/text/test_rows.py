@@ -243,7 +243,7 @@ class Case(NamedTuple):
     """Rows to draw, and the stage that cleans them: (raw folder, clean folder, settings, seed) → report."""
 
     draw: Callable[[Random], dict[str, Any]]
-    type: RowType
+    row_type: RowType
     config: type[CleanRowsConfig]
     clean: Callable[[Path, Path, Any, int], dict[str, Any]]
 
@@ -286,10 +286,10 @@ def test_parts_and_processes_change_nothing(
     raw = {table: [case.draw(random) for _ in range(600 if table in ("all", "train") else 60)] for table in own}
     raw = {table: [*rows, *random.choices(rows, k=len(rows) // 4)] for table, rows in raw.items()}
     config = case.config.model_validate(settings)
-    whole = case.clean(write(tmp_path / "raw", raw, case.type, 5000), tmp_path / "whole", config, 3)
+    whole = case.clean(write(tmp_path / "raw", raw, case.row_type, 5000), tmp_path / "whole", config, 3)
     monkeypatch.setattr(clean_rows, "ROWS", 64)
     with used(engine()):
-        assert case.clean(write(tmp_path / "cut", raw, case.type, 150), tmp_path / "parts", config, 3) == whole
+        assert case.clean(write(tmp_path / "cut", raw, case.row_type, 150), tmp_path / "parts", config, 3) == whole
     files = sorted(path.name for path in (tmp_path / "whole").iterdir())
     assert files == sorted(path.name for path in (tmp_path / "parts").iterdir())
     for file in files:

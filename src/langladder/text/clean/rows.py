@@ -100,7 +100,7 @@ class Part(NamedTuple):
     group: int
     first: int
     file: Path
-    type: RowType
+    row_type: RowType
     config: Any
     seed: int
 
@@ -117,14 +117,14 @@ class Notes(NamedTuple):
 def clean_part(part: Part) -> tuple[Book, Notes]:
     """Clean a row group: run the steps, drop what is outside the limits, write the rest to `part.file`."""
     book, hashes, places = Book(), list[list[int]](), list[float]()
-    schema = part.type.schema.append(EXAMPLE)
+    schema = part.row_type.schema.append(EXAMPLE)
     tables = [schema.empty_table()]
-    for batch in read_group(part.table, part.type.schema, part.group, ROWS):
+    for batch in read_group(part.table, part.row_type.schema, part.group, ROWS):
         raw_rows, kept = batch.to_pylist(), list[Row]()
         try:
-            for raw, one in zip(raw_rows, part.type.clean(raw_rows, part.config, book), strict=True):
+            for raw, one in zip(raw_rows, part.row_type.clean(raw_rows, part.config, book), strict=True):
                 book.read += 1
-                example = part.type.example(raw)
+                example = part.row_type.example(raw)
                 if one.dropped is not None:
                     book.drop(one.dropped, example)
                     continue
@@ -136,7 +136,7 @@ def clean_part(part: Part) -> tuple[Book, Notes]:
         tables.append(pa.Table.from_pylist(kept, schema=schema))
     with atomic_file(part.file) as file:
         pq.write_table(pa.concat_tables(tables), file)
-    found = np.array(hashes, dtype=np.uint64).reshape(-1, 1 + len(part.type.unshared))
+    found = np.array(hashes, dtype=np.uint64).reshape(-1, 1 + len(part.row_type.unshared))
     return book, Notes(found, np.array(places, dtype=np.float64))
 
 
@@ -186,7 +186,7 @@ class CleanedRows:
         Raises:
             InputError: as `read_table` and `row_type.clean`.
         """
-        self.tables, self.folder, self.type, self.config, self.splits = tables, folder, row_type, config, splits
+        self.tables, self.folder, self.row_type, self.config, self.splits = tables, folder, row_type, config, splits
         self.book, self.cuts, self.parts = Book(), list[Cut](), list[Part]()
         (folder / SCRATCH).mkdir()
         for number, (_, table) in enumerate(tables):
@@ -258,11 +258,11 @@ class CleanedRows:
         """
         if not self.config.held_out_never_in_train or self.config.iid:
             return
-        held_out = {name: self.hashes[name][self.split > TRAIN] for name in self.type.unshared}
+        held_out = {name: self.hashes[name][self.split > TRAIN] for name in self.row_type.unshared}
         for name, hashes in held_out.items():
             shared = (self.split == TRAIN) & np.isin(self.hashes[name], hashes)
             self.split[shared] = DROPPED
-            examples = map(self.type.example, self._first(np.flatnonzero(shared)))
+            examples = map(self.row_type.example, self._first(np.flatnonzero(shared)))
             self._note(f"{name}_is_held_out", int(shared.sum()), examples)
         if not (self.split == TRAIN).any():
             raise InputError(none_left)
@@ -271,7 +271,9 @@ class CleanedRows:
         """Write a table for each split, and remove the scratch folder."""
         for number, split in enumerate(self.splits):
             path = self.folder / f"{split}.parquet"
-            write_batches(path, self.type.schema, _row_groups(self._read(self.split == number, self.type.schema)))
+            write_batches(
+                path, self.row_type.schema, _row_groups(self._read(self.split == number, self.row_type.schema))
+            )
         shutil.rmtree(self.folder / SCRATCH)
 
     def hashes_of(self, name: str, split: str) -> np.ndarray:
@@ -287,7 +289,7 @@ class CleanedRows:
 
     def column(self, name: str, rows: np.ndarray) -> Iterator[Any]:
         """The values of a column in some rows, (N,) bool; before `write`."""
-        for table in self._read(rows, pa.schema([self.type.schema.field(name)])):
+        for table in self._read(rows, pa.schema([self.row_type.schema.field(name)])):
             yield from table.column(0).to_pylist()
 
     def _note(self, reason: str, count: int, examples: Iterable[str]) -> None:
@@ -299,7 +301,7 @@ class CleanedRows:
         """The first few of some rows, by their numbers, with the column EXAMPLE."""
         chosen = np.zeros(len(self.split), dtype=np.bool_)
         chosen[numbers[:EXAMPLES]] = True
-        for table in self._read(chosen, self.type.schema.append(EXAMPLE)):
+        for table in self._read(chosen, self.row_type.schema.append(EXAMPLE)):
             yield from table.to_pylist()
 
     def _read(self, rows: np.ndarray, schema: pa.Schema) -> Iterator[pa.Table]:

@@ -1,7 +1,7 @@
 """Cleaning labelled text: steps, limits, no copies of held-out texts in train, splits, its labels numbered.
 
 Cleaning is light: a text keeps its label, and a word its tag. Where words have a tag, a head or a place in a tree, the
-steps work on each word alone, and one that they would take out or cut in two stays as it is. A text with two labels is
+steps work on each word alone, and one that they would remove or split stays as it is. A text with two labels is
 kept and reported.
 
 Splits that the corpus lacks are cut by the hash of the text, stratified: each has about the same share of every label.
@@ -165,7 +165,7 @@ def _cleaned(row: Row, dropped: str | None) -> Cleaned:
 
 
 def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], str]:
-    """Steps on a word by itself; one that they would take out or cut in two stays."""
+    """The steps for one word; a word that they would remove or split is left unchanged."""
     known: dict[str, str] = {}
 
     def clean(word: str) -> str:
@@ -191,7 +191,7 @@ TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
     """Cut splits by label; tagged sentences without strata."""
     known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is held once
-    labelled = rows.type is LABELLED_TEXT
+    labelled = rows.row_type is LABELLED_TEXT
     values = rows.column("label" if labelled else "tags", chosen)
     sets = (frozenset([value] if labelled else value) for value in values)
     labels = [known.setdefault(found, found) for found in sets]
@@ -318,7 +318,7 @@ def _labels(folder: Path, row_type: RowType, unit: str, found: dict[str, _Figure
                 f"training split; its labels are {', '.join(ordered(known))[:300]}"
             )
     if len(known) < 2:
-        raise InputError(f"train: all {unit} have one label, {min(known)!r}; two are needed to tell apart")
+        raise InputError(f"train: all {unit} have one label, {min(known)!r}; at least two are needed")
     if row_type is LABELLED_TEXT and len(known) > max(FEW, rows / 2):
         raise InputError(
             f"train: {len(known):,} labels for {rows:,} texts, e.g. {min(known)[:60]!r}; are text and "
@@ -328,7 +328,7 @@ def _labels(folder: Path, row_type: RowType, unit: str, found: dict[str, _Figure
 
 
 def _several_labels(folder: Path, row_type: RowType, cleaned: CleanedRows) -> dict[str, Any]:
-    """Texts that stand in the corpus with several labels: how many, and the first of them."""
+    """Texts that the corpus has with several labels: how many, and the first of them."""
     stay = cleaned.split != DROPPED
     _, first = np.unique(cleaned.hashes["key"][stay], return_index=True)  # a text with each of its labels once
     texts, counts = np.unique(cleaned.hashes["text"][stay][first], return_counts=True)

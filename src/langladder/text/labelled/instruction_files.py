@@ -4,7 +4,7 @@ messages                          [{"role": "user", "content": …}, {"role": "a
                                   content may be a list of parts, {"type": "text", "text": …} (OpenAI)
 conversations                     [{"from": "human", "value": …}, {"from": "gpt", "value": …}] (ShareGPT)
 prompt, response                  prompt: text, or messages that end with a user's
-instruction, input, output        Alpaca (Taori et al. 2023): the input stands below the instruction
+instruction, input, output        Alpaca (Taori et al. 2023): the input is put below the instruction
 instruction, instances            self-instruct (Wang et al. 2022): a dialogue for each {"input", "output"}
 … with chosen and rejected        a preference; its chosen response is a demonstration, too
 
@@ -53,7 +53,7 @@ class InstructionSource(FileSource):
     endings: ClassVar[tuple[str, ...]] = ("jsonl", "ndjson", "json")
 
     kind_field: str | None = None  # the field that names the kind of each instruction; null: all are of one
-    unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are judged apart
+    unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are evaluated on their own
     equal_answers: Literal["refuse", "keep_one"] = "refuse"  # chosen and rejected the same: keep_one, which is no pair
     damaged: Policy = "skip"  # dialogues that cannot be learnt from: an empty turn, two of one role in a row, …
 
@@ -108,7 +108,7 @@ def _dialogues(
 
 
 def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator[tuple[str, Any]]:
-    """The records of a file with the place where each stands: of .json the items of its list, else a line each.
+    """The records of a file, each with its file and line: of .json the items of its list, else a line each.
 
     Raises:
         InputError: the file is missing, in another encoding, or not JSON.

@@ -33,7 +33,7 @@ from langladder.text.storage.tables import write_rows
 Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
 AUTO = {"tsv": "columns", "csv": "columns", "jsonl": "fields", "ndjson": "fields", "parquet": "fields"}
 AUTO |= {"ptb": "trees", "mrg": "trees", "conllu": "conllu"}
-Place = int | str
+Column = int | str
 """A column: its number from 0, or its name in the first line."""
 CONLLU = TagColumns(id=0, form=1, tag=3, head=6)
 _LABEL = re.compile(r"#\s*label\s*=\s*(.*)")
@@ -51,9 +51,9 @@ class LabelledSource(FoldedSource):
     # is its name; first_word: "label text"; trees: bracketed, the root's label; conllu: heads, and a comment
     # "# label = …"; auto: by the name's ending, .txt inside folders by folders
     layout: Layout = "auto"
-    text: Place = "text"  # columns and fields
-    label: Place = "label"
-    second: Place | None = None  # the other text, of pairs
+    text: Column = "text"  # columns and fields
+    label: Column = "label"
+    second: Column | None = None  # the other text, of pairs
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)  # null: comma of .csv, else tab
     texts: Literal["line", "file"] = "line"  # of folders: what one text is
     label_before: str | None = Field(default=None, min_length=1)  # ":" reads DESC:manner as DESC
@@ -61,14 +61,14 @@ class LabelledSource(FoldedSource):
     phrases: bool = False  # of trees: each different labelled phrase of the training trees is an example, too
 
     @model_validator(mode="after")
-    def _columns_are_alike(self) -> Self:
-        wanted = [place for place in (self.text, self.label, self.second) if place is not None]
+    def _columns_are_named_one_way(self) -> Self:
+        wanted = [column for column in (self.text, self.label, self.second) if column is not None]
         if len(set(map(type, wanted))) > 1 or len(set(wanted)) < len(wanted):
             raise ValueError(
                 f"text: {self.text!r}, label: {self.label!r}, second: {self.second!r}; give different columns, all by "
                 "name (the first line has the names) or all by number from 0 (there are no names)"
             )
-        if any(isinstance(place, int) and place < 0 for place in wanted):
+        if any(isinstance(column, int) and column < 0 for column in wanted):
             raise ValueError(f"columns {wanted}: numbers count from 0")
         return self
 
@@ -190,7 +190,7 @@ def _layout(file: File, source: LabelledSource) -> str:
     if located(source.path).is_dir() and file.parent != located(source.path):
         return "folders"
     raise InputError(
-        f"{file}: its name does not say where the labels stand; set layout to first_word (label text), files (a file a "
+        f"{file}: its name does not show where the labels are; set layout to first_word (label text), files (a file a "
         f"label), trees or columns {_CONFIG}"
     )
 
@@ -214,7 +214,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
                 continue
             if not at:
                 _check_delimiter(where, head[0], cells, wanted, delimiter)
-                at, width = _places(where, cells, wanted), len(cells)
+                at, width = _positions(where, cells, wanted), len(cells)
                 if isinstance(wanted[0], str):
                     continue
             if len(cells) != width:
@@ -236,7 +236,7 @@ def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place], delimiter: str) -> None:
+def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Column], delimiter: str) -> None:
     """Raise InputError where the first line has the wanted columns if it is cut at another character."""
     if cells and not _lacking(cells, wanted):
         return
@@ -248,15 +248,15 @@ def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place
             )
 
 
-def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
+def _positions(where: str, first: list[str], wanted: list[Column]) -> list[int]:
     """The numbers of the wanted columns."""
     names = [cell.strip() for cell in first]
     for column in _lacking(names, wanted):
-        alike = [name for name in names if isinstance(column, str) and name.casefold() == column.casefold()]
-        if alike:
+        similar = [name for name in names if isinstance(column, str) and name.casefold() == column.casefold()]
+        if similar:
             raise InputError(
-                f"{where}: {len(alike)} columns may be {column!r}: {', '.join(alike)[:200]}; rename all but one, or "
-                f"name the one that is wanted {_CONFIG}"
+                f"{where}: {len(similar)} columns may be {column!r}: {', '.join(similar)[:200]}; rename all but one, "
+                f"or name the one that is wanted {_CONFIG}"
             )
         raise InputError(
             f"{where}: no column {column!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
@@ -268,11 +268,11 @@ def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
     return found
 
 
-def _lacking(names: list[str], wanted: list[Place]) -> list[Place]:
+def _lacking(names: list[str], wanted: list[Column]) -> list[Column]:
     """The wanted columns that are not there, or more than once."""
     names = [name.strip() for name in names]
 
-    def lacks(column: Place) -> bool:
+    def lacks(column: Column) -> bool:
         if isinstance(column, int):
             return column >= len(names)
         return names.count(column) > 1 or named(names, column) is None
@@ -285,6 +285,7 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
         raise InputError(f"{file}: has fields, not columns; text: and label: are to be their names {_CONFIG}")
+    found: Iterator[tuple[str, Any]]
     if format_of(file, source.format) == "parquet":
         found = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
     else:
@@ -298,7 +299,7 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
 
 def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     if file.parent == located(source.path):
-        raise InputError(f"{file}: stands in no folder of a label; put it into <label>/ (layout: folders)")
+        raise InputError(f"{file}: is in no folder of a label; put it into <label>/ (layout: folders)")
     lines = numbered_lines(file, source, facts)
     if source.texts == "line":
         yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in lines)

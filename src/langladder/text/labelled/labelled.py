@@ -52,7 +52,7 @@ _TAG = re.compile(r"O|[BIES](?:-.*)?", re.DOTALL)
 
 
 class Example(NamedTuple):
-    """A text, or two, with its label; a label of None is not known. The words of a tree stand between single spaces."""
+    """A text, or two, with its label; None: not known. The words of a tree are separated by single spaces."""
 
     text: str
     second: str | None = None
@@ -139,7 +139,7 @@ def scheme_of(tags: Iterable[str]) -> Scheme | None:
 
 
 def may_follow(before: str | None, after: str | None, scheme: Scheme) -> bool:
-    """Whether a tag may follow another; None stands for the beginning and the end of the sentence."""
+    """Whether a tag may follow another; None: the beginning or the end of the sentence."""
     inside = before is not None and before[0] in ("BI" if scheme == "IOBES" else "BIES")  # a phrase is open
     goes_on = after is not None and after[0] in "IE"
     if goes_on:
@@ -148,6 +148,6 @@ def may_follow(before: str | None, after: str | None, scheme: Scheme) -> bool:
 
 
 def bad_steps(tags: Sequence[str], scheme: Scheme) -> list[int]:
-    """Places of tags (0-based; the number of tags for the end) that must not follow what stands before them."""
+    """Positions of tags (from 0; the number of tags for the end) that must not follow the tag before them."""
     path = [None, *tags, None]
     return [number for number in range(len(tags) + 1) if not may_follow(path[number], path[number + 1], scheme)]

@@ -5,7 +5,7 @@
     .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
 
 `start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
-`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the place of the
+`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the path to the
 question. A paragraph is in one split only: a corpus without splits is cut by the hash of the paragraph, and training
 questions about a held-out paragraph are left out.
 """
@@ -66,7 +66,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
 
     Raises:
         InputError: missing path, empty glob, too few paragraphs to split; a file that is not JSON, an empty context or
-            question, an answer that does not stand at its offset (names file and line).
+            question, an answer that is not at its offset (names file and line).
     """
     facts = FileFacts()
     config = CleanRowsConfig(split=SplitConfig(validation=source.validation, test=source.test))
@@ -80,7 +80,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
         rows = CleanedRows(tables, folder, QUESTION, config, source.seed)
         rows.drop_duplicates()
         rows.cut(partial(cut_by_place, unit="paragraphs"))
-        rows.drop_held_out("questions: every training paragraph stands in validation or test, too")
+        rows.drop_held_out("questions: every training paragraph is in validation or test, too")
         rows.write()
         shutil.rmtree(raw)
         counts = {split: count_questions(folder / f"{split}.parquet") for split in SPLITS}

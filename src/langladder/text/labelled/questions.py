@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question about a paragraph. No answers: none stands there, or none is known."""
+    """A question about a paragraph. No answers: the paragraph has none, or none is known."""
 
     context: str
     question: str
@@ -64,7 +64,7 @@ class Question(NamedTuple):
         """A row of a table.
 
         Raises:
-            InputError: it is no question, or an answer does not stand where it says (names `where`).
+            InputError: it is no question, or an answer is not at its offset (names `where`).
         """
         answers = tuple(Answer(*pair) for pair in zip(row["answers"] or [], row["starts"] or [], strict=False))
         found = cls(row["context"], row["question"], answers, tuple(row["options"] or ()), row["id"] or "")
@@ -114,10 +114,10 @@ class Question(NamedTuple):
 
 
 def _misplaced(context: str, text: str, start: int) -> str:
-    there = context[start : start + len(text)] if start >= 0 else ""
+    found_text = context[start : start + len(text)] if start >= 0 else ""
     found = context.find(text)
     hint = f"the first such text begins at {found}" if found >= 0 else "the context does not have it"
-    return f"the answer {text[:60]!r} is not at character {start} of its context, where {there[:60]!r} stands; {hint}"
+    return f"the answer {text[:60]!r} is not at character {start} of its context, where the text is {found_text[:60]!r}; {hint}"
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> int:
@@ -140,7 +140,7 @@ def read_questions(path: Path) -> list[Question]:
         rows = table.cast(QUESTIONS).to_pylist()
     except (pa.ArrowException, ValueError) as error:
         raise InputError(f"{path}: columns of questions are text ({str(error)[:100]})") from error
-    return [Question.of_row(row, f"{path}, row {place}") for place, row in enumerate(rows)]
+    return [Question.of_row(row, f"{path}, row {number}") for number, row in enumerate(rows)]
 
 
 def count_questions(path: Path) -> dict[str, int]:

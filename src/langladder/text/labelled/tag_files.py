@@ -41,7 +41,7 @@ from langladder.text.storage.tables import write_rows
 _NO_WORD = re.compile(r"\d+[-.]\d+")
 _SPACE = re.compile(r"\s+")
 _BETWEEN = re.compile(r"[ \t]+")
-_NO_MODEL = ("#", "-DOCSTART-")  # what opens lines that do not show how columns are parted
+_NO_MODEL = ("#", "-DOCSTART-")  # begin lines that do not show how columns are separated
 LOOKED_AT = 1000  # lines, for one that does
 MOST_WORDS = 10_000  # of a sentence
 NO_BLANK_LINE = "a sentence with no blank line before it, read as one of its own"
@@ -62,7 +62,7 @@ class TagColumns(Config):
 
     form: int = Field(default=0, ge=0)
     tag: int = Field(default=1, ge=0)
-    head: int | None = Field(default=None, ge=0)  # the place of the word's head from 1, 0 for the root
+    head: int | None = Field(default=None, ge=0)  # the number of the word's head from 1, 0 for the root
     id: int | None = Field(default=None, ge=0)  # CoNLL-U's numbers: 3-4 and 5.1 are no words
 
     def required(self) -> list[int]:
@@ -104,7 +104,7 @@ class TaggedSource(FoldedSource):
 
 
 class Sentence(NamedTuple):
-    """The columns of each word, the line where each stands, and the comments above or inside."""
+    """The columns of each word, its line number, and the comments above or inside."""
 
     file: File
     words: list[list[str]]
@@ -116,7 +116,7 @@ class Sentence(NamedTuple):
         return tuple(_SPACE.sub("_", cells[number]) for cells in self.words)
 
     def where(self, word: int) -> str:
-        """Where a word stands, from 0."""
+        """File and line of a word, from 0."""
         return f"{self.file}:{self.lines[word]}"
 
 
@@ -127,9 +127,9 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
         Counts by split, the scheme of the tags, files read, what was put right in reading them, and what was left out.
 
     Raises:
-        InputError: missing path, empty glob, ragged columns, a tag that must not stand where it does, heads that are no
-            tree, no blank line between sentences; with `damaged: strict` an empty word or tag, and a tag of a held-out
-            split that train does not have.
+        InputError: missing path, empty glob, ragged columns, a tag that must not follow the one before it, heads that
+            are no tree, no blank line between sentences; with `damaged: strict` an empty word or tag, and a tag of a
+            held-out split that train does not have.
     """
     found = splits_of(source, files_of(source, source.files))
     scheme, warnings = _scheme(next(iter(found.values())), source)
@@ -338,15 +338,15 @@ def sentences(
     """The sentences of a file's lines.
 
     Args:
-        damage: what becomes of sentences with an empty word or tag, and of those that no blank line parts; none: both
-            are refused.
+        damage: what becomes of sentences with an empty word or tag, and of those that no blank line separates; None:
+            both are errors.
 
     Raises:
         InputError: a line has another number of columns than the first or too few, a sentence has too many words; what
             `damage` refuses.
     """
     damage = damage or Damage("strict")
-    found, above, damaged, parted = Sentence(file, [], [], []), list[str](), False, True
+    found, comments, damaged, separated = Sentence(file, [], [], []), list[str](), False, True
     numbered, opening = enumerate(lines, start=1), list[tuple[int, str]]()
     for number, line in islice(numbered, LOOKED_AT):
         opening.append((number, line))
@@ -363,25 +363,25 @@ def sentences(
                 yield found
             if found.words:
                 found, damaged = Sentence(file, [], [], []), False
-        parted = parted or between
+        separated = separated or between
         if comment:
-            above.append(line)
+            comments.append(line)
         if not cells or _NO_WORD.fullmatch(word_number):
             continue
-        if not parted and not found.words:
+        if not separated and not found.words:
             damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line ends a sentence; put one in")
-        parted = False
+        separated = False
         if not damaged and not (cells[columns.form] and cells[columns.tag].strip()):
             damage.found(f"{file}:{number}", EMPTY, "fill it in, or take the line out")
             damaged = True
-        found.comments.extend(above)
-        above.clear()
+        found.comments.extend(comments)
+        comments.clear()
         found.words.append(cells)
         found.lines.append(number)
         if len(found.words) > MOST_WORDS:
             raise InputError(
                 f"{file}:{found.lines[0]}: a sentence of more than {MOST_WORDS:,} words begins here; sentences "
-                "are parted by blank lines; put them in"
+                "are separated by blank lines; put them in"
             )
     if found.words and not damaged:
         yield found
@@ -399,7 +399,7 @@ def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:
     for word, value in enumerate(sentence.column(columns.head)):
         if not (value.isascii() and value.isdecimal() and len(value) < 10):
             raise InputError(
-                f"{sentence.where(word)}: head {value[:40]!r} is no number; the place of a word, 0 for the root"
+                f"{sentence.where(word)}: head {value[:40]!r} is no number; the number of a word, 0 for the root"
             )
         heads.append(int(value))
     try:

@@ -55,12 +55,12 @@ class Markers(NamedTuple):
         """Those of a tokenizer.
 
         Raises:
-            InputError: its reserved ids stand inside its vocabulary, as those of older ones may.
+            InputError: its reserved ids are inside its vocabulary, as in older ones.
         """
         if tokenizer.full_vocab_size != tokenizer.vocab_size + len(RESERVED):
             raise InputError(
-                f"tokenizer: {', '.join(RESERVED)} stand inside its {tokenizer.vocab_size:,} tokens, and dialogues "
-                "want them behind; train the tokenizer anew (stage `tokenize`)"
+                f"tokenizer: {', '.join(RESERVED)} are inside its {tokenizer.vocab_size:,} tokens, and dialogues "
+                "need them behind it; train the tokenizer anew (stage `tokenize`)"
             )
         return cls.behind(tokenizer.vocab_size)
 
@@ -131,8 +131,8 @@ class Template:
     """A text with places.
 
     Attributes:
-        fields: the places but `{answer}`, each once, in the order in which they stand.
-        fields_after: those of them that stand after the answer.
+        fields: the places but `{answer}`, each once, in their order.
+        fields_after: those of them after the answer.
 
     Raises:
         InputError: no place `{answer}`, or two; a brace by itself; a place that is no plain name.
@@ -150,7 +150,7 @@ class Template:
         self.fields_after = tuple(dict.fromkeys(name for _, name in self._after if name is not None))
 
     def context(self, values: Mapping[str, str]) -> str:
-        """What stands before the answer.
+        """The text before the answer.
 
         Raises:
             InputError: a field of the template is missing.
@@ -162,8 +162,8 @@ class Template:
         return self.context(values) + answer + self._filled(self._after, values)
 
     def answer_context(self) -> str:
-        """What stands between the last field and the answer: what announces one, and nothing of an example."""
-        last = max((place for place, (_, name) in enumerate(self._before[:-1]) if name is not None), default=-1)
+        """The text between the last field and the answer, which announces an answer without any part of an example."""
+        last = max((number for number, (_, name) in enumerate(self._before[:-1]) if name is not None), default=-1)
         return "".join(text for text, _ in self._before[last + 1 :]).strip()
 
     def _filled(self, parts: Sequence[Part], values: Mapping[str, str]) -> str:
