@@ -117,7 +117,10 @@ def _misplaced(context: str, text: str, start: int) -> str:
     found_text = context[start : start + len(text)] if start >= 0 else ""
     found = context.find(text)
     hint = f"the first such text begins at {found}" if found >= 0 else "the context does not have it"
-    return f"the answer {text[:60]!r} is not at character {start} of its context, where the text is {found_text[:60]!r}; {hint}"
+    return (
+        f"the answer {text[:60]!r} is not at character {start} of its context, where the text is {found_text[:60]!r}; "
+        f"{hint}"
+    )
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> int:

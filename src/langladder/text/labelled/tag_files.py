@@ -332,6 +332,17 @@ class _Cut(NamedTuple):
         return columns.id == 0 or several or len(self.cells(line)) != self.width
 
 
+def _cut_of(lines: Iterable[str], columns: TagColumns) -> tuple[_Cut, Iterator[str]]:
+    """How the lines of a file are cut, as the first of them with a word shows; and all lines."""
+    first, rest = list[str](), iter(lines)
+    for line in islice(rest, LOOKED_AT):
+        first.append(line)
+        if line.strip() and not line.startswith(_NO_MODEL):
+            break
+    example = next((line for line in reversed(first) if line.strip()), "")
+    return _Cut.like(example, columns), chain(first, rest)
+
+
 def sentences(
     file: File, columns: TagColumns, lines: Iterable[str], damage: Damage | None = None
 ) -> Iterator[Sentence]:
@@ -347,13 +358,8 @@ def sentences(
     """
     damage = damage or Damage("strict")
     found, comments, damaged, separated = Sentence(file, [], [], []), list[str](), False, True
-    numbered, opening = enumerate(lines, start=1), list[tuple[int, str]]()
-    for number, line in islice(numbered, LOOKED_AT):
-        opening.append((number, line))
-        if line.strip() and not line.startswith(_NO_MODEL):
-            break
-    cut = _Cut.like(next((line for _, line in reversed(opening) if line.strip()), ""), columns)
-    for number, line in chain(opening, numbered):
+    cut, lines = _cut_of(lines, columns)
+    for number, line in enumerate(lines, start=1):
         between = not line.strip() or line.startswith("-DOCSTART-")
         comment = line.startswith("#") and cut.is_comment(line, columns)
         cells = [] if between or comment else cut.checked(line, f"{file}:{number}", columns)
