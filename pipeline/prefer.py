@@ -46,7 +46,7 @@ def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str
     from langladder.corpora.instructions.preferring import NoiseConfig, preferences
     from langladder.decoding.sampled_preferences import sampled
     from langladder.models.instructed import read_instructed
-    from langladder.text.labelled.chat_template import ChatTemplate
+    from langladder.text.labelled.templates import ChatTemplate
 
     model, tokenizer = read_instructed(folder)
     found = {}

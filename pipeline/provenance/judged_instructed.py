@@ -11,7 +11,7 @@ from langladder.evaluation.perplexity import score
 from langladder.evaluation.work import work_of
 from langladder.models.instructed import read_instructed
 from langladder.models.reward import RewardModel
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.storage.corpus_ids import TokenStream
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged

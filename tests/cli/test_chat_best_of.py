@@ -16,8 +16,8 @@ from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import read_instructed
 from langladder.models.reward import RewardModel, begin_reward
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.models.spoken import TOKENIZER, asked, saved_instructed

@@ -13,8 +13,8 @@ from langladder.decoding.answers import answers
 from langladder.decoding.conversation import Conversation
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import read_instructed
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import TOKENIZER, asked, saved_base, saved_instructed
 
 Run = Callable[..., Result]

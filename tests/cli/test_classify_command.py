@@ -22,9 +22,9 @@ from langladder.models.linear_classifier import LinearClassifier
 from langladder.models.majority import Majority
 from langladder.models.recurrent_classifier import RecurrentClassifier
 from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.units import WordUnits
 from langladder.serving.labelling import answer, parsed
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import WordUnits
 
 TRAIN = [Example(f"{word} film .", label=label) for word, label in (("good", "yes"), ("bad", "no"), ("fine", "yes"))]
 UNITS = WordUnits(["good", "bad", "film", "not", "."], "whitespace")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langladder.cli.main import app
 from langladder.models.textcnn import TextCNN
 from langladder.models.tree_lstm import TreeLSTM
-from langladder.text.labelled.units import WordUnits
+from langladder.models.units import WordUnits
 from tests.hostile import fuzzed, little_memory
 from tests.models.test_strangers_folder import make
 

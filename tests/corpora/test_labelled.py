@@ -261,7 +261,7 @@ def test_golden_parts_of_speech() -> None:
 
 
 def test_tags_of_names_bracket_phrases(tmp_path: Path) -> None:
-    from langladder.text.labelled.iob import bad_steps
+    from langladder.text.labelled.labelled import bad_steps
 
     for one in read_tagged(written(tmp_path, "entities") / "train.parquet"):
         assert one.tags is not None and not bad_steps(one.tags, "IOB2")

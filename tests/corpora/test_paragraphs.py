@@ -7,8 +7,7 @@ import pytest
 
 from langladder.corpora.paragraphs import ParagraphConfig, draw_paragraphs, write_paragraphs
 from langladder.errors import InputError
-from langladder.text.labelled.answers import normalised
-from langladder.text.labelled.questions import Question, read_questions
+from langladder.text.labelled.questions import Question, normalised, read_questions
 
 TINY = ParagraphConfig(size="tiny")
 

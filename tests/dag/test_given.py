@@ -17,8 +17,8 @@ from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.gpt import GPT
 from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
-from langladder.text.labelled.units import SubwordUnits
 from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance import lineage

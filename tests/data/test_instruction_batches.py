@@ -14,8 +14,8 @@ from langladder.data.instructions import (
     ranking_rows,
 )
 from langladder.errors import InputError
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue, Ranking
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from tests.models.spoken import DIALOGUES, RANKINGS, SAY, TOKENIZER, TWICE, V, asked, dialogue
 

@@ -9,7 +9,7 @@ import torch
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response
 from langladder.models.reward import RewardModel, begin_reward
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import DIALOGUES, TOKENIZER, judge, saved_instructed
 
 TEMPLATE = ChatTemplate(TOKENIZER)

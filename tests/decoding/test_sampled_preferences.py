@@ -5,7 +5,7 @@ import pytest
 from langladder.corpora.instructions.preferring import PreferencesConfig
 from langladder.decoding.sampled_preferences import sampled
 from langladder.models.instructed import InstructedGPT, read_instructed
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import DIALOGUES, TOKENIZER, saved_instructed
 
 TEMPLATE = ChatTemplate(TOKENIZER)

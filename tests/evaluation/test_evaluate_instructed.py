@@ -12,8 +12,8 @@ from langladder.errors import InputError
 from langladder.evaluation.instructed import Answering, distinct, gold_scores, hash_of, splits_of, told, with_room
 from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
 from langladder.models.instructed import InstructedGPT, read_instructed
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue, Message
+from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, TWICE, dialogue, saved_instructed
 
 

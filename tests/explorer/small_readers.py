@@ -11,8 +11,8 @@ from langladder.models.recurrent_classifier import RecurrentClassifier
 from langladder.models.sliding_window import SlidingWindow
 from langladder.models.taggers.hmm import HMM
 from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.labelled.units import WordUnits
 from tests.models.spoken import saved_base, saved_instructed
 
 TEXTS = [Example(f"{word} film .", label=label) for word, label in (("good", "yes"), ("bad", "no"), ("fine", "yes"))]

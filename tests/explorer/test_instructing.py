@@ -12,7 +12,7 @@ from langladder.errors import InputError
 from langladder.explorer import instructing
 from langladder.models.instructed import read_instructed
 from langladder.models.loaded import read_model
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS
 from tests.explorer import small_readers
 from tests.models.spoken import TOKENIZER, asked

@@ -15,8 +15,8 @@ from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_span import BERTSpan
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
-from langladder.text.labelled.units import SubwordUnits
 from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 from tests.models.question_rows import QUESTIONS
 

@@ -24,8 +24,8 @@ from langladder.export.torchscript import export_torchscript
 from langladder.models.gpt import GPT
 from langladder.models.instructed import read_instructed
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

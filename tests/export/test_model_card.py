@@ -31,9 +31,9 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.taggers.hmm import HMM
 from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.units import WordUnits
 from langladder.tasks.checkpoints import write_checkpoint
 from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.labelled.units import WordUnits
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import PAIRS, write_table
 from langladder.text.tokenize.specials import BOS, EOS

@@ -19,9 +19,9 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.models.classifier import Classifier
 from langladder.models.reading import collate
 from langladder.models.tagger import Tagger
+from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import SubwordUnits
 from tests.hostile import little_memory
 
 SEP, CLS = TOKENIZER.vocab_size, TOKENIZER.vocab_size + 1

@@ -24,9 +24,9 @@ from langladder.models.recurrent_classifier import RecurrentClassifier
 from langladder.models.textcnn import TextCNN
 from langladder.models.transformer_classifier import TransformerClassifier
 from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.units import WordUnits
 from langladder.schema import locate
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import WordUnits
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare

@@ -14,9 +14,9 @@ from langladder.models.classifier import Classifier
 from langladder.models.gpt import GPT
 from langladder.models.gpt_classifier import GPTClassifier, Marks, choice_log_probs, choices, swapped
 from langladder.models.reading import collate
+from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import SubwordUnits
 
 V = TOKENIZER.vocab_size
 START, DELIMITER, EXTRACT = V + 2, V, V + 1

@@ -8,8 +8,8 @@ from torch import nn
 from langladder.models.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
 from langladder.models.textcnn import TextCNN, TextCNNConfig
 from langladder.models.tree_lstm import TreeLSTM, TreeLSTMConfig
+from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import WordUnits
 from langladder.text.tokenize.specials import NAMES
 
 UNITS = WordUnits(["not", "good", "bad", "film", "the"], "whitespace")

@@ -13,8 +13,8 @@ from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.instructed import InstructedGPT, begin, read_instructed
 from langladder.models.network import own_tensors
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

@@ -17,8 +17,8 @@ from langladder.data.instructions import ranking_batch, ranking_rows
 from langladder.errors import InputError
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

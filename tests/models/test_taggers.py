@@ -16,8 +16,7 @@ from langladder.models.taggers.most_frequent import MostFrequentTag
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.models.taggers.suffixes import Suffixes
 from langladder.models.taggers.window import WindowTagger
-from langladder.text.labelled.iob import bad_steps
-from langladder.text.labelled.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged, bad_steps
 
 
 def tagged(*pairs: str) -> list[Tagged]:

@@ -40,13 +40,13 @@ from langladder.models.sliding_window import SlidingWindow
 from langladder.models.taggers.hmm import HMM
 from langladder.models.translator import Translator
 from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.units import WordUnits
 from langladder.pyfunc import _load_pyfunc
 from langladder.pyfunc.loading import KINDS, kind_of
 from langladder.schema import locate
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.labelled.questions import Question
-from langladder.text.labelled.units import WordUnits
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

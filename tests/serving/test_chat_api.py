@@ -18,7 +18,7 @@ from langladder.models.reward import RewardModel, begin_reward
 from langladder.serving.api import create
 from langladder.serving.choosers import chooser_of
 from langladder.serving.shelf import Shelf
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import TOKENIZER, asked, saved_base, saved_instructed
 from tests.serving.conftest import running
 

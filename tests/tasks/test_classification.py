@@ -12,11 +12,11 @@ from langladder.embeddings.base import WordVectors
 from langladder.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.mean_embedding import MeanEmbedding
+from langladder.models.units import SubwordUnits, WordUnits
 from langladder.tasks.classification import make
 from langladder.tasks.reading_units import start_embedding, table_of, units_for
 from langladder.tasks.settings import ReadingInput, ReadingTraining, TransferInput
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import SubwordUnits, WordUnits
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.tasks.small_run import moved

@@ -15,8 +15,8 @@ from langladder.models.instructed import InstructedGPT, begin
 from langladder.models.making import Made
 from langladder.tasks.instruction import InstructionTuning, JudgedSample, make
 from langladder.tasks.settings import InstructionTraining
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import PAD
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, asked, judge, saved_base
 from tests.tasks.small_run import moved, stop_at

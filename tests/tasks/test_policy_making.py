@@ -13,7 +13,7 @@ from langladder.models.making import Made
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.tasks.policy.making import Teaching, make, prompts_of, token_pairs
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.models.spoken import DIALOGUES, RANKINGS, TOKENIZER, judge, saved_instructed

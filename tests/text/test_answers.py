@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from torchmetrics.functional.text import squad
 
-from langladder.text.labelled.answers import best_threshold, exact_match, normalised, wanted, word_f1
+from langladder.text.labelled.questions import best_threshold, exact_match, normalised, not_blank, word_f1
 
 PAIRS = [
     ("The cat!", ["a cat", "the dog"]),
@@ -33,7 +33,7 @@ def test_golden_questions_without_an_answer() -> None:
     for score in (exact_match, word_f1):
         assert score("", [""]) == 1 and score("paris", [""]) == 0 and score("", ["paris"]) == 0
         assert score("the", ["paris"]) == 0 and score("the", [""]) == 1  # nothing is left of it
-    assert wanted(["the", "a cat"]) == ["a cat"] and wanted(["the"]) == [""]
+    assert not_blank(["the", "a cat"]) == ["a cat"] and not_blank(["the"]) == [""]
 
 
 def test_parity_with_torchmetrics() -> None:

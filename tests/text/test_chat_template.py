@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from langladder.errors import InputError
-from langladder.text.labelled.chat_template import ChatTemplate, Markers
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate, Markers
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, RESERVED, spelling
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

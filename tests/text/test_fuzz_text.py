@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langladder.errors import InputError
-from langladder.text.labelled.conll import TagColumns
 from langladder.text.labelled.label_files import LabelledSource, read_labels
-from langladder.text.labelled.tag_files import TaggedSource, read_tags
+from langladder.text.labelled.tag_files import TagColumns, TaggedSource, read_tags
 from langladder.text.read.readers import read_parallel, read_text
 from langladder.text.read.sources import ParallelSource, TextSource
 from langladder.text.storage.corpus_ids import PairStream, TokenStream

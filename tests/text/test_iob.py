@@ -2,7 +2,7 @@
 
 import pytest
 
-from langladder.text.labelled.iob import bad_steps, may_follow, scheme_of
+from langladder.text.labelled.labelled import bad_steps, may_follow, scheme_of
 
 
 @pytest.mark.parametrize(

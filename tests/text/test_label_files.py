@@ -140,8 +140,8 @@ def test_whole_files_of_folders(folder: Path) -> None:
     (folder / "spam" / "1.txt").write_text("buy\n\nnow\n")
     assert read(folder, files="**/*", texts="file") == [Example("buy now", label="spam")]
     (folder / "loose.txt").write_text("x\n")
-    refuses_only(folder, r"loose\.txt: its name does not say where the labels stand", files="**/*")
-    refuses_only(folder, r"loose\.txt: stands in no folder of a label", files="**/*", layout="folders")
+    refuses_only(folder, r"loose\.txt: its name does not show where the labels are", files="**/*")
+    refuses_only(folder, r"loose\.txt: is in no folder of a label", files="**/*", layout="folders")
 
 
 def test_coarse_labels(folder: Path) -> None:
@@ -264,11 +264,11 @@ HEAD = "text\tlabel\n"
         ("a.jsonl", '{"text": "x", "label": true}\n', {}, r"a\.jsonl:1: field 'label' is a bool"),
         ("a.jsonl", '{"text": "x", "label": "1"}\n', {"text": 0, "label": 1}, r"a\.jsonl: has fields, not columns"),
         ("a.parquet", "no parquet", {}, r"a\.parquet: not a Parquet file"),
-        ("a.txt", "x\n", {}, r"a\.txt: its name does not say where the labels stand; set layout"),
+        ("a.txt", "x\n", {}, r"a\.txt: its name does not show where the labels are; set layout"),
         ("a.txt", "DESC\n", {"layout": "first_word"}, r"a\.txt:1: an empty text"),
         ("a.txt", "(2 (2 a) (2 b)\n", {"layout": "trees"}, r"a\.txt:1: 1 bracket\(s\) of this tree are not closed"),
         ("a.txt", "(2 a)\n(2 (2 a)\n(2 b)\n", {"layout": "trees"}, r"a\.txt:2: 1 bracket\(s\) of this tree"),
-        ("a.txt", "(2 (2 a)) b)\n", {"layout": "trees"}, r"a\.txt:1: character 11: 'b' stands outside the tree"),
+        ("a.txt", "(2 (2 a)) b)\n", {"layout": "trees"}, r"a\.txt:1: character 11: 'b' is outside the tree"),
         ("a.txt", "(2 a)\n(2 (2 a) ())\n", {"layout": "trees"}, r"a\.txt:2: character \d+: a bracket holds nothing"),
         ("a.txt", "((2 a) (2 b))\n", {"layout": "trees"}, r"a\.txt:1: the tree has no label at its root"),
         ("a.txt", "", {"layout": "trees"}, r"split 'all' holds no example \(empty: a\.txt\)"),

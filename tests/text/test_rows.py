@@ -1,279 +1,325 @@
-"""Rows cleaned in parts: what a plain pass over all of them gives, whatever the parts and the processes."""
+"""Rows of every kind: what one batch becomes, and that neither parts nor processes change what a corpus becomes."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from langladder.engine.base import Engine, Serial, used
+from langladder.engine.base import Serial, used
 from langladder.engine.local import Local
 from langladder.errors import InputError
 from langladder.text.clean import rows as clean_rows
-from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
-from langladder.text.clean.rows import CleanRowsConfig, Kind
-from langladder.text.clean.splitting import SplitConfig
-from langladder.text.labelled.clean_instructions import DIALOGUE, CleanInstructionsConfig, clean_instructions
+from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, clean_pairs, clean_parallel
+from langladder.text.clean.drops import Book
+from langladder.text.clean.rows import CleanRowsConfig, RowType, repeated
+from langladder.text.labelled.clean_instructions import (
+    DIALOGUE,
+    CleanInstructionsConfig,
+    clean_dialogues,
+    clean_instructions,
+)
 from langladder.text.labelled.clean_labelled import (
     LABELLED_TEXT,
     TAGGED_SENTENCE,
     CleanLabelledConfig,
     clean_labels,
+    clean_sentences,
     clean_tags,
-    labels_of,
-    text_of,
+    clean_texts,
 )
-from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, ROLES, Dialogue, Message
+from langladder.text.labelled.instructions import ROLES, Dialogue, Message
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import LABELLED, TAGGED
-from langladder.text.labelled.question_files import QUESTION, QuestionSource, read_question_files
-from langladder.text.labelled.questions import Answer, Question, facts_of, read_questions
+from langladder.text.labelled.question_files import QuestionSource, read_question_files, unchanged_questions
+from langladder.text.labelled.questions import Answer, Question
 from langladder.text.storage import tables
-from tests.text import plain_rows
+
+# ---- one batch
+
+STEPS = {"lowercase": True, "punctuation": "remove", "whitespace": True}
+
+
+def text(text: str, label: str = "x", second: str | None = None, **more: Any) -> dict[str, Any]:
+    return dict.fromkeys(LABELLED.names) | {"text": text, "label": label, "second": second} | more
+
+
+def sentence(words: list[str], tags: list[str], **more: Any) -> dict[str, Any]:
+    return dict.fromkeys(TAGGED.names) | {"words": words, "tags": tags} | more
+
+
+def dialogue(prompt: str, response: str, asked: str | None = None, rejected: str | None = None) -> Dialogue:
+    return Dialogue((Message("user", prompt), Message("assistant", response)), "kind", asked, rejected)
+
+
+def test_pairs() -> None:
+    config = CleanPairsConfig.model_validate({"source": STEPS, "max_length_ratio": 2, "limits": {"max_characters": 20}})
+    raw = [("A  b!", "Ein B!"), ("?", "x"), ("a", "b c d"), ("a", "b c"), ("a", "b" * 21)]
+    book = Book()
+    found = list(clean_pairs([{"source": one, "target": two} for one, two in raw], config, book))
+    assert [(one.row["source"], one.row["target"], one.dropped) for one in found] == [
+        ("a b", "Ein B!", None),
+        ("", "x", "empty"),
+        ("a", "b c d", "length_ratio"),
+        ("a", "b c", None),
+        ("a", "b" * 21, "too_long"),
+    ]
+    assert found[0].key == found[0].unshared == ("a b", "Ein B!") and found[0].split_by == "a b"
+    assert book.changed == {"lowercase": 1, "punctuation": 2, "whitespace": 2} and not book.dropped
+
+
+def test_labelled_texts() -> None:
+    config = CleanLabelledConfig.model_validate({"steps": STEPS, "limits": {"min_words": 2}})
+    tree = text("Very Good !", tree="(4 (4 (2 Very) (3 Good)) (2 !))", log_prob=-0.5, ceiling=0.9)
+    known = text("as it was", log_prob=-0.5, ceiling=0.9)
+    raw = [text("A  b!"), text("A", second="B c?"), text("a b", second="!"), text("One."), known, tree]
+    found = list(clean_texts(raw, config, Book()))
+    assert [(one.row["text"], one.row["second"], one.dropped) for one in found] == [
+        ("a b", None, None),
+        ("a", "b c", None),
+        ("a b", "", "empty"),
+        ("one", None, "too_short"),
+        ("as it was", None, None),
+        ("very good !", None, None),  # a word that a step would remove stays
+    ]
+    assert found[4].row == known
+    assert found[5].row["tree"] == "(4 (4 (2 very) (3 good)) (2 !))" and found[5].row["ceiling"] is None
+    assert (found[1].key, found[1].unshared, found[1].split_by) == (["a\tb c", "x"], ("a\tb c",), "a\tb c")
+
+
+def test_tagged_sentences() -> None:
+    config = CleanLabelledConfig.model_validate({"steps": STEPS, "limits": {"max_words": 2}})
+    raw = [sentence(["A", "!"], ["X", "Y"], log_prob=-0.5, ceilings=[1.0, 0.5]), sentence(["a", "b", "c"], ["X"] * 3)]
+    one, two = clean_sentences(raw, config, Book())
+    assert one.row == sentence(["a", "!"], ["X", "Y"]) and one.dropped is None
+    assert (one.key, one.unshared, one.split_by) == (["a !", "X", "Y"], ("a !",), "a !")
+    assert two.dropped == "too_long"
+
+
+def test_dialogues() -> None:
+    config = CleanInstructionsConfig.model_validate({"steps": STEPS, "limits": {"max_words": 5}})
+    raw = [
+        dialogue("Name  it!", "A pear.", rejected="No"),
+        dialogue("Name  it!", "A pear.", asked="{}"),
+        dialogue("a", "?"),
+        dialogue("a", "Yes", rejected="yes!"),
+        dialogue("a", "b c d e f"),
+        Dialogue((Message("user", "a"),), "kind"),
+    ]
+    found = list(clean_dialogues([one.row() for one in raw], config, Book()))
+    assert [(one.row["messages"][-1]["text"], one.dropped) for one in found] == [
+        ("a pear", None),
+        ("A pear.", None),  # a judge reads it: it stays as it is
+        ("", "empty"),
+        ("yes", "equal_answers"),
+        ("b c d e f", "too_long"),
+        ("a", "no_response"),
+    ]
+    assert found[0].row["rejected"] == "no"
+    assert found[0].unshared == ((Message("user", "name it"),),) and found[0].split_by == "user\tname it"
+
+
+def test_questions() -> None:
+    row = Question("It is here.", "where ?", (Answer("here", 6),)).row()
+    (one,) = unchanged_questions([row], CleanRowsConfig(), Book())
+    assert one.row == row and one.dropped is None
+    assert (one.unshared, one.split_by) == (("It is here.",), "It is here.")
+
+
+def test_a_repeated_hash() -> None:
+    assert repeated(np.array([3, 1, 3, 3, 2, 1], dtype=np.uint64)).tolist() == [False, False, True, True, False, True]
+
+
+# ---- a corpus with its own splits
+
+OWN_PAIRS = {
+    "train": [("a", "A"), ("a", "A"), ("b", "B"), ("c", "C"), ("d", "T"), ("", "E"), ("v", "V")],
+    "validation": [("v", "V"), ("t", "T"), ("v", "V2")],
+    "test": [("t", "T"), ("c", "other")],
+}
+
+
+def clean_own_pairs(folder: Path, **settings: Any) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """The sources and targets of each split, joined, and how many pairs were dropped for each reason."""
+    raw = {name: [{"source": one, "target": two} for one, two in pairs] for name, pairs in OWN_PAIRS.items()}
+    report = clean_parallel(write(folder / "raw", raw, PAIR, 3), folder / "clean", CleanPairsConfig(**settings), 1)
+    splits = {
+        name: [f"{row['source']} {row['target']}" for row in rows_of(folder / "clean", name, PAIR)] for name in raw
+    }
+    return splits, {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
+
+
+def test_pairs_are_dropped_from_train_before_held_out_ones(tmp_path: Path) -> None:
+    splits, dropped = clean_own_pairs(tmp_path)
+    assert splits == {"train": ["a A", "b B"], "validation": ["v V", "v V2"], "test": ["t T", "c other"]}
+    assert dropped == {"duplicate_pair": 3, "empty": 1, "source_is_held_out": 1, "target_is_held_out": 1}
+
+
+def test_independent_pairs_are_all_kept(tmp_path: Path) -> None:
+    splits, dropped = clean_own_pairs(tmp_path, iid=True)
+    assert splits == {name: [f"{one} {two}" for one, two in pairs if one] for name, pairs in OWN_PAIRS.items()}
+    assert dropped == {"empty": 1}
+
+
+def test_settings_keep_duplicates_and_held_out_pairs(tmp_path: Path) -> None:
+    splits, dropped = clean_own_pairs(tmp_path, drop_duplicates=False)
+    assert splits["train"] == ["a A", "a A", "b B"] and dropped["source_is_held_out"] == 2
+    (tmp_path / "other").mkdir()
+    splits, dropped = clean_own_pairs(tmp_path / "other", held_out_never_in_train=False)
+    assert splits["train"] == ["a A", "b B", "c C", "d T"] and dropped == {"duplicate_pair": 3, "empty": 1}
+
+
+def test_labelled_rows_with_own_splits(tmp_path: Path) -> None:
+    raw = {
+        "train": [text("a b"), text("a b"), text("a b", "y"), text("c", "y"), text("v"), text("d d new")],
+        "validation": [text("v"), text("v"), text("a new", "y")],
+        "test": [text("v", "y", ceiling=0.5)],
+    }
+    report = clean_labels(write(tmp_path / "raw", raw, LABELLED_TEXT, 4), tmp_path / "clean", CleanLabelledConfig(), 3)
+    assert [row["text"] for row in rows_of(tmp_path / "clean", "train", LABELLED_TEXT)] == [
+        "a b",
+        "a b",
+        "c",
+        "d d new",
+    ]
+    assert report["cleaning"] == {
+        "read": 10,
+        "changed_by_step": {},
+        "dropped": {
+            "duplicate": {"count": 2, "examples": ["a b", "v"]},
+            "text_is_held_out": {"count": 1, "examples": ["v"]},
+        },
+    }
+    assert report["labels"] == {"train": {"x": 2, "y": 2}, "validation": {"x": 1, "y": 1}, "test": {"x": 0, "y": 1}}
+    assert report["several_labels"] == {"texts": 2, "examples": ["a b", "v"]}
+    assert report["leakage"]["test"] == {"examples": 1, "in_train": 0.0}
+    assert report["splits"]["train"] == {
+        "examples": 4,
+        "words": 8,
+        "word_types": 5,
+        "words_new_to_train": 0.0,
+        "best_possible_accuracy": None,
+        "words_in_the_median": 2,
+        "words_at_most": 3,
+    }
+    assert report["splits"]["validation"]["words_new_to_train"] == round(1 / 3, 6)
+    assert report["splits"]["test"]["best_possible_accuracy"] == 0.5
+    assert report["cut_by_hash"] == []
+
+
+# ---- parts
 
 WORDS = ["a", "bb", "éc", "她", "จบ", "dd"]
-Pairs = list[tuple[str, str]]
 
 
-def drawn(seed: int, count: int) -> Pairs:
-    random = Random(seed)
-
-    def side() -> str:
-        return " ".join(random.choices(WORDS, k=random.randrange(5)))
-
-    pairs = [(side(), side()) for _ in range(count)]
-    return [*pairs, *random.choices(pairs, k=count // 4)]
+def drawn_pair(random: Random) -> dict[str, Any]:
+    return {side: " ".join(random.choices(WORDS, k=random.randrange(5))) for side in ("source", "target")}
 
 
-def write(folder: Path, splits: dict[str, Pairs], rows: int) -> Path:
-    """Tables whose row groups have so many rows."""
-    for name, pairs in splits.items():
-        pieces = (pairs[start : start + rows] for start in range(0, len(pairs), rows))
-        made = (pa.table([list(side) for side in zip(*piece, strict=True)], schema=tables.PAIRS) for piece in pieces)
-        tables.write_batches(folder / f"{name}.parquet", tables.PAIRS, made)
-    return folder
+def drawn_text(random: Random) -> dict[str, Any]:
+    found = " ".join(random.choices([*WORDS, f"w{random.randrange(10**6)}"], k=random.randrange(4)))
+    label = random.choice("xyz") if random.random() < 0.98 else f"rare {random.randrange(4)}"
+    return text(found, label, "Bb" if random.random() < 0.3 else None)
 
 
-def plain(splits: dict[str, Pairs]) -> tuple[dict[str, Pairs], int]:
-    """Held-out pairs first, no pair twice, no sentence of theirs in train; how many sources of train were held out."""
-    seen: set[tuple[str, str]] = set()
-    left: dict[str, Pairs] = {}
-    for name in ("test", "validation", "train"):
-        left[name] = []
-        for pair in splits[name]:
-            if all(pair) and pair not in seen:
-                left[name].append(pair)
-            seen.add(pair)
-    sources, targets = ({pair[side] for name in ("test", "validation") for pair in left[name]} for side in (0, 1))
-    known = sum(pair[0] in sources for pair in left["train"])
-    left["train"] = [pair for pair in left["train"] if pair[0] not in sources and pair[1] not in targets]
-    return left, known
+def drawn_sentence(random: Random) -> dict[str, Any]:
+    words = random.choices([*WORDS, f"w{random.randrange(10**6)}"], k=random.randrange(1, 4))
+    tags = [random.choice("XY") if random.random() < 0.98 else f"R{random.randrange(4)}" for _ in words]
+    return sentence(words, tags)
 
 
-def read(folder: Path, name: str) -> Pairs:
-    table = tables.read_table(folder / f"{name}.parquet", tables.PAIRS)
-    return list(zip(*(table.column(side).to_pylist() for side in range(2)), strict=True))
+def drawn_dialogue(random: Random) -> dict[str, Any]:
+    texts = [random.choice(WORDS) for _ in range(2 * random.randrange(1, 3))]
+    messages = tuple(Message(ROLES[1 + number % 2], text) for number, text in enumerate(texts))
+    asked, rejected = random.choice([None, None, "{}"]), random.choice([None, "no", "No way"])
+    return Dialogue(messages, random.choice("uv"), asked, rejected).row()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_parity_with_a_plain_pass_over_all_pairs(seed: int, tmp_path: Path) -> None:
-    splits = {"train": drawn(seed, 900), "validation": drawn(seed + 10, 40), "test": drawn(seed + 20, 30)}
-    raw = write(tmp_path / "raw", splits, 150)
-    report = clean_parallel(raw, tmp_path / "clean", CleanPairsConfig(), seed=1)
-    wanted, known = plain(splits)
-    assert {name: read(tmp_path / "clean", name) for name in splits} == wanted
-    dropped = {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
-    assert sum(dropped.values()) == sum(map(len, splits.values())) - sum(map(len, wanted.values()))
-    assert set(dropped) == {"empty", "duplicate_pair", "source_is_held_out", "target_is_held_out"}
-    assert dropped["source_is_held_out"] == known
+class Case(NamedTuple):
+    """Rows to draw, and the stage that cleans them: (raw folder, clean folder, settings, seed) → report."""
+
+    draw: Callable[[Random], dict[str, Any]]
+    row_type: RowType
+    config: type[CleanRowsConfig]
+    clean: Callable[[Path, Path, Any, int], dict[str, Any]]
 
 
-SETTINGS: list[dict[str, Any]] = [{}, {"iid": True}, {"max_length_ratio": 2, "limits": {"min_words": 2}}]
+CASES = {
+    "pairs": Case(drawn_pair, PAIR, CleanPairsConfig, clean_parallel),
+    "labelled texts": Case(drawn_text, LABELLED_TEXT, CleanLabelledConfig, clean_labels),
+    "tagged sentences": Case(drawn_sentence, TAGGED_SENTENCE, CleanLabelledConfig, clean_tags),
+    "dialogues": Case(drawn_dialogue, DIALOGUE, CleanInstructionsConfig, clean_instructions),
+}
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-@pytest.mark.parametrize("engine", [Serial, lambda: Local(2)], ids=["one process", "two processes"])
-def test_parity_of_parts_of_any_size(
-    engine: Any, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs, config = drawn(7, 1500), CleanPairsConfig.model_validate(settings)
-    whole = clean_parallel(write(tmp_path / "raw", {"all": pairs}, 5000), tmp_path / "whole", config, seed=3)
-    monkeypatch.setattr(clean_rows, "ROWS", 64)
-    made: Engine = engine()
-    with used(made):
-        raw = write(tmp_path / "cut", {"all": pairs}, 400)
-        assert clean_parallel(raw, tmp_path / "parts", config, seed=3) == whole
-    for split in tables.SPLITS:
-        name = f"{split}.parquet"
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
-# ---- labelled texts, tagged sentences, dialogues, questions
-
-
-def words(random: Random) -> list[str]:
-    """Now and then with a word that stands nowhere else."""
-    return [*WORDS, f"w{random.randrange(10**6)}"] if random.random() < 0.1 else WORDS
-
-
-def labelled(random: Random, count: int) -> list[dict[str, Any]]:
-    def row() -> dict[str, Any]:
-        text, more = " ".join(random.choices(words(random), k=random.randrange(4))), random.random() < 0.3
-        known = {"log_prob": -0.5, "ceiling": random.random()} if random.random() < 0.9 else {}
-        label = random.choice("xyz") if random.random() < 0.98 else f"rare {random.randrange(4)}"
-        return dict.fromkeys(LABELLED.names) | {"text": text, "second": "Bb" if more else None, "label": label} | known
-
-    return repeated(random, [row() for _ in range(count)])
-
-
-def tagged(random: Random, count: int) -> list[dict[str, Any]]:
-    def row() -> dict[str, Any]:
-        found = random.choices(words(random), k=random.randrange(1, 4))
-        tags = [random.choice("XY") if random.random() < 0.98 else f"R{random.randrange(4)}" for _ in found]
-        return dict.fromkeys(TAGGED.names) | {"words": found, "tags": tags}
-
-    return repeated(random, [row() for _ in range(count)])
-
-
-def dialogues(random: Random, count: int) -> list[Dialogue]:
-    def row() -> Dialogue:
-        turns = [random.choice(WORDS) for _ in range(2 * random.randrange(1, 3))]
-        messages = tuple(Message(ROLES[1 + place % 2], text) for place, text in enumerate(turns))
-        rejected = random.choice([None, "no", "No way"])
-        return Dialogue(messages, random.choice("uv"), random.choice([None, None, "{}"]), rejected)
-
-    return repeated(random, [row() for _ in range(count)])
-
-
-def questions(random: Random, count: int) -> list[Question]:
-    def row() -> Question:
-        context = " ".join(random.choices(WORDS, k=random.randrange(1, 5)))
-        first = context.split(" ")[0]
-        answers = (Answer(first, 0),) if random.random() < 0.7 else ()
-        return Question(context, random.choice(WORDS), answers, id=random.choice(["", "7"]))
-
-    return repeated(random, [row() for _ in range(count)])
-
-
-def repeated(random: Random, rows: list[Any]) -> list[Any]:
-    return [*rows, *random.choices(rows, k=len(rows) // 4)]
-
-
-def wrote(folder: Path, raw: dict[str, list[Any]], kind: Kind, rows: int) -> Path:
+def write(folder: Path, raw: dict[str, list[Any]], row_type: RowType, rows: int) -> Path:
     """Tables whose row groups have so many rows."""
     for name, found in raw.items():
-        groups = (pa.Table.from_pylist(found[at : at + rows], kind.schema) for at in range(0, len(found), rows))
-        tables.write_batches(folder / f"{name}.parquet", kind.schema, groups)
+        groups = (pa.Table.from_pylist(found[at : at + rows], row_type.schema) for at in range(0, len(found), rows))
+        tables.write_batches(folder / f"{name}.parquet", row_type.schema, groups)
     return folder
 
 
-def is_read(folder: Path, kind: Kind, splits: Iterable[str]) -> dict[str, list[Any]]:
-    return {split: tables.read_table(folder / f"{split}.parquet", kind.schema).to_pylist() for split in splits}
+def rows_of(folder: Path, name: str, row_type: RowType) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tables.read_table(folder / f"{name}.parquet", row_type.schema).to_pylist()
+    return found
 
 
-OWN = [("all",), ("train", "validation"), ("train", "validation", "test")]
-ROW_SETTINGS: list[dict[str, Any]] = [
-    {"split": {"validation": 0.3, "test": 0.3}},
-    {"iid": True},
-    {"steps": {"lowercase": True}, "limits": {"min_words": 2}},
-]
-ENGINES = pytest.mark.parametrize("engine", [Serial, lambda: Local(2)], ids=["one process", "two processes"])
-
-
-def in_tables(own: tuple[str, ...], draw: Callable[[Random, int], list[Any]], seed: int) -> dict[str, list[Any]]:
-    return {name: draw(Random(f"{seed} {name}"), 600 if name in ("all", "train") else 60) for name in own}
-
-
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean_rows, "ROWS", 64)
-    monkeypatch.setattr(clean_rows, "GROUP_ROWS", 100)
-
-
-@ENGINES
-@pytest.mark.parametrize("settings", ROW_SETTINGS, ids=str)
-@pytest.mark.parametrize("own", OWN, ids=" ".join)
 @pytest.mark.parametrize(
-    ("draw", "kind", "clean"), [(labelled, LABELLED_TEXT, clean_labels), (tagged, TAGGED_SENTENCE, clean_tags)]
+    ("engine", "own", "settings"),
+    [
+        (Serial, ("all",), {"split": {"validation": 0.3, "test": 0.3}}),
+        (Serial, ("train", "validation"), {"iid": True}),
+        (lambda: Local(2), ("train", "validation"), {"limits": {"min_words": 2}}),
+    ],
+    ids=["one process, no splits", "one process, all rows kept", "two processes"],
 )
-@pytest.mark.usefixtures("small_parts")
-def test_parity_of_labelled_rows_in_parts_with_a_plain_pass(
-    draw: Any, kind: Kind, clean: Any, own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
+@pytest.mark.parametrize("name", CASES)
+def test_parts_and_processes_change_nothing(
+    name: str, engine: Any, own: tuple[str, ...], settings: dict[str, Any], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    config = CleanLabelledConfig.model_validate(settings)
-    raw = in_tables(own, draw, 5)
-    for number, row in enumerate(raw["all"][::9] if "all" in raw else ()):  # labels of two rows
-        only = f"only {number // 2}"
-        row.update({"label": only} if "label" in row else {"tags": [only for _ in row["words"]]})
-    for held_out in set(own) & {"validation", "test"}:  # a label that train lacks is refused
-        lacking = {label for row in raw["train"] for label in labels_of(row)}
-        raw[held_out] = [row for row in raw[held_out] if lacking.issuperset(labels_of(row))]
-    wanted = plain_rows.cleaned(raw, kind, config, 3, text_of, lambda row: (text_of(row), str(labels_of(row))))
-    labels = {split: {label for row in rows for label in labels_of(row)} for split, rows in wanted.splits.items()}
-    if not labels["train"].issuperset(labels["validation"] | labels["test"]):  # by what is held out
-        with pytest.raises(InputError, match="no example of the cleaned training split"):
-            clean(wrote(tmp_path / "raw", raw, kind, 150), tmp_path / "clean", config, 3)
-        return
+    case, random = CASES[name], Random(7)
+    raw = {table: [case.draw(random) for _ in range(600 if table in ("all", "train") else 60)] for table in own}
+    raw = {table: [*rows, *random.choices(rows, k=len(rows) // 4)] for table, rows in raw.items()}
+    config = case.config.model_validate(settings)
+    whole = case.clean(write(tmp_path / "raw", raw, case.row_type, 5000), tmp_path / "whole", config, 3)
+    monkeypatch.setattr(clean_rows, "ROWS", 64)
     with used(engine()):
-        report = clean(wrote(tmp_path / "raw", raw, kind, 150), tmp_path / "clean", config, 3)
-    assert is_read(tmp_path / "clean", kind, tables.SPLITS) == {split: wanted.splits[split] for split in tables.SPLITS}
-    assert report == plain_rows.labelled_report(wanted, kind, list(own))
-    assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == [
-        "labels.json",
-        *sorted(f"{split}.parquet" for split in tables.SPLITS),
-    ]
+        assert case.clean(write(tmp_path / "cut", raw, case.row_type, 150), tmp_path / "parts", config, 3) == whole
+    files = sorted(path.name for path in (tmp_path / "whole").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "parts").iterdir())
+    for file in files:
+        assert (tmp_path / "parts" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
-@ENGINES
-@pytest.mark.parametrize("settings", ROW_SETTINGS, ids=str)
-@pytest.mark.parametrize("own", [*OWN, ("train", "validation", "test", "unseen")], ids=" ".join)
-@pytest.mark.usefixtures("small_parts")
-def test_parity_of_dialogues_in_parts_with_a_plain_pass(
-    own: tuple[str, ...], settings: dict[str, Any], engine: Any, tmp_path: Path
-) -> None:
-    config = CleanInstructionsConfig.model_validate(settings)
-    raw = {name: [one.row() for one in found] for name, found in in_tables(own, dialogues, 5).items()}
-    key = lambda row: (Dialogue.of_row(row).messages, row["rejected"])  # noqa: E731
-    wanted = plain_rows.cleaned(raw, DIALOGUE, config, 3, lambda row: Dialogue.of_row(row).prompt, key)
-    with used(engine()):
-        report = clean_instructions(wrote(tmp_path / "raw", raw, DIALOGUE, 150), tmp_path / "clean", config, 3)
-    assert is_read(tmp_path / "clean", DIALOGUE, INSTRUCTION_SPLITS) == wanted.splits
-    assert report["cleaning"] == wanted.book.report()
-    found = {split: row["prompts_in_train"] for split, row in report["leakage"].items()}
-    assert found == plain_rows.prompts_in_train(wanted)
-    assert {split: row["dialogues"] for split, row in report["splits"].items()} == {
-        split: len(rows) for split, rows in wanted.splits.items()
-    }
-    assert report["splits"]["train"]["turns"] == sum(len(one["messages"]) for one in wanted.splits["train"])
-
-
-@ENGINES
-@pytest.mark.parametrize("own", OWN, ids=" ".join)
-@pytest.mark.usefixtures("small_parts")
-def test_parity_of_questions_in_parts_with_a_plain_pass(
-    own: tuple[str, ...], engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("engine", [Serial, lambda: Local(2)], ids=["one process", "two processes"])
+def test_parts_of_questions(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    random, lines = Random(5), list[str]()
+    for _ in range(600):
+        context = " ".join(random.choices(WORDS, k=random.randrange(1, 5)))
+        answers = [{"text": context.split(" ")[0], "start": 0}] if random.random() < 0.7 else []
+        lines.append(json.dumps({"context": context, "question": random.choice(WORDS), "answers": answers}))
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    source = QuestionSource(path=str(tmp_path / "in.jsonl"))
+    whole = read_question_files(source, tmp_path / "whole")
     monkeypatch.setattr(tables, "ROWS_PER_GROUP", 150)
-    source = QuestionSource(
-        path=str(tmp_path / "in"), files={name: f"{name}.jsonl" for name in own} if len(own) > 1 else "*"
-    )
-    raw = in_tables(own, questions, 5)
-    config = CleanRowsConfig(split=SplitConfig(validation=0.1, test=0.1))
-    rows = {name: [one.row() for one in found] for name, found in raw.items()}
-    wanted = plain_rows.cleaned(rows, QUESTION, config, source.seed, lambda row: row["context"], str)
-    (tmp_path / "in").mkdir()
-    for name, found in raw.items():
-        lines = (one._asdict() | {"answers": [answer._asdict() for answer in one.answers]} for one in found)
-        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    monkeypatch.setattr(clean_rows, "ROWS", 64)
     with used(engine()):
-        report = read_question_files(source, tmp_path / "raw")
-    splits = {split: [Question.of_row(row, split) for row in wanted.splits[split]] for split in tables.SPLITS}
-    assert {split: read_questions(tmp_path / "raw" / f"{split}.parquet") for split in tables.SPLITS} == splits
-    assert report["splits"] == facts_of(splits)
-    assert report["held_out_paragraphs_dropped"] == wanted.book.dropped["context_is_held_out"]
+        assert read_question_files(source, tmp_path / "parts") == whole
+    for split in tables.SPLITS:
+        found = [tables.read_table(tmp_path / folder / f"{split}.parquet") for folder in ("parts", "whole")]
+        assert found[0].equals(found[1])
+
+
+def test_small_row_groups_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clean_rows, "GROUP_ROWS", 100)
+    raw = {"all": [text(f"text {number}", "xy"[number % 2]) for number in range(600)]}
+    clean_labels(write(tmp_path / "raw", raw, LABELLED_TEXT, 70), tmp_path / "clean", CleanLabelledConfig(), 1)
+    assert tables.group_rows(tmp_path / "clean" / "train.parquet", LABELLED) == [100] * 5 + [40]
 
 
 def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,9 +336,9 @@ def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_damaged_raw_dialogue_is_named_with_its_row(tmp_path: Path) -> None:
-    good = Dialogue((Message("user", "a"), Message("assistant", "b")))
+    good = dialogue("a", "b")
     bad = Dialogue((Message("user", "a"), Message("tutor", "b")))
-    raw = wrote(tmp_path / "raw", {"all": [one.row() for one in [*[good] * 5, bad]]}, DIALOGUE, 4)
+    raw = write(tmp_path / "raw", {"all": [one.row() for one in [*[good] * 5, bad]]}, DIALOGUE, 4)
     with pytest.raises(InputError, match=r"all\.parquet, row 6: .*unknown role 'tutor'"):
         clean_instructions(raw, tmp_path / "clean", CleanInstructionsConfig(), 1)
     assert not (tmp_path / "clean").exists()

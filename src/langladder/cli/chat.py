@@ -82,7 +82,7 @@ def _conversations(
     from langladder.decoding.conversation import Conversation
     from langladder.decoding.sampling import SamplingConfig
     from langladder.models.instructed import read_instructed
-    from langladder.text.labelled.chat_template import ChatTemplate
+    from langladder.text.labelled.templates import ChatTemplate
 
     best_of, judge = how["best_of"], how["judge"]
     config = SamplingConfig(

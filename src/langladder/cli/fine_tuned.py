@@ -68,7 +68,7 @@ def write_fine_tuned(model: "Fine", out: Path, format: str) -> None:
     from langladder.models.bert_span import BERTSpan
     from langladder.models.bert_tagger import BERTTagger
     from langladder.models.gpt_classifier import GPTClassifier
-    from langladder.text.labelled.units import SubwordUnits
+    from langladder.models.units import SubwordUnits
 
     if format == "bert" or isinstance(model, BERTSpan):
         assert not isinstance(model, GPTClassifier)

@@ -28,8 +28,7 @@ from langladder.corpora.world import DIRECT, Weighted, World, draw, favour, worl
 from langladder.errors import InputError
 from langladder.progress import tracked
 from langladder.schema import Config
-from langladder.text.labelled.answers import normalised
-from langladder.text.labelled.questions import Answer, Question, facts_of, write_questions
+from langladder.text.labelled.questions import Answer, Question, count_questions, normalised, write_questions
 
 COUNTS = {"tiny": 150, "small": 3_000, "base": 15_000}
 HELD_OUT = 0.1  # of the paragraphs, each, in validation and test
@@ -75,9 +74,10 @@ def write_paragraphs(config: ParagraphConfig, folder: Path) -> dict[str, Any]:
         How many questions each split has, for the data report.
     """
     splits = draw_paragraphs(config)
-    for split, questions in splits.items():
-        write_questions(folder / f"{split}.parquet", questions)
-    return {"splits": facts_of(splits)}
+    tables = {split: folder / f"{split}.parquet" for split in splits}
+    for split, table in tables.items():
+        write_questions(table, splits[split])
+    return {"splits": {split: count_questions(table) for split, table in tables.items()}}
 
 
 @never()

@@ -11,8 +11,8 @@ import numpy as np
 from langladder.data.instructions import check_prompt
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 
 ROWS = 128
 """Prompts read side by side."""

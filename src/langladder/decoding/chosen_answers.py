@@ -10,8 +10,8 @@ from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import ASSISTANT, Message
+from langladder.text.labelled.templates import ChatTemplate
 
 
 class Chooser(NamedTuple):

@@ -4,8 +4,8 @@ from langladder.decoding.answers import answers
 from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import ASSISTANT, SYSTEM, USER, Message
+from langladder.text.labelled.templates import ChatTemplate
 
 
 class Conversation:

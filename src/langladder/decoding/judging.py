@@ -6,8 +6,8 @@ import numpy as np
 
 from langladder.decoding.rollouts import Response, Score
 from langladder.models.reward import RewardModel
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import EOS
 
 Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from langladder.corpora.instructions.preferring import PreferencesConfig
 from langladder.decoding.rollouts import roll_out
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 
 
 def sampled(

@@ -9,8 +9,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval, share_interval
 from langladder.evaluation.reader_page import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
 from langladder.models.reader import Found, Reader
-from langladder.text.labelled.answers import exact_match, word_f1
-from langladder.text.labelled.questions import Question
+from langladder.text.labelled.questions import Question, exact_match, word_f1
 
 SHOWN = 8  # questions, half of them with mistakes where there are so many
 KINDS = 8  # first words of questions that are told apart; the rest is "other"

@@ -28,8 +28,8 @@ from langladder.evaluation.instructed_page import AnswerScores, BestOf, GoldScor
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.watching import judged, sequence_kl
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 GoldJudge = Callable[[Sequence[Dialogue]], Sequence[Any]]

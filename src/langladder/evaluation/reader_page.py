@@ -8,7 +8,7 @@ from langladder.evaluation.page import Interval, Measured, Page, Work
 
 
 class ReaderScores(Measured):
-    """Of test questions, as SQuAD counts them (`text.labelled.answers`); shares in 0..1.
+    """Of test questions, as SQuAD counts them (`text.labelled.questions`); shares in 0..1.
 
     Attributes:
         exact: share whose answer is one of the right ones; f1: mean F₁ of its words. Both with intervals by the

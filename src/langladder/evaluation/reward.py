@@ -15,8 +15,8 @@ from langladder.evaluation.page import Work
 from langladder.evaluation.reward_page import KindScores, RewardPage, RewardScores
 from langladder.evaluation.work import work_of
 from langladder.models.reward import RewardModel
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import ASSISTANT, Message, Ranking
+from langladder.text.labelled.templates import ChatTemplate
 
 
 def evaluate_reward(

@@ -13,8 +13,7 @@ from langladder.evaluation.confusion import LabelScores, confusion, macro_f1, pe
 from langladder.evaluation.tagging_page import TaggedWord, TaggerPage, TaggerScores
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.tagger import Tagger
-from langladder.text.labelled.iob import bad_steps, scheme_of
-from langladder.text.labelled.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of
 
 SHOWN = 12
 """Sentences that a page shows."""

@@ -21,8 +21,8 @@ from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.watching import sequence_kl
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.storage.corpus_ids import TokenStream
 
 DRAWN = 0

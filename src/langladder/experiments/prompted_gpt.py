@@ -17,8 +17,8 @@ from langladder.corpora.instructions.judge import rewards_of_answers
 from langladder.decoding.rollouts import roll_out
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS
 
 STOP = "."

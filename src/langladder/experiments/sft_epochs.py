@@ -28,7 +28,7 @@ from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import difference
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.chat_template import Row
+from langladder.text.labelled.templates import Row
 from langladder.text.tokenize.specials import PAD
 
 

@@ -31,11 +31,11 @@ from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.gpt import GPT
 from langladder.models.gpt_classifier import GPTClassifier
 from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import grown
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.reading_units import table_of
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
-from langladder.text.labelled.units import SubwordUnits
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.tokenize.word_starts import word_starts

@@ -48,8 +48,8 @@ from langladder.tasks.policy.making import token_pairs
 from langladder.tasks.policy.ppo import PPO
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
 from langladder.tasks.reward import RewardModelling
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue, Ranking, ranking_of
+from langladder.text.labelled.templates import ChatTemplate
 
 Made = TypeVar("Made")
 

@@ -22,8 +22,7 @@ from langladder.experiments.rungs import TaggerRung
 from langladder.experiments.tagger_training import HIDDEN, Sentences, fitted_tagger, hidden, words_right
 from langladder.models.tagger import Tagger
 from langladder.tasks.tagging_settings import TaggerTraining
-from langladder.text.labelled.iob import bad_steps
-from langladder.text.labelled.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged, bad_steps
 
 LEAST = 32
 """Sentences below which no effort shortens a corpus."""

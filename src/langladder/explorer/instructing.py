@@ -19,8 +19,8 @@ from langladder.decoding.stream import stream
 from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import USER, Dialogue, Message
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 

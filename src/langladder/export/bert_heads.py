@@ -22,7 +22,7 @@ from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_span import BERTSpan
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.saving import ARRAYS
-from langladder.text.labelled.units import SubwordUnits
+from langladder.models.units import SubwordUnits
 
 Fine = BERTClassifier | BERTTagger | BERTSpan
 

@@ -20,7 +20,7 @@ SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
 
 
 def chat_template() -> str:
-    """The template of `text.labelled.chat_template` in Jinja, as `apply_chat_template` of transformers reads it.
+    """The template of `text.labelled.templates` in Jinja, as `apply_chat_template` of transformers reads it.
 
     transformers finds specials in a rendered text. One that stands in a message loses its first space, so that no
     message holds another turn.

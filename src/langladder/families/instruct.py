@@ -12,7 +12,7 @@ from langladder.schema import Config, locate
 LOADING = """from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
 from langladder.models.instructed import read_instructed
-from langladder.text.labelled.chat_template import ChatTemplate
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.labelled.instructions import Message
 
 model, tokenizer = read_instructed("{folder}")

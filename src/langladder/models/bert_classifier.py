@@ -27,10 +27,10 @@ from langladder.models.network import Network
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
+from langladder.models.units import Read
 from langladder.nn.dropout import Dropout
 from langladder.nn.pooling import mean_pool
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import Read
 from langladder.text.tokenize.specials import RESERVED
 
 

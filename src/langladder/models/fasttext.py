@@ -33,10 +33,10 @@ from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts, means
 from langladder.models.making import Made
+from langladder.models.units import WordUnits, mode_for, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.progress import working
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import WordUnits, mode_for, units_from
 from langladder.text.words.segmenters import WordChoice
 
 MULTIPLIER = np.uint64(116049371)

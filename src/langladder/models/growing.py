@@ -20,7 +20,7 @@ from langladder import schema
 from langladder.errors import InputError
 from langladder.models.network import Network, own_tensors
 from langladder.models.saving import read_description
-from langladder.text.labelled.units import Read
+from langladder.models.units import Read
 
 TOKENIZER = "tokenizer.json"
 """Beside every base whose body may be taken: the tokens that it speaks."""

@@ -20,7 +20,7 @@ from langladder.models.growing import TOKENIZER
 from langladder.models.network import own_tensors
 from langladder.models.trial import words
 from langladder.nn.text_output import TextOutput
-from langladder.text.labelled.chat_template import Markers
+from langladder.text.labelled.templates import Markers
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer
 

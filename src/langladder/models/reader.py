@@ -16,8 +16,7 @@ from langladder import schema
 from langladder.artefacts import read_json
 from langladder.errors import InputError
 from langladder.models.saving import READING, load_by_kind
-from langladder.text.labelled.answers import best_threshold, word_f1
-from langladder.text.labelled.questions import Question
+from langladder.text.labelled.questions import Question, best_threshold, word_f1
 
 
 class Found(NamedTuple):

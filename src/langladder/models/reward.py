@@ -44,8 +44,8 @@ from langladder.models.trial import words
 from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import EOS, PAD, RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer
 

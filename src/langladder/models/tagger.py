@@ -16,7 +16,7 @@ import numpy as np
 from langladder import schema
 from langladder.models.saving import load_by_kind
 from langladder.nn.crf import Allowed
-from langladder.text.labelled.iob import may_follow, scheme_of
+from langladder.text.labelled.labelled import may_follow, scheme_of
 
 Sentences = Sequence[Sequence[str]]
 

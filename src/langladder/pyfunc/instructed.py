@@ -10,8 +10,8 @@ from langladder.models.reward import RewardModel
 from langladder.pyfunc.kind import Column, Kind, Rows
 from langladder.pyfunc.texts import sampling
 from langladder.serving.choosers import chooser_of
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import ASSISTANT, USER, Message
+from langladder.text.labelled.templates import ChatTemplate
 
 INSTRUCTION = "what is the capital of france ?"
 

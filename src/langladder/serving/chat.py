@@ -24,8 +24,8 @@ from langladder.serving.completions import MOST_CHARACTERS, Choice
 from langladder.serving.kinds import kind_of
 from langladder.serving.requests import MOST_LIKELIEST, MOST_TOKENS, DrawingRequest, OpenAIRequest
 from langladder.serving.shelf import Rung, Shelf
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Message, check_messages
+from langladder.text.labelled.templates import ChatTemplate
 
 
 class Part(OpenAIRequest):

@@ -16,10 +16,10 @@ from langladder.models.growing import TOKENIZER, Grown, base_for, settings_with_
 from langladder.models.making import Made
 from langladder.models.network import Network
 from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.units import SubwordUnits
 from langladder.tasks.classification import train_classifier
 from langladder.tasks.tagging import train_tagger
 from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.labelled.units import SubwordUnits
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 

@@ -26,8 +26,8 @@ from langladder.models.neural import scoring
 from langladder.tasks.settings import InstructionTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 

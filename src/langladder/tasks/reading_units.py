@@ -19,9 +19,9 @@ from torch import nn
 from langladder.embeddings.base import WordVectors
 from langladder.errors import Damage, InputError
 from langladder.export.vector_files import read_vectors
+from langladder.models.units import SubwordUnits, Units, WordUnits
 from langladder.tasks.settings import ReadingInput
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import SubwordUnits, Units, WordUnits
 from langladder.text.tokenize.specials import NAMES
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.tokenize.word_tokens import word_tokens

@@ -18,8 +18,8 @@ from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
 from langladder.tasks.settings import RewardTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue, Ranking, ranking_of
+from langladder.text.labelled.templates import ChatTemplate
 
 ACCURACY = "validation_accuracy"
 

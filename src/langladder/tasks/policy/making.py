@@ -15,8 +15,8 @@ from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.models.making import Made
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.training import Run, train_by_expert_iteration, train_dpo, train_grpo, train_ppo
-from langladder.text.labelled.chat_template import ChatTemplate
 from langladder.text.labelled.instructions import Dialogue, Ranking
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.storage.corpus_ids import TokenStream
 
 GOLD = "gold"

@@ -17,7 +17,7 @@ from langladder.atomic import atomic_folder
 from langladder.text.clean import leakage
 from langladder.text.clean.cleaning import cut_report
 from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.rows import CleanRowsConfig, Columns, Facts, Kind, Row, clean_rows
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import TextStatistics, character_warnings
 from langladder.text.clean.steps import StepsConfig, build_steps
@@ -43,7 +43,14 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     # Held-out pairs first: of two equal pairs, the one in the training text goes.
     ordered = sorted(names, key=("test", "validation", "train", "all").index)
     with atomic_folder(out_folder, TABLES) as folder:
-        rows = clean_rows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, config, seed)
+        rows = CleanedRows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, config, seed)
+        rows.drop_duplicates("duplicate_pair", across_tables=True)
+        rows.cut(_cut)
+        rows.drop_held_out(
+            "clean: every training pair shares a side with held-out text; set held_out_never_in_train: false, or give "
+            "more pairs"
+        )
+        rows.write()
         counts = {split: _counts(folder / f"{split}.parquet") for split in SPLITS}
         held_out = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
         overlap = {
@@ -66,8 +73,11 @@ def _counts(path: Path) -> dict[str, Any]:
     return {"pairs": statistics["source"].lines, **{side: found.report() for side, found in statistics.items()}}
 
 
-def clean_pairs(rows: list[Row], config: CleanPairsConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
-    """Clean pairs; see `Kind.clean`."""
+def clean_pairs(rows: list[Row], config: CleanPairsConfig, book: Book) -> Iterator[Cleaned]:
+    """Run the steps on both sides; drop a pair with a side outside the limits, or one side far longer than the other.
+
+    A training pair must share neither side with a held-out one.
+    """
     source_steps, target_steps = build_steps(config.source), build_steps(config.target)
     for row in rows:
         source, target = book.apply(source_steps, row["source"]), book.apply(target_steps, row["target"])
@@ -75,32 +85,17 @@ def clean_pairs(rows: list[Row], config: CleanPairsConfig, book: Book) -> Iterat
         if reason is None and config.max_length_ratio is not None:
             shorter, longer = sorted(len(split_words(side, "auto")) for side in (source, target))
             reason = "length_ratio" if longer > config.max_length_ratio * shorter else None
-        yield {"source": source, "target": target}, reason
-
-
-def _facts(row: Row) -> Facts:
-    source, target = row["source"], row["target"]
-    return Facts(key=(source, target), apart=(source, target), split_by=source)
+        sides = (source, target)
+        yield Cleaned({"source": source, "target": target}, reason, key=sides, unshared=sides, split_by=source)
 
 
 def _example(row: Row) -> str:
     return f"{row['source']}\t{row['target']}"
 
 
-def _cut(places: np.ndarray, columns: Columns, config: CleanPairsConfig, own: Sequence[str]) -> Cut:
-    words = [len(split_words(source, "auto")) for sources in columns("source") for source in sources]
-    return cut(places, np.array(words, dtype=np.int64), config.split, own, "source sentences")
+def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
+    words = [len(split_words(source, "auto")) for source in rows.column("source", chosen)]
+    return cut(rows.places[chosen], np.array(words, dtype=np.int64), rows.config.split, own, "source sentences")
 
 
-PAIR = Kind(
-    schema=PAIRS,
-    apart=("source", "target"),
-    clean=clean_pairs,
-    facts=_facts,
-    example=_example,
-    cut=_cut,
-    all_held_out="clean: every training pair shares a side with held-out text; set held_out_never_in_train: false, or "
-    "give more pairs",
-    duplicate="duplicate_pair",
-    across_tables=True,
-)
+PAIR = RowType(PAIRS, ("source", "target"), clean_pairs, _example)

@@ -13,7 +13,7 @@ from typing import Any
 
 from langladder.atomic import atomic_folder
 from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import StepsConfig, build_steps
 from langladder.text.labelled.instructions import (
@@ -53,7 +53,11 @@ def clean_instructions(
     names += ["unseen"] if (raw_folder / "unseen.parquet").is_file() else []
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
-        rows = clean_rows(tables, folder, DIALOGUE, config, seed, INSTRUCTION_SPLITS)
+        rows = CleanedRows(tables, folder, DIALOGUE, config, seed, INSTRUCTION_SPLITS)
+        rows.drop_duplicates()
+        rows.cut(partial(cut_by_place, unit="prompts"))
+        rows.drop_held_out("clean: every training prompt is held out; set held_out_never_in_train: false, or give more")
+        rows.write()
         found = {split: _figures(folder / f"{split}.parquet") for split in INSTRUCTION_SPLITS}
     return {
         "splits": {split: figures.report() for split, figures in found.items()},
@@ -67,8 +71,15 @@ def clean_instructions(
     }
 
 
-def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
-    """Clean dialogues; see `Kind.clean`. Raises InputError for what is no dialogue."""
+def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book) -> Iterator[Cleaned]:
+    """Run the steps on each text; drop a dialogue that is outside the limits or cannot be learnt from.
+
+    What is dropped: an empty text, no response, a worse response that equals the better one. A training dialogue must
+    not share its prompt with a held-out one.
+
+    Raises:
+        InputError: a row is no dialogue.
+    """
     steps = build_steps(config.steps)
     for row in rows:
         one = Dialogue.of_row(row)
@@ -82,13 +93,8 @@ def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book
             reason = "no_response"
         elif reason is None and one.rejected == one.response:
             reason = "equal_answers"
-        yield one.row(), reason
-
-
-def _facts(row: Row) -> Facts:
-    one = Dialogue.of_row(row)
-    prompt = "\n".join(map("\t".join, one.prompt))
-    return Facts(key=[one.messages, one.rejected], apart=(one.prompt,), split_by=prompt)
+        prompt = "\n".join(map("\t".join, one.prompt))
+        yield Cleaned(one.row(), reason, key=[one.messages, one.rejected], unshared=(one.prompt,), split_by=prompt)
 
 
 def _last_prompt(row: Row) -> str:
@@ -96,15 +102,7 @@ def _last_prompt(row: Row) -> str:
     return texts[-1]
 
 
-DIALOGUE = Kind(
-    schema=INSTRUCTIONS,
-    apart=("prompt",),
-    clean=clean_dialogues,
-    facts=_facts,
-    example=_last_prompt,
-    cut=partial(cut_by_place, unit="prompts"),
-    all_held_out="clean: every training prompt is held out; set held_out_never_in_train: false, or give more",
-)
+DIALOGUE = RowType(INSTRUCTIONS, ("prompt",), clean_dialogues, _last_prompt)
 
 
 @dataclass

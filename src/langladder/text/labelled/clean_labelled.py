@@ -1,7 +1,7 @@
 """Cleaning labelled text: steps, limits, no copies of held-out texts in train, splits, its labels numbered.
 
 Cleaning is light: a text keeps its label, and a word its tag. Where words have a tag, a head or a place in a tree, the
-steps work on each word alone, and one that they would take out or cut in two stays as it is. A text with two labels is
+steps work on each word alone, and one that they would remove or split stays as it is. A text with two labels is
 kept and reported.
 
 Splits that the corpus lacks are cut by the hash of the text, stratified: each has about the same share of every label.
@@ -11,8 +11,7 @@ leaves over goes to the labels with the largest remainders (Hamilton's method), 
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +22,7 @@ from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.text.clean.drops import Book, outside
 from langladder.text.clean.leakage import share
-from langladder.text.clean.rows import GONE, CleanedRows, CleanRowsConfig, Columns, Facts, Kind, Row, clean_rows
+from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
 from langladder.text.clean.statistics import character_warnings, invisible, percentiles
 from langladder.text.clean.steps import Step, StepsConfig, build_steps
@@ -55,23 +54,30 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     Raises:
         InputError: a split is left empty, too few texts to cut one, or a held-out label that train lacks.
     """
-    return _clean(raw_folder, out_folder, LABELLED_TEXT, "examples", config, seed)
+    return _clean(raw_folder, out_folder, LABELLED_TEXT, config, seed)
 
 
 def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
     """Clean tagged sentences; otherwise as `clean_labels`."""
-    return _clean(raw_folder, out_folder, TAGGED_SENTENCE, "sentences", config, seed)
+    return _clean(raw_folder, out_folder, TAGGED_SENTENCE, config, seed)
 
 
 def _clean(
-    raw_folder: Path, out_folder: Path, kind: Kind, unit: str, config: CleanLabelledConfig, seed: int
+    raw_folder: Path, out_folder: Path, row_type: RowType, config: CleanLabelledConfig, seed: int
 ) -> dict[str, Any]:
+    unit = "examples" if row_type is LABELLED_TEXT else "sentences"
     names = present_splits(raw_folder)
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
-        cleaned = clean_rows(tables, folder, kind, config, seed)
-        found = {split: _Figures.of(_rows(folder, split, kind)) for split in SPLITS}
-        labels = _labels(folder, kind, unit, found)
+        cleaned = CleanedRows(tables, folder, row_type, config, seed)
+        cleaned.drop_duplicates()
+        cleaned.cut(_cut)
+        cleaned.drop_held_out(
+            "clean: every training text is held out; set held_out_never_in_train: false, or give more"
+        )
+        cleaned.write()
+        found = {split: _Figures.of(_rows(folder, split, row_type)) for split in SPLITS}
+        labels = _labels(folder, row_type, unit, found)
         counts = {split: figures.labels for split, figures in found.items()}
         write_labels(folder, labels, counts)
         return {
@@ -81,7 +87,7 @@ def _clean(
             "labels": {split: {label: counts[split][label] for label in labels} for split in SPLITS},
             "cut_by_hash": [split for split in SPLITS if split not in names],
             "cleaning": cleaned.book.report(),
-            "several_labels": _several_labels(folder, kind, cleaned),
+            "several_labels": _several_labels(folder, row_type, cleaned),
             "leakage": {
                 split: {unit: found[split].rows, "in_train": part}
                 for split, part in cleaned.shares_in_train("text").items()
@@ -123,8 +129,11 @@ def _has_tree(row: Row) -> bool:
     return row["tree"] is not None or row["heads"] is not None
 
 
-def clean_texts(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
-    """Clean texts with labels; see `Kind.clean`."""
+def clean_texts(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[Cleaned]:
+    """Run the steps on the one text or on both, on each word alone where the text has a tree.
+
+    An empty text, or one outside the limits, is dropped. Probabilities of a text that was changed are not known.
+    """
     steps = build_steps(config.steps)
     clean_word = _word_cleaner(steps, book)
     for row in rows:
@@ -136,22 +145,27 @@ def clean_texts(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Ite
             if row["tree"] is not None:
                 tree = Tree(*parse_tree(row["tree"])[:3], tuple(texts["text"].split(" ")))
                 texts["tree"] = bracketed(tree, {})[-1]
-            row = row | texts | {"log_prob": None, "ceiling": None}  # known of the text as it was
-        yield row, "empty" if row["second"] == "" else outside(text_of(row), config.limits)
+            row = row | texts | {"log_prob": None, "ceiling": None}
+        yield _cleaned(row, "empty" if row["second"] == "" else outside(text_of(row), config.limits))
 
 
-def clean_sentences(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[tuple[Row, str | None]]:
-    """Clean tagged sentences; see `Kind.clean`."""
+def clean_sentences(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[Cleaned]:
+    """Run the steps on each word alone; otherwise as `clean_texts`."""
     clean_word = _word_cleaner(build_steps(config.steps), book)
     for row in rows:
         words = list(map(clean_word, row["words"]))
         if words != row["words"]:
             row = row | {"words": words, "log_prob": None, "ceilings": None}
-        yield row, outside(text_of(row), config.limits)
+        yield _cleaned(row, outside(text_of(row), config.limits))
+
+
+def _cleaned(row: Row, dropped: str | None) -> Cleaned:
+    text = text_of(row)
+    return Cleaned(row, dropped, key=[text, *labels_of(row)], unshared=(text,), split_by=text)
 
 
 def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], str]:
-    """Steps on a word by itself; one that they would take out or cut in two stays."""
+    """The steps for one word; a word that they would remove or split is left unchanged."""
     known: dict[str, str] = {}
 
     def clean(word: str) -> str:
@@ -167,21 +181,23 @@ def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], 
     return clean
 
 
-def _facts(row: Row) -> Facts:
-    text = text_of(row)
-    return Facts(key=[text, *labels_of(row)], apart=(text,), split_by=text)
+LABELLED_TEXT = RowType(LABELLED, ("text",), clean_texts, text_of)
+TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 
 
 # -- splits ------------------------------------------------------------------------------------------------------
 
 
-def _cut(places: np.ndarray, columns: Columns, config: CleanLabelledConfig, own: Sequence[str], by: str) -> Cut:
-    """Cut splits by label. by: the column that has the labels."""
+def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
+    """Cut splits by label; tagged sentences without strata."""
     known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is held once
-    sets = (frozenset([value] if by == "label" else value) for values in columns(by) for value in values)
+    labelled = rows.row_type is LABELLED_TEXT
+    values = rows.column("label" if labelled else "tags", chosen)
+    sets = (frozenset([value] if labelled else value) for value in values)
     labels = [known.setdefault(found, found) for found in sets]
-    strata = [min(found) if by == "label" else "" for found in labels]
-    splits = cut_by_label(places, strata, config.split, own)
+    strata = [min(found) if labelled else "" for found in labels]
+    places = rows.places[chosen]
+    splits = cut_by_label(places, strata, rows.config.split, own)
     # Held-out rows whose labels train lacks go to train: what only they have cannot be learnt.
     in_train = frozenset[str]().union(*{labels[row] for row in np.flatnonzero(splits == TRAIN)})
     for row in np.flatnonzero(splits != TRAIN):
@@ -239,24 +255,12 @@ def _quotas(sizes: dict[str, int], most: dict[str, int], part: float) -> dict[st
     return counts
 
 
-LABELLED_TEXT = Kind(
-    schema=LABELLED,
-    apart=("text",),
-    clean=clean_texts,
-    facts=_facts,
-    example=text_of,
-    cut=partial(_cut, by="label"),
-    all_held_out="clean: every training text is held out; set held_out_never_in_train: false, or give more",
-)
-TAGGED_SENTENCE = replace(LABELLED_TEXT, schema=TAGGED, clean=clean_sentences, cut=partial(_cut, by="tags"))
-
-
 # -- the report --------------------------------------------------------------------------------------------------
 
 
-def _rows(folder: Path, split: str, kind: Kind) -> Iterator[Row]:
+def _rows(folder: Path, split: str, row_type: RowType) -> Iterator[Row]:
     """The clean rows of a split."""
-    for batch in read_batches(folder / f"{split}.parquet", kind.schema, rows=4096):
+    for batch in read_batches(folder / f"{split}.parquet", row_type.schema, rows=4096):
         yield from batch.to_pylist()
 
 
@@ -301,19 +305,21 @@ class _Figures:
         }
 
 
-def _labels(folder: Path, kind: Kind, unit: str, found: dict[str, _Figures]) -> list[str]:
+def _labels(folder: Path, row_type: RowType, unit: str, found: dict[str, _Figures]) -> list[str]:
     """The labels of the training split in the order of their ids."""
     known, rows = set(found["train"].labels), found["train"].rows
     for split in ("validation", "test"):
         if set(found[split].labels) - known:
-            row, new = next((row, new) for row in _rows(folder, split, kind) if (new := set(labels_of(row)) - known))
+            row, new = next(
+                (row, new) for row in _rows(folder, split, row_type) if (new := set(labels_of(row)) - known)
+            )
             raise InputError(
                 f"{split}: {min(new)[:60]!r} labels {text_of(row)[:60]!r}, but no example of the cleaned "
                 f"training split; its labels are {', '.join(ordered(known))[:300]}"
             )
     if len(known) < 2:
-        raise InputError(f"train: all {unit} have one label, {min(known)!r}; two are needed to tell apart")
-    if kind is LABELLED_TEXT and len(known) > max(FEW, rows / 2):
+        raise InputError(f"train: all {unit} have one label, {min(known)!r}; at least two are needed")
+    if row_type is LABELLED_TEXT and len(known) > max(FEW, rows / 2):
         raise InputError(
             f"train: {len(known):,} labels for {rows:,} texts, e.g. {min(known)[:60]!r}; are text and "
             "label in the columns that the corpus' settings name?"
@@ -321,14 +327,14 @@ def _labels(folder: Path, kind: Kind, unit: str, found: dict[str, _Figures]) -> 
     return ordered(known)
 
 
-def _several_labels(folder: Path, kind: Kind, cleaned: CleanedRows) -> dict[str, Any]:
-    """Texts that stand in the corpus with several labels: how many, and the first of them."""
-    stay = cleaned.where != GONE
+def _several_labels(folder: Path, row_type: RowType, cleaned: CleanedRows) -> dict[str, Any]:
+    """Texts that the corpus has with several labels: how many, and the first of them."""
+    stay = cleaned.split != DROPPED
     _, first = np.unique(cleaned.hashes["key"][stay], return_index=True)  # a text with each of its labels once
     texts, counts = np.unique(cleaned.hashes["text"][stay][first], return_counts=True)
     several, examples = texts[counts > 1], list[str]()
     for split in SPLITS if len(several) else ():
-        found = compress(_rows(folder, split, kind), np.isin(cleaned.hashes_of("text", split), several))
+        found = compress(_rows(folder, split, row_type), np.isin(cleaned.hashes_of("text", split), several))
         while len(examples) < EXAMPLES and (row := next(found, None)):
             examples += [text] if (text := text_of(row)) not in examples else []
     return {"texts": len(several), "examples": examples}

@@ -4,14 +4,13 @@ messages                          [{"role": "user", "content": …}, {"role": "a
                                   content may be a list of parts, {"type": "text", "text": …} (OpenAI)
 conversations                     [{"from": "human", "value": …}, {"from": "gpt", "value": …}] (ShareGPT)
 prompt, response                  prompt: text, or messages that end with a user's
-instruction, input, output        Alpaca (Taori et al. 2023): the input stands below the instruction
+instruction, input, output        Alpaca (Taori et al. 2023): the input is put below the instruction
 instruction, instances            self-instruct (Wang et al. 2022): a dialogue for each {"input", "output"}
 … with chosen and rejected        a preference; its chosen response is a demonstration, too
 
 Beside them a field may name the kind of each instruction, and some kinds may be kept from training as unseen.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,8 +34,8 @@ from langladder.text.labelled.instructions import (
     check_preference,
     write_dialogues,
 )
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, text_field
+from langladder.text.read.lines import FileFacts
+from langladder.text.read.records import json_rows, text_field, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
 
 FORMS = (
@@ -45,7 +44,6 @@ FORMS = (
 SHAREGPT = {"human": USER, "user": USER, "gpt": ASSISTANT, "chatgpt": ASSISTANT, "assistant": ASSISTANT}
 SHAREGPT |= {"bing": ASSISTANT, "bard": ASSISTANT, "system": SYSTEM}
 TEXT_PARTS = ("text", "input_text", "output_text")  # types of parts of a message's content
-ADVICE = "; write it as .jsonl, a record a line, or raise max_line_bytes"
 _LISTS = ("messages", "conversations")
 
 
@@ -55,7 +53,7 @@ class InstructionSource(FileSource):
     endings: ClassVar[tuple[str, ...]] = ("jsonl", "ndjson", "json")
 
     kind_field: str | None = None  # the field that names the kind of each instruction; null: all are of one
-    unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are judged apart
+    unseen: list[str] = Field(default_factory=list)  # kinds that no other split gets: they are evaluated on their own
     equal_answers: Literal["refuse", "keep_one"] = "refuse"  # chosen and rejected the same: keep_one, which is no pair
     damaged: Policy = "skip"  # dialogues that cannot be learnt from: an empty turn, two of one role in a row, …
 
@@ -110,23 +108,17 @@ def _dialogues(
 
 
 def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator[tuple[str, Any]]:
-    """The records of a file with the place where each stands: of .json the items of its list, else a line each.
+    """The records of a file, each with its file and line: of .json the items of its list, else a line each.
 
     Raises:
         InputError: the file is missing, in another encoding, or not JSON.
     """
     if ending(file) != "json":
-        for number, line in enumerate(read_lines(file, facts, source.max_line_bytes, source.encoding), start=1):
-            if line.strip():
-                yield f"{file}:{number}", json_row(file, number, line)
+        yield from json_rows(file, source, facts)
         return
-    whole = "\n".join(read_lines(file, facts, source.max_line_bytes, source.encoding, advice=ADVICE))
+    items = whole_json(file, source, facts)
     if file in facts.empty:
         return
-    try:
-        items = json.loads(whole)
-    except (ValueError, RecursionError) as error:  # ValueError: also endless integers
-        raise InputError(f"{file}: not JSON ({error}); of one record a line the ending is .jsonl") from error
     if not isinstance(items, list):
         raise InputError(f"{file}: a list of records is wanted; {FORMS}")
     if not items:

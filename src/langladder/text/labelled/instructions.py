@@ -2,7 +2,7 @@
 
     instructions (`INSTRUCTIONS`)
     messages   role (system, user, assistant) and text of each turn
-    kind       what sort of instruction it is, by which the figures are parted
+    kind       the sort of the instruction; the report counts each sort
     asked      the request as JSON, which a gold judge reads; null where no judge knows it
     rejected   a worse response than the last one, where a file of one's own has one; else null
 
@@ -11,7 +11,7 @@
     responses  K answers to it (K = 2: chosen and rejected)
     ranks      of each answer, 1 the best; equal ranks say nothing of each other
 
-A ranking of K answers stands for K(K−1)/2 pairs, fewer with ties (Ouyang et al. 2022, section 3.5).
+A ranking of K answers gives K(K−1)/2 pairs, fewer with ties (Ouyang et al. 2022, section 3.5).
 """
 
 from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ class Dialogue(NamedTuple):
     @property
     def prompt(self) -> Prompt:
         """The messages up to the last user turn."""
-        last = max(place for place, message in enumerate(self.messages) if message.role == USER)
+        last = max(number for number, message in enumerate(self.messages) if message.role == USER)
         return self.messages[: last + 1]
 
     @property
@@ -115,9 +115,9 @@ class Ranking(NamedTuple):
     asked: str | None = None
 
     def pairs(self) -> list[tuple[int, int]]:
-        """(place of the better response, of the worse one) of every pair that is not tied; at most K(K−1)/2."""
+        """(position of the better response, of the worse one) of every pair that is not tied; at most K(K−1)/2."""
         both = combinations(range(len(self.ranks)), 2)
-        ordered = (sorted(pair, key=lambda place: self.ranks[place]) for pair in both)
+        ordered = (sorted(pair, key=lambda position: self.ranks[position]) for pair in both)
         return [(better, worse) for better, worse in ordered if self.ranks[better] < self.ranks[worse]]
 
     def preferences(self) -> list[Preference]:

@@ -22,45 +22,24 @@ from pydantic import Field, model_validator
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.clean.splitting import place
-from langladder.text.labelled.conll import TagColumns, heads_of, sentences
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
+from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree, phrase_texts
 from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, named, parquet_rows, text_field
-from langladder.text.read.sources import FileSource, ending, files_of, format_of, skipped
+from langladder.text.read.records import json_rows, named, numbered_lines, parquet_rows, text_field
+from langladder.text.read.sources import ending, files_of, format_of, skipped
 from langladder.text.storage.tables import write_rows
 
 Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
 AUTO = {"tsv": "columns", "csv": "columns", "jsonl": "fields", "ndjson": "fields", "parquet": "fields"}
 AUTO |= {"ptb": "trees", "mrg": "trees", "conllu": "conllu"}
-Place = int | str
+Column = int | str
 """A column: its number from 0, or its name in the first line."""
 CONLLU = TagColumns(id=0, form=1, tag=3, head=6)
 _LABEL = re.compile(r"#\s*label\s*=\s*(.*)")
 _SPACE_IN_WORD = re.compile(r"[^\S \t]")  # a no-break space, as in 8 1/2
 _CONFIG = "(conf/labels)"
 DELIMITERS = (",", ";", "\t", "|")  # that a table may have instead of the one that is expected
-
-
-class FoldedSource(FileSource):
-    """Files that are cut into folds where that is wanted."""
-
-    # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
-    folds: int | None = Field(default=None, ge=2, le=1000)
-    fold: int = Field(default=0, ge=0)
-    fold_by: Literal["order", "hash"] = (
-        "order"  # order: each fold takes every k-th example of a label; hash: of the text
-    )
-
-    @model_validator(mode="after")
-    def _one_fold_of_one_corpus(self) -> Self:
-        if self.folds is not None and (self.fold >= self.folds or isinstance(self.files, dict)):
-            raise ValueError(
-                f"folds: {self.folds}, fold: {self.fold}, files: {self.files!r}; a fold is one of 0 to folds − 1, and "
-                "`files` one glob: the folds cut the test split themselves"
-            )
-        return self
 
 
 class LabelledSource(FoldedSource):
@@ -72,9 +51,9 @@ class LabelledSource(FoldedSource):
     # is its name; first_word: "label text"; trees: bracketed, the root's label; conllu: heads, and a comment
     # "# label = …"; auto: by the name's ending, .txt inside folders by folders
     layout: Layout = "auto"
-    text: Place = "text"  # columns and fields
-    label: Place = "label"
-    second: Place | None = None  # the other text, of pairs
+    text: Column = "text"  # columns and fields
+    label: Column = "label"
+    second: Column | None = None  # the other text, of pairs
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)  # null: comma of .csv, else tab
     texts: Literal["line", "file"] = "line"  # of folders: what one text is
     label_before: str | None = Field(default=None, min_length=1)  # ":" reads DESC:manner as DESC
@@ -82,14 +61,14 @@ class LabelledSource(FoldedSource):
     phrases: bool = False  # of trees: each different labelled phrase of the training trees is an example, too
 
     @model_validator(mode="after")
-    def _columns_are_alike(self) -> Self:
-        wanted = [place for place in (self.text, self.label, self.second) if place is not None]
+    def _columns_are_named_one_way(self) -> Self:
+        wanted = [column for column in (self.text, self.label, self.second) if column is not None]
         if len(set(map(type, wanted))) > 1 or len(set(wanted)) < len(wanted):
             raise ValueError(
                 f"text: {self.text!r}, label: {self.label!r}, second: {self.second!r}; give different columns, all by "
                 "name (the first line has the names) or all by number from 0 (there are no names)"
             )
-        if any(isinstance(place, int) and place < 0 for place in wanted):
+        if any(isinstance(column, int) and column < 0 for column in wanted):
             raise ValueError(f"columns {wanted}: numbers count from 0")
         return self
 
@@ -130,21 +109,6 @@ def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
             if not counts[split]["examples"]:
                 raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
     return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
-
-
-def splits_of(source: FoldedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
-    """The files of each split, train first; of folds, all files are those of train and of test."""
-    if source.folds is not None:
-        return {"train": found["all"], "test": found["all"]}
-    return {split: found[split] for split in ("train", "all", "validation", "test") if split in found}
-
-
-def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
-    """Whether a text belongs to a split: with folds, by its number among those of its label, or by its hash."""
-    if source.folds is None:
-        return True
-    fold = number % source.folds if source.fold_by == "order" else int(place([text], 0) * source.folds)
-    return (fold == source.fold) == (split == "test")
 
 
 def _examples(
@@ -226,15 +190,9 @@ def _layout(file: File, source: LabelledSource) -> str:
     if located(source.path).is_dir() and file.parent != located(source.path):
         return "folders"
     raise InputError(
-        f"{file}: its name does not say where the labels stand; set layout to first_word (label text), files (a file a "
+        f"{file}: its name does not show where the labels are; set layout to first_word (label text), files (a file a "
         f"label), trees or columns {_CONFIG}"
     )
-
-
-def _lines(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers."""
-    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
-    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
 def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
@@ -256,7 +214,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
                 continue
             if not at:
                 _check_delimiter(where, head[0], cells, wanted, delimiter)
-                at, width = _places(where, cells, wanted), len(cells)
+                at, width = _positions(where, cells, wanted), len(cells)
                 if isinstance(wanted[0], str):
                     continue
             if len(cells) != width:
@@ -278,7 +236,7 @@ def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place], delimiter: str) -> None:
+def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Column], delimiter: str) -> None:
     """Raise InputError where the first line has the wanted columns if it is cut at another character."""
     if cells and not _lacking(cells, wanted):
         return
@@ -290,15 +248,15 @@ def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Place
             )
 
 
-def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
+def _positions(where: str, first: list[str], wanted: list[Column]) -> list[int]:
     """The numbers of the wanted columns."""
     names = [cell.strip() for cell in first]
     for column in _lacking(names, wanted):
-        alike = [name for name in names if isinstance(column, str) and name.casefold() == column.casefold()]
-        if alike:
+        similar = [name for name in names if isinstance(column, str) and name.casefold() == column.casefold()]
+        if similar:
             raise InputError(
-                f"{where}: {len(alike)} columns may be {column!r}: {', '.join(alike)[:200]}; rename all but one, or "
-                f"name the one that is wanted {_CONFIG}"
+                f"{where}: {len(similar)} columns may be {column!r}: {', '.join(similar)[:200]}; rename all but one, "
+                f"or name the one that is wanted {_CONFIG}"
             )
         raise InputError(
             f"{where}: no column {column!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
@@ -310,11 +268,11 @@ def _places(where: str, first: list[str], wanted: list[Place]) -> list[int]:
     return found
 
 
-def _lacking(names: list[str], wanted: list[Place]) -> list[Place]:
+def _lacking(names: list[str], wanted: list[Column]) -> list[Column]:
     """The wanted columns that are not there, or more than once."""
     names = [name.strip() for name in names]
 
-    def lacks(column: Place) -> bool:
+    def lacks(column: Column) -> bool:
         if isinstance(column, int):
             return column >= len(names)
         return names.count(column) > 1 or named(names, column) is None
@@ -327,11 +285,11 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
         raise InputError(f"{file}: has fields, not columns; text: and label: are to be their names {_CONFIG}")
+    found: Iterator[tuple[str, Any]]
     if format_of(file, source.format) == "parquet":
         found = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
     else:
-        lines = _lines(file, source, facts)
-        found = ((f"{file}:{number}", json_row(file, number, line)) for number, line in lines)
+        found = json_rows(file, source, facts)
     for where, row in found:
         text = text_field(row, names[0], where)
         label = row.get(named(row, names[1]))
@@ -341,23 +299,23 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
 
 def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     if file.parent == located(source.path):
-        raise InputError(f"{file}: stands in no folder of a label; put it into <label>/ (layout: folders)")
-    lines = list(_lines(file, source, facts)) if source.texts == "file" else None
-    if lines == []:  # nothing, or blank lines alone
-        facts.nothing_in(file)
-    elif lines is not None:
-        yield Row(f"{file}:1", " ".join(line.strip() for _, line in lines), file.parent.name)
+        raise InputError(f"{file}: is in no folder of a label; put it into <label>/ (layout: folders)")
+    lines = numbered_lines(file, source, facts)
+    if source.texts == "line":
+        yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in lines)
+    elif text := " ".join(line.strip() for _, line in lines):
+        yield Row(f"{file}:1", text, file.parent.name)
     else:
-        yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in _lines(file, source, facts))
+        facts.nothing_in(file)
 
 
 def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
     label = file.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".text")
-    yield from (Row(f"{file}:{number}", line, label) for number, line in _lines(file, source, facts))
+    yield from (Row(f"{file}:{number}", line, label) for number, line in numbered_lines(file, source, facts))
 
 
 def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
-    for number, line in _lines(file, source, facts):
+    for number, line in numbered_lines(file, source, facts):
         label, _, text = line.strip().partition(" ")
         yield Row(f"{file}:{number}", text, label)
 
@@ -377,7 +335,7 @@ def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row
 def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
     """Each tree as one line, with the number of its first line: lines go on while brackets are open."""
     open_, start, parts = 0, 0, list[str]()
-    for number, line in _lines(file, source, facts):
+    for number, line in numbered_lines(file, source, facts):
         if open_ > 0 and line.startswith("("):  # a line that goes on is indented
             break
         start = start if parts else number

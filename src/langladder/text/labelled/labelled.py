@@ -8,12 +8,20 @@
 | words, tags | a sentence and the tag of each of its words |
 | log_prob | ln P(label | text), ln P(tags | words) under the grammar that drew them, where that is known |
 | ceiling(s) | how often the best guess of the label (of each tag) is right under that grammar |
+
+Tags may bracket phrases, such as names in a text; then not every tag may follow every other:
+
+    IOB2     B-X opens a phrase of kind X, I-X goes on with it, O is outside (Tjong Kim Sang & Veenstra 1999)
+    IOBES    E-X is a phrase's last word, S-X a phrase of one word; a phrase of several is B-X (I-X …) E-X
+
+Any other tags, such as parts of speech, may follow one another freely.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -34,15 +42,16 @@ TAGGED = pa.schema(
     ]
 )
 LABELS = "labels.json"
-
-
 LABELLED_TABLES = owner_of(
     "labelled tables", (LABELS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), LABELLED, TAGGED
 )
 
+Scheme = Literal["IOB2", "IOBES"]
+_TAG = re.compile(r"O|[BIES](?:-.*)?", re.DOTALL)
+
 
 class Example(NamedTuple):
-    """A text, or two, with its label; a label of None is not known. The words of a tree stand between single spaces."""
+    """A text, or two, with its label; None: not known. The words of a tree are separated by single spaces."""
 
     text: str
     second: str | None = None
@@ -112,3 +121,32 @@ def bayes_accuracy(path: Path) -> float | None:
     )
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+# -- tags that bracket phrases -----------------------------------------------------------------------------------
+
+
+def scheme_of(tags: Iterable[str]) -> Scheme | None:
+    """The scheme that the names of a tag set speak of; None where they bracket nothing."""
+    names = set(tags)
+    if not all(_TAG.fullmatch(name) for name in names) or names <= {"O"}:
+        return None
+    letters = {name[0] for name in names}
+    if letters & {"E", "S"}:
+        return "IOBES"
+    return "IOB2" if "B" in letters else None
+
+
+def may_follow(before: str | None, after: str | None, scheme: Scheme) -> bool:
+    """Whether a tag may follow another; None: the beginning or the end of the sentence."""
+    inside = before is not None and before[0] in ("BI" if scheme == "IOBES" else "BIES")  # a phrase is open
+    goes_on = after is not None and after[0] in "IE"
+    if goes_on:
+        return inside and before is not None and after is not None and before[1:] == after[1:]
+    return scheme == "IOB2" or not inside  # IOBES: what is open must be closed
+
+
+def bad_steps(tags: Sequence[str], scheme: Scheme) -> list[int]:
+    """Positions of tags (from 0; the number of tags for the end) that must not follow the tag before them."""
+    path = [None, *tags, None]
+    return [number for number in range(len(tags) + 1) if not may_follow(path[number], path[number + 1], scheme)]

@@ -5,12 +5,11 @@
     .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
 
 `start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
-`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the place of the
+`is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the path to the
 question. A paragraph is in one split only: a corpus without splits is cut by the hash of the paragraph, and training
 questions about a held-out paragraph are left out.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -18,20 +17,26 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
 from langladder.text.clean.drops import Book
-from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
-from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, text_field
+from langladder.text.labelled.questions import (
+    QUESTION_TABLES,
+    QUESTIONS,
+    Answer,
+    Question,
+    count_questions,
+    write_questions,
+)
+from langladder.text.read.lines import FileFacts
+from langladder.text.read.records import json_rows, text_field, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
-from langladder.text.storage.tables import SPLITS, read_batches
+from langladder.text.storage.tables import SPLITS
 
 LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
 
@@ -61,7 +66,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
 
     Raises:
         InputError: missing path, empty glob, too few paragraphs to split; a file that is not JSON, an empty context or
-            question, an answer that does not stand at its offset (names file and line).
+            question, an answer that is not at its offset (names file and line).
     """
     facts = FileFacts()
     config = CleanRowsConfig(split=SplitConfig(validation=source.validation, test=source.test))
@@ -72,62 +77,36 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
             tables.append((split, raw / f"{split}.parquet"))
             if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
                 raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
-        rows = clean_rows(tables, folder, QUESTION, config, source.seed)
+        rows = CleanedRows(tables, folder, QUESTION, config, source.seed)
+        rows.drop_duplicates()
+        rows.cut(partial(cut_by_place, unit="paragraphs"))
+        rows.drop_held_out("questions: every training paragraph is in validation or test, too")
+        rows.write()
         shutil.rmtree(raw)
-        counts = {
-            split: {
-                "questions": int((rows.where == number).sum()),
-                "paragraphs": len(np.unique(rows.hashes_of("context", split))),
-                "unanswerable": _unanswerable(folder / f"{split}.parquet"),
-            }
-            for number, split in enumerate(SPLITS)
-        }
+        counts = {split: count_questions(folder / f"{split}.parquet") for split in SPLITS}
     dropped = rows.book.dropped["context_is_held_out"]
     report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
     return report | skipped(located(source.path), facts, source.endings)
 
 
-def _unanswerable(path: Path) -> int:
-    """How many questions of a table have no answer."""
-    return sum(batch.column("answers").to_pylist().count([]) for batch in read_batches(path, QUESTIONS))
+def unchanged_questions(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[Cleaned]:
+    """Questions as they are; a training question must not share its paragraph with a held-out one."""
+    for row in rows:
+        context = row["context"]
+        yield Cleaned(row, None, key=list(row.values()), unshared=(context,), split_by=context)
 
 
-def _as_they_are(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[tuple[Row, str | None]]:
-    return ((row, None) for row in rows)
-
-
-def _facts(row: Row) -> Facts:
-    return Facts(key=list(row.values()), apart=(row["context"],), split_by=row["context"])
-
-
-QUESTION = Kind(
-    schema=QUESTIONS,
-    apart=("context",),
-    clean=_as_they_are,
-    facts=_facts,
-    example=itemgetter("question"),
-    cut=partial(cut_by_place, unit="paragraphs"),
-    all_held_out="questions: every training paragraph stands in validation or test, too",
-)
+QUESTION = RowType(QUESTIONS, ("context",), unchanged_questions, itemgetter("question"))
 
 
 def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Question]:
-    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
     if source.format == "jsonl" or ending(file) != "json":
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield question_of(json_row(file, number, line), f"{file}:{number}")
+        for where, row in json_rows(file, source, facts):
+            yield question_of(row, where)
         return
-    whole = "\n".join(lines)
-    if file in facts.empty:
-        return
-    try:
-        value = json.loads(whole)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{file}:{error.lineno}: not JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not JSON ({str(error)[:100]})") from error
-    yield from _squad(file, value)
+    value = whole_json(file, source, facts)
+    if file not in facts.empty:
+        yield from _squad(file, value)
 
 
 def _squad(file: File, value: Any) -> Iterator[Question]:

@@ -1,4 +1,4 @@
-"""Questions about a text, as tables: a paragraph, a question, the answers that stand in it (SQuAD's form).
+"""Questions about a text (SQuAD): their tables, and when an answer is right.
 
 | column | what |
 | --- | --- |
@@ -6,16 +6,31 @@
 | context, question | the paragraph, and what is asked of it |
 | answers, starts | what is right, and the character of the paragraph at which each begins; none: no answer there |
 | options | the answers to choose from, where the corpus offers some; "" among them: that there is none |
+
+An answer is right as SQuAD's own script counts it, by exact match or by the F₁ of its words:
+
+    normalised   lower case; without !"#$… ; without the words a, an, the; single spaces
+    exact        1 where the normalised texts are equal, else 0
+    F₁           2 P R / (P + R) of the words in common, each as often as both texts have it; where one of the texts has
+                 no word, 1 if neither has, else 0
+
+Of several right answers the best one counts (Rajpurkar et al. 2016, section 6.1; 2018 for questions without an answer,
+whose one right answer is ""). Each measure takes its own maximum.
 """
 
-from collections.abc import Iterable
+import hashlib
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pyarrow as pa
 
 from langladder.errors import InputError
-from langladder.text.storage.tables import SPLITS, owner_of, read_table, write_rows
+from langladder.text.storage.tables import SPLITS, owner_of, read_batches, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [
@@ -23,9 +38,9 @@ QUESTIONS = pa.schema(
         *(("answers", pa.list_(pa.string())), ("starts", pa.list_(pa.int32())), ("options", pa.list_(pa.string()))),
     ]
 )
-
-
 QUESTION_TABLES = owner_of("tables of questions", (f"{split}.parquet" for split in SPLITS), QUESTIONS)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class Answer(NamedTuple):
@@ -36,7 +51,7 @@ class Answer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question about a paragraph. No answers: none stands there, or none is known."""
+    """A question about a paragraph. No answers: the paragraph has none, or none is known."""
 
     context: str
     question: str
@@ -49,7 +64,7 @@ class Question(NamedTuple):
         """A row of a table.
 
         Raises:
-            InputError: it is no question, or an answer does not stand where it says (names `where`).
+            InputError: it is no question, or an answer is not at its offset (names `where`).
         """
         answers = tuple(Answer(*pair) for pair in zip(row["answers"] or [], row["starts"] or [], strict=False))
         found = cls(row["context"], row["question"], answers, tuple(row["options"] or ()), row["id"] or "")
@@ -99,10 +114,13 @@ class Question(NamedTuple):
 
 
 def _misplaced(context: str, text: str, start: int) -> str:
-    there = context[start : start + len(text)] if start >= 0 else ""
+    found_text = context[start : start + len(text)] if start >= 0 else ""
     found = context.find(text)
-    said = f"the first such text begins at {found}" if found >= 0 else "the context does not have it"
-    return f"the answer {text[:60]!r} is not at character {start} of its context, where {there[:60]!r} stands; {said}"
+    hint = f"the first such text begins at {found}" if found >= 0 else "the context does not have it"
+    return (
+        f"the answer {text[:60]!r} is not at character {start} of its context, where the text is {found_text[:60]!r}; "
+        f"{hint}"
+    )
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> int:
@@ -125,16 +143,70 @@ def read_questions(path: Path) -> list[Question]:
         rows = table.cast(QUESTIONS).to_pylist()
     except (pa.ArrowException, ValueError) as error:
         raise InputError(f"{path}: columns of questions are text ({str(error)[:100]})") from error
-    return [Question.of_row(row, f"{path}, row {place}") for place, row in enumerate(rows)]
+    return [Question.of_row(row, f"{path}, row {number}") for number, row in enumerate(rows)]
 
 
-def facts_of(splits: dict[str, list[Question]]) -> dict[str, dict[str, int]]:
-    """For the data report: how many questions each split has, of how many paragraphs, and how many have no answer."""
-    return {
-        split: {
-            "questions": len(splits[split]),
-            "paragraphs": len({one.context for one in splits[split]}),
-            "unanswerable": sum(not one.answers for one in splits[split]),
-        }
-        for split in SPLITS
-    }
+def count_questions(path: Path) -> dict[str, int]:
+    """For the data report: how many questions a split has, of how many paragraphs, and how many have no answer."""
+    contexts, questions, unanswerable = set[bytes](), 0, 0
+    for batch in read_batches(path, QUESTIONS):
+        for row in batch.to_pylist():
+            contexts.add(hashlib.blake2b(row["context"].encode(), digest_size=8).digest())
+            questions += 1
+            unanswerable += not row["answers"]
+    return {"questions": questions, "paragraphs": len(contexts), "unanswerable": unanswerable}
+
+
+# -- when an answer is right -------------------------------------------------------------------------------------
+
+
+def normalised(text: str) -> str:
+    """Lower case, no punctuation, no articles, single spaces.
+
+    >>> normalised("The Franc,  of a  country.")
+    'franc of country'
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(answer: str, gold: Sequence[str]) -> float:
+    """1 or 0; the best over the right answers."""
+    return float(normalised(answer) in {normalised(one) for one in not_blank(gold)})
+
+
+def word_f1(answer: str, gold: Sequence[str]) -> float:
+    """From 0 to 1; the best over the right answers."""
+    return max(_f1(normalised(answer).split(), normalised(one).split()) for one in not_blank(gold))
+
+
+def not_blank(gold: Sequence[str]) -> list[str]:
+    """The right answers that have a word after normalisation; [""] where none has."""
+    return [one for one in gold if normalised(one)] or [""]
+
+
+def _f1(answer: list[str], right: list[str]) -> float:
+    if not answer or not right:
+        return float(answer == right)
+    both = sum((Counter(answer) & Counter(right)).values())
+    # F₁ = 2 P R / (P + R),  P = both / |answer|,  R = both / |right|
+    return 2 * both / (len(answer) + len(right))
+
+
+def best_threshold(scores: np.ndarray, answered: np.ndarray, silent: np.ndarray) -> float:
+    """τ that makes most of Σ (answered where score > τ, else silent), in its middle where several do.
+
+    Args:
+        scores: (N,) how sure a reader is that its answer is better than none.
+        answered, silent: (N,) its score for its answer, and for the answer that there is none.
+    """
+    order = np.argsort(-scores, kind="stable")
+    gains = np.concatenate([[0.0], np.cumsum((answered - silent)[order])])  # (N + 1,) of the n surest answered
+    ranked = scores[order].astype(np.float64)
+    # of equal scores all are answered, or none
+    cuts = np.concatenate([[True], ranked[1:] != ranked[:-1], [True]]) if len(ranked) else np.ones(1, dtype=bool)
+    number = int(np.flatnonzero(cuts)[np.argmax(gains[cuts].round(9))])
+    if not len(ranked):
+        return 0.0
+    if number == 0:
+        return float(ranked[0]) + 1.0
+    return float(ranked[-1]) - 1.0 if number == len(ranked) else float(ranked[number - 1] + ranked[number]) / 2

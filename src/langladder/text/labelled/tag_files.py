@@ -1,31 +1,93 @@
 """Readers of tagged sentences: from CoNLL columns to raw tables, one sentence a row.
 
-Tags that bracket phrases (IOB2, IOBES) are checked: one that must not follow what stands before it is an error at its
-line. IOB1, where B only parts two phrases that touch (Ramshaw & Marcus 1995), is written as IOB2, BILOU and BMES as
-IOBES. A sentence with an empty word or tag, or of a held-out split with a tag that train does not have, is left out.
+A word a line with its columns, a blank line between sentences, comments that begin with #. Columns are separated by
+tabs where the first word's line has one, else by spaces; a line that this gives another number of columns is cut the
+other way. Only tabs and ASCII spaces separate columns, so that a word may be any other space (U+3000 in Chinese text by
+the character); such a word, and a space inside a word, is read as _. Of CoNLL-U (Nivre et al. 2020), ranges (3-4) and
+empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) separate documents.
+
+A line that begins with # is a comment where words are numbered (CoNLL-U), where "# " opens the first of several columns
+separated by tabs, or where the line has another number of columns; else its word is #.
+
+Tags that bracket phrases are checked (`text.labelled.labelled`): one that must not follow the tag before it is an error
+at its line. Other schemes are written as IOB2 or IOBES:
+
+    IOB1     B-X only separates two phrases that touch (Ramshaw & Marcus 1995); written as IOB2
+    BILOU    IOBES with L for E and U for S (Ratinov & Roth 2009)
+    BMES     IOBES with M for I, as in Chinese; also W for S (BMEWO)
+
+A sentence with an empty word or tag, or of a held-out split with a tag that train does not have, is left out.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
 
 from langladder.atomic import atomic_folder
 from langladder.errors import Damage, InputError, Policy
 from langladder.remote import File, located
-from langladder.text.labelled.conll import Sentence, TagColumns, heads_of, sentences
-from langladder.text.labelled.iob import OTHER_LETTERS, as_iobes, bad_steps, look_like_phrases, read_scheme
-from langladder.text.labelled.label_files import FoldedSource, in_split, splits_of
-from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED
+from langladder.schema import Config
+from langladder.text.clean import splitting
+from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, scheme_of
+from langladder.text.labelled.trees import tree_of_heads
 from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.sources import files_of, skipped
+from langladder.text.read.sources import FileSource, files_of, skipped
 from langladder.text.storage.tables import write_rows
 
+_NO_WORD = re.compile(r"\d+[-.]\d+")
+_SPACE = re.compile(r"\s+")
+_BETWEEN = re.compile(r"[ \t]+")
+_NO_MODEL = ("#", "-DOCSTART-")  # begin lines that do not show how columns are separated
+LOOKED_AT = 1000  # lines, for one that does
+MOST_WORDS = 10_000  # of a sentence
+NO_BLANK_LINE = "a sentence with no blank line before it, read as one of its own"
+EMPTY = "an empty word or tag"
 _LETTERS = {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMESW"}
 _IOB = {scheme: re.compile(rf"O|[{letters}](?:-.+)?") for scheme, letters in _LETTERS.items()}
 LONG = 1000  # words of a sentence, from which a warning is given
 ALONE = 100  # words, at most, of a sentence that is the whole corpus
 UNKNOWN = "a sentence with a tag that the training split does not have"
+OTHER_LETTERS = {"BILOU": str.maketrans("LU", "ES"), "BMES": str.maketrans("MW", "IS")}
+"""Scheme → what its letters are in IOBES."""
+_OTHERS = {"BILOU": re.compile(r"O|[BILU](?:-.*)?", re.DOTALL), "BMES": re.compile(r"O|[BMESW](?:-.*)?", re.DOTALL)}
+_PREFIX = re.compile(r"[BIESLUMWbieslumw][-_:/.].+|.+[-_:/.][BIESLUMW]", re.DOTALL)
+
+
+class TagColumns(Config):
+    """Columns of a file with a word a line, numbered from 0."""
+
+    form: int = Field(default=0, ge=0)
+    tag: int = Field(default=1, ge=0)
+    head: int | None = Field(default=None, ge=0)  # the number of the word's head from 1, 0 for the root
+    id: int | None = Field(default=None, ge=0)  # CoNLL-U's numbers: 3-4 and 5.1 are no words
+
+    def required(self) -> list[int]:
+        """The columns that a line must have."""
+        return [column for column in (self.form, self.tag, self.head, self.id) if column is not None]
+
+
+class FoldedSource(FileSource):
+    """Files that are cut into folds where that is wanted."""
+
+    # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
+    folds: int | None = Field(default=None, ge=2, le=1000)
+    fold: int = Field(default=0, ge=0)
+    fold_by: Literal["order", "hash"] = (
+        "order"  # order: each fold takes every k-th example of a label; hash: of the text
+    )
+
+    @model_validator(mode="after")
+    def _one_fold_of_one_corpus(self) -> Self:
+        if self.folds is not None and (self.fold >= self.folds or isinstance(self.files, dict)):
+            raise ValueError(
+                f"folds: {self.folds}, fold: {self.fold}, files: {self.files!r}; a fold is one of 0 to folds − 1, and "
+                "`files` one glob: the folds cut the test split themselves"
+            )
+        return self
 
 
 class TaggedSource(FoldedSource):
@@ -41,6 +103,23 @@ class TaggedSource(FoldedSource):
     damaged: Policy = "skip"
 
 
+class Sentence(NamedTuple):
+    """The columns of each word, its line number, and the comments above or inside."""
+
+    file: File
+    words: list[list[str]]
+    lines: list[int]
+    comments: list[str]
+
+    def column(self, number: int) -> tuple[str, ...]:
+        """A column of every word; a space inside a word or tag becomes _."""
+        return tuple(_SPACE.sub("_", cells[number]) for cells in self.words)
+
+    def where(self, word: int) -> str:
+        """File and line of a word, from 0."""
+        return f"{self.file}:{self.lines[word]}"
+
+
 def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
     """Read a tagged corpus into `out_folder`: train, validation, test.parquet, or all.parquet.
 
@@ -48,9 +127,9 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
         Counts by split, the scheme of the tags, files read, what was put right in reading them, and what was left out.
 
     Raises:
-        InputError: missing path, empty glob, ragged columns, a tag that must not stand where it does, heads that are no
-            tree, no blank line between sentences; with `damaged: strict` an empty word or tag, and a tag of a held-out
-            split that train does not have.
+        InputError: missing path, empty glob, ragged columns, a tag that must not follow the one before it, heads that
+            are no tree, no blank line between sentences; with `damaged: strict` an empty word or tag, and a tag of a
+            held-out split that train does not have.
     """
     found = splits_of(source, files_of(source, source.files))
     scheme, warnings = _scheme(next(iter(found.values())), source)
@@ -62,7 +141,7 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
         for split, files in found.items():
             again = split == "test" and source.folds is not None  # files that were read for train
             read = _read(files, source, facts, Damage() if again else damage)
-            kept = _Kept(source, split, scheme, known, damage)
+            kept = _SplitRows(source, split, scheme, known, damage)
             count = write_rows(folder / f"{split}.parquet", TAGGED, kept.rows(read), _size)
             counts[split] = {"sentences": count, "words": kept.words}
             if not count:
@@ -75,20 +154,20 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
                 "blank lines in, or give more sentences"
             )
     if longest[0] > LONG:
-        place = _below(source, longest[1])
-        warnings.append(f"a sentence of {longest[0]:,} words ({place}); are blank lines between sentences missing?")
+        where = _relative(source, longest[1])
+        warnings.append(f"a sentence of {longest[0]:,} words ({where}); are blank lines between sentences missing?")
     report = {"splits": counts, "scheme": scheme, **facts.report()}
     if damage.counts:
         kinds = damage.report().items()
-        report["damaged"] = {kind: one | {"first": _below(source, str(one["first"]))} for kind, one in kinds}
+        report["damaged"] = {kind: one | {"first": _relative(source, str(one["first"]))} for kind, one in kinds}
     report |= {"warnings": warnings} if warnings else {}
     return report | skipped(located(source.path), facts, source.endings)
 
 
-def _below(source: TaggedSource, place: str) -> str:
-    """A place in a file, its path from the folder that is read: the same wherever that folder is."""
+def _relative(source: TaggedSource, where: str) -> str:
+    """File and line, with the path from the folder that is read: the same wherever that folder is."""
     root = located(source.path)
-    return place.removeprefix(f"{root if root.is_dir() else root.parent}/")
+    return where.removeprefix(f"{root if root.is_dir() else root.parent}/")
 
 
 def _read(files: list[File], source: TaggedSource, facts: FileFacts, damage: Damage) -> Iterator[Sentence]:
@@ -107,14 +186,14 @@ def _scheme(training: list[File], source: TaggedSource) -> tuple[str, list[str]]
     if scheme != "none" or not looks:
         return scheme, []
     others = sorted(tags - {*looks, "O", "o"})
-    strange = f"; these do not: {', '.join(others[:3])[:60]}" if others else ""
+    exceptions = f"; these do not: {', '.join(others[:3])[:60]}" if others else ""
     return scheme, [
-        f"{len(looks):,} tags look as if they bracket phrases ({', '.join(looks[:3])[:60]}{strange}), but all together "
-        "are of no known scheme (IOB1, IOB2, IOBES, BILOU, BMES): phrases are not scored"
+        f"{len(looks):,} tags look as if they bracket phrases ({', '.join(looks[:3])[:60]}{exceptions}), but all "
+        "together are of no known scheme (IOB1, IOB2, IOBES, BILOU, BMES): phrases are not scored"
     ]
 
 
-class _Kept:
+class _SplitRows:
     """The rows of a split's table: sentences of its fold, without those whose tags train does not have."""
 
     def __init__(self, source: TaggedSource, split: str, scheme: str, known: set[str], damage: Damage) -> None:
@@ -131,9 +210,9 @@ class _Kept:
                 continue
             if self.split in ("train", "all"):
                 self.known.update(tags)
-            elif strange := [place for place, tag in enumerate(tags) if tag not in self.known]:
-                place = f"{sentence.where(strange[0])} ({tags[strange[0]][:40]!r})"
-                self.damage.found(place, UNKNOWN, "mend the tag, or give it training examples")
+            elif unknown := [word for word, tag in enumerate(tags) if tag not in self.known]:
+                where = f"{sentence.where(unknown[0])} ({tags[unknown[0]][:40]!r})"
+                self.damage.found(where, UNKNOWN, "mend the tag, or give it training examples")
                 continue
             self.words += len(words)
             self.longest = max(self.longest, (len(words), sentence.where(0)))
@@ -148,19 +227,19 @@ def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[
     """
     if scheme == "none":
         return tuple(tags)
-    for place, tag in enumerate(tags):
+    for number, tag in enumerate(tags):
         if not _IOB[scheme].fullmatch(tag):
             raise InputError(
-                f"{sentence.where(place)}: {tag[:40]!r} is no tag of {scheme}; set scheme: none (conf/tags)"
+                f"{sentence.where(number)}: {tag[:40]!r} is no tag of {scheme}; set scheme: none (conf/tags)"
             )
     if scheme == "IOB1":
         return to_iob2(tags)
     written = [as_iobes(tag, scheme) for tag in tags] if scheme in OTHER_LETTERS else tags
-    for place in bad_steps(written, "IOB2" if scheme == "IOB2" else "IOBES"):
-        before = repr(tags[place - 1][:40]) if place else "the beginning"
-        after = repr(tags[place][:40]) if place < len(tags) else "the end"
+    for number in bad_steps(written, "IOB2" if scheme == "IOB2" else "IOBES"):
+        before = repr(tags[number - 1][:40]) if number else "the beginning"
+        after = repr(tags[number][:40]) if number < len(tags) else "the end"
         raise InputError(
-            f"{sentence.where(min(place, len(tags) - 1))}: {after} must not follow {before} ({scheme}); mend it, or "
+            f"{sentence.where(min(number, len(tags) - 1))}: {after} must not follow {before} ({scheme}); mend it, or "
             "set scheme: IOB1, where I-X may open a phrase (written as IOB2), or none (conf/tags)"
         )
     return tuple(written)
@@ -180,3 +259,197 @@ def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _size(row: dict[str, Any]) -> int:
     return sum(map(len, row["words"]))
+
+
+def splits_of(source: FoldedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
+    """The files of each split, train first; of folds, all files are those of train and of test."""
+    if source.folds is not None:
+        return {"train": found["all"], "test": found["all"]}
+    return {split: found[split] for split in ("train", "all", "validation", "test") if split in found}
+
+
+def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
+    """Whether a text belongs to a split: with folds, by its number among those of its label, or by its hash."""
+    if source.folds is None:
+        return True
+    fold = number % source.folds if source.fold_by == "order" else int(splitting.place([text], 0) * source.folds)
+    return (fold == source.fold) == (split == "test")
+
+
+# -- sentences of a file -----------------------------------------------------------------------------------------
+
+
+class _Cut(NamedTuple):
+    """How the lines of a file are cut into columns."""
+
+    tabs: bool
+    width: int
+    form: int
+
+    @classmethod
+    def like(cls, line: str, columns: TagColumns) -> Self:
+        """As a line shows that has a word."""
+        for tabs in (True, False) if "\t" in line else (False,):
+            cells = cls(tabs, 0, columns.form).cells(line)
+            if max(columns.required()) < len(cells) and all(cells[column].strip(" ") for column in columns.required()):
+                return cls(tabs, len(cells), columns.form)
+        whole = cls("\t" in line, 0, columns.form)
+        return whole._replace(width=len(whole.cells(line)))
+
+    def cells(self, line: str) -> list[str]:
+        """The columns; those at the end that are empty only as far as the width asks for them."""
+        if not self.tabs:
+            cells = _BETWEEN.split(line.strip(" \t"))
+            missing = line.startswith(" ") and self.form == 0 and len(cells) == self.width - 1
+            return [" ", *cells] if missing else cells  # a word that is a space
+        cells = [cell if cell.isspace() else cell.strip(" ") for cell in line.split("\t")]
+        while len(cells) > max(self.width, 1) and not cells[-1].strip():
+            cells.pop()
+        return cells
+
+    def checked(self, line: str, where: str, columns: TagColumns) -> list[str]:
+        """The columns of a word's line, cut the other way where that fits and this does not.
+
+        Raises:
+            InputError: there are too many or too few.
+        """
+        cells = self.cells(line)
+        if len(cells) != self.width:
+            other = self._replace(tabs=not self.tabs).cells(line)
+            cells = other if len(other) == self.width else cells
+        if len(cells) != self.width:
+            raise InputError(f"{where}: {len(cells)} columns, but the first line has {self.width}")
+        if max(columns.required()) >= len(cells):
+            raise InputError(
+                f"{where}: {len(cells)} column(s), but number {max(columns.required())} (from 0) is wanted; say which "
+                "column holds what: columns (conf/tags)"
+            )
+        return cells
+
+    def is_comment(self, line: str, columns: TagColumns) -> bool:
+        """Whether a line that begins with # has no word."""
+        several = self.tabs and line.startswith("# ")
+        return columns.id == 0 or several or len(self.cells(line)) != self.width
+
+
+def _cut_of(lines: Iterable[str], columns: TagColumns) -> tuple[_Cut, Iterator[str]]:
+    """How the lines of a file are cut, as the first of them with a word shows; and all lines."""
+    first, rest = list[str](), iter(lines)
+    for line in islice(rest, LOOKED_AT):
+        first.append(line)
+        if line.strip() and not line.startswith(_NO_MODEL):
+            break
+    example = next((line for line in reversed(first) if line.strip()), "")
+    return _Cut.like(example, columns), chain(first, rest)
+
+
+def sentences(
+    file: File, columns: TagColumns, lines: Iterable[str], damage: Damage | None = None
+) -> Iterator[Sentence]:
+    """The sentences of a file's lines.
+
+    Args:
+        damage: what becomes of sentences with an empty word or tag, and of those that no blank line separates; None:
+            both are errors.
+
+    Raises:
+        InputError: a line has another number of columns than the first or too few, a sentence has too many words; what
+            `damage` refuses.
+    """
+    damage = damage or Damage("strict")
+    found, comments, damaged, separated = Sentence(file, [], [], []), list[str](), False, True
+    cut, lines = _cut_of(lines, columns)
+    for number, line in enumerate(lines, start=1):
+        between = not line.strip() or line.startswith("-DOCSTART-")
+        comment = line.startswith("#") and cut.is_comment(line, columns)
+        cells = [] if between or comment else cut.checked(line, f"{file}:{number}", columns)
+        word_number = cells[columns.id] if cells and columns.id is not None else ""
+        if between or (comment and columns.id == 0) or word_number == "1":
+            if found.words and not damaged:
+                yield found
+            if found.words:
+                found, damaged = Sentence(file, [], [], []), False
+        separated = separated or between
+        if comment:
+            comments.append(line)
+        if not cells or _NO_WORD.fullmatch(word_number):
+            continue
+        if not separated and not found.words:
+            damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line ends a sentence; put one in")
+        separated = False
+        if not damaged and not (cells[columns.form] and cells[columns.tag].strip()):
+            damage.found(f"{file}:{number}", EMPTY, "fill it in, or take the line out")
+            damaged = True
+        found.comments.extend(comments)
+        comments.clear()
+        found.words.append(cells)
+        found.lines.append(number)
+        if len(found.words) > MOST_WORDS:
+            raise InputError(
+                f"{file}:{found.lines[0]}: a sentence of more than {MOST_WORDS:,} words begins here; sentences "
+                "are separated by blank lines; put them in"
+            )
+    if found.words and not damaged:
+        yield found
+
+
+def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:
+    """The head of each word, None where no column holds them.
+
+    Raises:
+        InputError: a head that is no number or no word, no root or two, a cycle.
+    """
+    if columns.head is None:
+        return None
+    heads = []
+    for word, value in enumerate(sentence.column(columns.head)):
+        if not (value.isascii() and value.isdecimal() and len(value) < 10):
+            raise InputError(
+                f"{sentence.where(word)}: head {value[:40]!r} is no number; the number of a word, 0 for the root"
+            )
+        heads.append(int(value))
+    try:
+        tree_of_heads(sentence.column(columns.form), heads)
+    except ValueError as error:
+        raise InputError(f"{sentence.where(0)}: the sentence that begins here: {error}") from error
+    return tuple(heads)
+
+
+# -- schemes of tags --------------------------------------------------------------------------------------------
+
+
+def read_scheme(tags: Iterable[str]) -> str | None:
+    """The scheme of the tags in somebody's files, which may also be IOB1, BILOU or BMES; None where they are of none.
+
+    Letters alone (B, M, E, S, as in word segmentation) are tags of BILOU or BMES only where a phrase of several words
+    can be written with them, so that parts of speech of one letter are none.
+    """
+    names = set(tags)
+    if {name.partition("-")[0] for name in names} == {"I", "O"} and all("-" in name for name in names - {"O"}):
+        return "IOB1"
+    if found := scheme_of(names):
+        return found
+    for scheme, tag in _OTHERS.items():
+        if not names or not all(tag.fullmatch(name) for name in names):
+            continue
+        letters = {name[0] for name in names}
+        last = "L" if scheme == "BILOU" else "E"
+        if (any("-" in name for name in names) and letters - {"O", "B"}) or {"B", last} <= letters:
+            return scheme
+    return None
+
+
+def as_iobes(tag: str, scheme: str) -> str:
+    """A tag of BILOU or BMES in IOBES.
+
+    >>> as_iobes("U-PER", "BILOU"), as_iobes("M-LOC", "BMES"), as_iobes("O", "BMES")
+    ('S-PER', 'I-LOC', 'O')
+    """
+    return tag[:1].translate(OTHER_LETTERS[scheme]) + tag[1:]
+
+
+def look_like_phrases(tags: Iterable[str]) -> list[str]:
+    """Those of some tags that look as if they bracket phrases (B_PER, i-loc, PER-B), where the others are O or none."""
+    names = set(tags)
+    looks = sorted(name for name in names if _PREFIX.fullmatch(name))
+    return looks if len(looks) > 1 and names & {"O", "o"} else []

@@ -1,18 +1,33 @@
-"""Templates of prompts: `{premise} so {hypothesis} {answer} .`, the places filled from an example's fields.
+"""Templates: dialogues and prompts as the rows of tokens that a language model reads.
 
-A template has one place `{answer}`. What stands before it is the context of an answer; what stands after it belongs to
-the answer, because it is likelier after one answer than after another. A line break is the end of a line, as in the
-text that language models are trained on (`ids_of`). Braces that are no places are written twice.
+Dialogues (`ChatTemplate`):
+
+    BOS [SYSTEM s…] USER t… ASSISTANT r… EOS [USER t… ASSISTANT r… EOS …]
+
+A marker says who speaks next. The markers have the reserved ids behind the vocabulary (`text.tokenize.specials`), which
+no text encodes to: no user can write another turn than their own. USER is `<cls>`, ASSISTANT `<sep>`, SYSTEM `<mask>`.
+What is learnt are the responses, each with the EOS that ends it (Ouyang et al. 2022, section 3.5; Alpaca, LIMA and most
+since learn on responses alone).
+
+Prompts (`Template`): `{premise} so {hypothesis} {answer} .`, with an example's fields in their places. A template has
+one place `{answer}`. The text before it is the context of an answer; the text after it belongs to the answer, because
+it is likelier after one answer than after another. A line break ends a line, as in the text that language models are
+trained on (`ids_of`). Braces that are no places are written twice.
+
+Shape legend: T tokens of a row.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from string import Formatter
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from langladder.errors import InputError
-from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.labelled.instructions import ASSISTANT, ROLES, SYSTEM, USER, Message
+from langladder.text.tokenize.specials import BOS, EOS, RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 ANSWER = "answer"
@@ -20,12 +35,104 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 Part = tuple[str, str | None]  # plain text, and the place behind it
 
 
+# -- dialogues ---------------------------------------------------------------------------------------------------
+
+
+class Markers(NamedTuple):
+    """The ids that say who speaks next."""
+
+    system: int
+    user: int
+    assistant: int
+
+    @classmethod
+    def behind(cls, words: int) -> Self:
+        """Those behind a vocabulary of so many words."""
+        return cls(words + 2, words + 1, words)
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> Self:
+        """Those of a tokenizer.
+
+        Raises:
+            InputError: its reserved ids are inside its vocabulary, as in older ones.
+        """
+        if tokenizer.full_vocab_size != tokenizer.vocab_size + len(RESERVED):
+            raise InputError(
+                f"tokenizer: {', '.join(RESERVED)} are inside its {tokenizer.vocab_size:,} tokens, and dialogues "
+                "need them behind it; train the tokenizer anew (stage `tokenize`)"
+            )
+        return cls.behind(tokenizer.vocab_size)
+
+
+class Row(NamedTuple):
+    """A dialogue as it is read: ids (T,) int32, and which of them are learnt, (T,) bool."""
+
+    ids: np.ndarray
+    learnt: np.ndarray
+
+
+class ChatTemplate:
+    """Dialogues to tokens with one tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer, self.markers = tokenizer, Markers.of(tokenizer)
+
+    def row(self, messages: Sequence[Message]) -> Row:
+        """A dialogue as one row. Raises InputError as `rows`."""
+        return self.rows([messages])[0]
+
+    def rows(self, dialogues: Sequence[Sequence[Message]]) -> list[Row]:
+        """Dialogues as rows; every response is learnt.
+
+        Raises:
+            InputError: a role that is none.
+        """
+        texts = iter(self.tokenizer.encode_lines([message.text for dialogue in dialogues for message in dialogue]))
+        return [self._row([(message.role, next(texts)) for message in dialogue]) for dialogue in dialogues]
+
+    def prompt(self, messages: Sequence[Message]) -> np.ndarray:
+        """What the assistant answers to, (T,) int32. Raises InputError as `prompts`."""
+        return self.prompts([messages])[0]
+
+    def prompts(self, dialogues: Sequence[Sequence[Message]]) -> list[np.ndarray]:
+        """Rows that end with ASSISTANT: the response begins behind it.
+
+        Raises:
+            InputError: a role that is none, or the last word is not the user's.
+        """
+        for dialogue in dialogues:
+            if not dialogue or dialogue[-1].role != USER:
+                last = dialogue[-1].role if dialogue else "nobody"
+                raise InputError(f"prompt: the last turn is of {last}; a prompt ends with a turn of the {USER}")
+        return [np.append(row.ids, np.int32(self.markers.assistant)) for row in self.rows(dialogues)]
+
+    def response(self, ids: Iterable[int]) -> str:
+        """The text of a response, up to its EOS."""
+        response = [int(token) for token in takewhile(lambda token: token != EOS, ids)]
+        return self.tokenizer.decode(response).strip()
+
+    def _row(self, turns: Sequence[tuple[str, np.ndarray]]) -> Row:
+        marks = {SYSTEM: self.markers.system, USER: self.markers.user, ASSISTANT: self.markers.assistant}
+        ids, learnt = [np.array([BOS])], [False]
+        for role, text in turns:
+            if role not in marks:
+                raise InputError(f"role: {str(role)[:60]!r} is none of {', '.join(ROLES)}; correct the dialogue")
+            closed = [EOS] if role == ASSISTANT else []
+            ids.append(np.concatenate([[marks[role]], text, closed]))
+            learnt += [False] + [role == ASSISTANT] * (len(text) + len(closed))
+        return Row(np.concatenate(ids).astype(np.int32), np.array(learnt))
+
+
+# -- prompts -----------------------------------------------------------------------------------------------------
+
+
 class Template:
     """A text with places.
 
     Attributes:
-        fields: the places but `{answer}`, each once, in the order in which they stand.
-        fields_after: those of them that stand after the answer.
+        fields: the places but `{answer}`, each once, in their order.
+        fields_after: those of them after the answer.
 
     Raises:
         InputError: no place `{answer}`, or two; a brace by itself; a place that is no plain name.
@@ -43,7 +150,7 @@ class Template:
         self.fields_after = tuple(dict.fromkeys(name for _, name in self._after if name is not None))
 
     def context(self, values: Mapping[str, str]) -> str:
-        """What stands before the answer.
+        """The text before the answer.
 
         Raises:
             InputError: a field of the template is missing.
@@ -55,8 +162,8 @@ class Template:
         return self.context(values) + answer + self._filled(self._after, values)
 
     def answer_context(self) -> str:
-        """What stands between the last field and the answer: what announces one, and nothing of an example."""
-        last = max((place for place, (_, name) in enumerate(self._before[:-1]) if name is not None), default=-1)
+        """The text between the last field and the answer, which announces an answer without any part of an example."""
+        last = max((number for number, (_, name) in enumerate(self._before[:-1]) if name is not None), default=-1)
         return "".join(text for text, _ in self._before[last + 1 :]).strip()
 
     def _filled(self, parts: Sequence[Part], values: Mapping[str, str]) -> str:

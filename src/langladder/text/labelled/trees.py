@@ -20,7 +20,7 @@ DEEPEST = 2000  # parts within parts; more is no sentence
 
 
 class Tree(NamedTuple):
-    """children[i]: the nodes below node i; word[i]: place of its word in the sentence, −1 for none; label[i]."""
+    """children[i]: the nodes below node i; word[i]: position of its word in the sentence, −1 for none; label[i]."""
 
     children: tuple[tuple[int, ...], ...]
     word: tuple[int, ...]
@@ -51,27 +51,29 @@ def parse_tree(text: str) -> Tree:
     words: list[str] = []
     open_: list[list[str | int]] = []  # of each open bracket: strings read, then nodes
     for match in _TOKEN.finditer(text):
-        token, place = match[0], match.start() + 1
+        token, position = match[0], match.start() + 1
         if not open_ and (children or token != "("):
-            raise ValueError(f"character {place}: {token[:40]!r} stands outside the tree")
+            raise ValueError(f"character {position}: {token[:40]!r} is outside the tree")
         if token == "(":
             if len(open_) == DEEPEST:
-                raise ValueError(f"character {place}: more than {DEEPEST:,} brackets inside one another")
+                raise ValueError(f"character {position}: more than {DEEPEST:,} brackets inside one another")
             open_.append([])
         elif token != ")":
             open_[-1].append(token)
         else:
-            own = open_.pop()
-            said = [part for part in own if isinstance(part, str)]
-            below = tuple(part for part in own if isinstance(part, int))
-            if len(said) > (1 if below else 2) or not own or (not below and not said):
-                raise ValueError(f"character {place}: a bracket holds {own_words(own)}; a label and a word, or parts")
-            if below and said and not isinstance(own[0], str):
-                raise ValueError(f"character {place}: the label {said[0][:40]!r} stands behind the parts")
-            label.append(said[0] if below and said else said[0] if len(said) == 2 else None)
+            parts = open_.pop()
+            strings = [part for part in parts if isinstance(part, str)]
+            below = tuple(part for part in parts if isinstance(part, int))
+            if not parts or len(strings) > (1 if below else 2):
+                raise ValueError(
+                    f"character {position}: a bracket holds {_described(parts)}; a label and a word, or parts"
+                )
+            if below and strings and not isinstance(parts[0], str):
+                raise ValueError(f"character {position}: the label {strings[0][:40]!r} comes after the parts")
+            label.append(strings[0] if len(strings) == (1 if below else 2) else None)
             word.append(-1 if below else len(words))
             if not below:
-                words.append(said[-1])
+                words.append(strings[-1])
             children.append(below)
             if open_:
                 open_[-1].append(len(children) - 1)
@@ -82,9 +84,9 @@ def parse_tree(text: str) -> Tree:
     return Tree(tuple(children), tuple(word), tuple(label), tuple(words))
 
 
-def own_words(own: Sequence[str | int]) -> str:
-    """What a bracket holds, in words."""
-    return " and ".join(repr(part[:40]) if isinstance(part, str) else "a part" for part in own[:4]) or "nothing"
+def _described(parts: Sequence[str | int]) -> str:
+    """The content of a bracket, in words."""
+    return " and ".join(repr(part[:40]) if isinstance(part, str) else "a part" for part in parts[:4]) or "nothing"
 
 
 def bracketed(tree: Tree, rename: dict[str, str | None]) -> list[str]:
@@ -114,27 +116,27 @@ def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
     if len(words) != len(heads):
         raise ValueError(f"{len(words)} words, but {len(heads)} heads")
     below: list[list[int]] = [[] for _ in range(len(words) + 1)]
-    for place, head in enumerate(heads, start=1):
-        if not 0 <= head <= len(words) or head == place:
+    for number, head in enumerate(heads, start=1):
+        if not 0 <= head <= len(words) or head == number:
             raise ValueError(
-                f"word {place} ({words[place - 1][:40]!r}) has head {head}; allowed: another of 0 to {len(words)}"
+                f"word {number} ({words[number - 1][:40]!r}) has head {head}; allowed: another of 0 to {len(words)}"
             )
-        below[head].append(place)
+        below[head].append(number)
     if len(below[0]) != 1:
         raise ValueError(f"{len(below[0])} words have head 0 (the root): {below[0][:5]}; exactly one is wanted")
     order: list[int] = []
     waiting = [below[0][0]]
     while waiting:  # a word before those that depend on it; backwards: children first
-        place = waiting.pop()
-        order.append(place)
-        waiting += below[place]
+        number = waiting.pop()
+        order.append(number)
+        waiting += below[number]
     if len(order) < len(words):
         ring = min(set(range(1, len(words) + 1)) - set(order))
         raise ValueError(f"word {ring} ({words[ring - 1][:40]!r}) depends on itself in a circle")
     order.reverse()
-    node = {place: number for number, place in enumerate(order)}
-    children = tuple(tuple(node[child] for child in below[place]) for place in order)
-    return Tree(children, tuple(place - 1 for place in order), (None,) * len(order), tuple(words))
+    node = {number: position for position, number in enumerate(order)}
+    children = tuple(tuple(node[child] for child in below[number]) for number in order)
+    return Tree(children, tuple(number - 1 for number in order), (None,) * len(order), tuple(words))
 
 
 def read_tree(example: Example) -> Tree:

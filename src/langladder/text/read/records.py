@@ -41,6 +41,36 @@ def values_of(
             yield [text_field(row, field, f"{file}:{number}") for field in fields]
 
 
+def numbered_lines(file: File, source: FileSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that are not blank, with their numbers from 1. Raises InputError as `read_lines`."""
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
+    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+
+
+def json_rows(file: File, source: FileSource, facts: FileFacts) -> Iterator[tuple[str, Any]]:
+    """The rows of a file of JSON lines, each with its file and line. Raises InputError as `read_lines`, `json_row`."""
+    return ((f"{file}:{number}", json_row(file, number, line)) for number, line in numbered_lines(file, source, facts))
+
+
+def whole_json(file: File, source: FileSource, facts: FileFacts) -> Any:
+    """The value of a file that is one JSON text; None where the file is empty, which is noted.
+
+    Raises:
+        InputError: as `read_lines`; the file is not JSON (names file and line).
+    """
+    advice = "; write it as .jsonl, a record a line, or raise max_line_bytes"
+    text = "\n".join(read_lines(file, facts, source.max_line_bytes, source.encoding, advice=advice))
+    if file in facts.empty:
+        return None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where, reason = f"{file}:{error.lineno}", error.msg
+    except (ValueError, RecursionError) as error:  # very long integers; deeply nested lists
+        where, reason = f"{file}", str(error)[:100]
+    raise InputError(f"{where}: not JSON ({reason}); of one record a line the ending is .jsonl")
+
+
 def json_row(file: File, number: int, line: str) -> Any:
     """Parse a line of JSON. Raises InputError if it is not valid."""
     try:

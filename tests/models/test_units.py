@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from langladder.errors import InputError
+from langladder.models.units import SubwordUnits, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.units import SubwordUnits, WordUnits, units_from
 from langladder.text.tokenize.specials import NAMES, UNK
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
