@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from langladder.text.clean.drops import Book
 from langladder.text.clean.rows import CleanRowsConfig, Kind
 from langladder.text.clean.splitting import TRAIN, assign, place
 from langladder.text.clean.statistics import percentiles
+from langladder.text.clean.steps import Book
 from langladder.text.labelled.clean_labelled import (
     LABELLED_TEXT,
     ceilings_of,

@@ -30,9 +30,9 @@ from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.remote import is_url
-from langladder.text.clean.drops import Book
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
 from langladder.text.clean.spilled import mapped, save
+from langladder.text.clean.steps import Book
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (
     HeldOutNGrams,
@@ -324,11 +324,12 @@ def read_test_sets(config: ContaminationConfig, scratch: Path) -> HeldOutNGrams:
 def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path, engine: Engine) -> np.ndarray:
     """(G,) int64: the number of documents of all shards that contain each n-gram of the test sets.
 
-    The n-grams and the counts are saved in the folder.
+    The hashes of the n-grams and the counts are saved in the folder.
     """
-    held_out.save(folder)
+    folder.mkdir()
+    save(folder / "hashes", held_out.hashes)
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
-    count = partial(count_ngrams_of, folder=folder)
+    count = partial(count_ngrams_of, size=held_out.size, folder=folder)
     for shard, _ in zip(shards, engine.map(count, shards, "counting n-grams"), strict=True):
         ngrams, documents = mapped(shard.path("ngrams"))
         counts[ngrams] += documents
@@ -336,9 +337,9 @@ def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path,
     return counts
 
 
-def count_ngrams_of(shard: Shard, folder: Path) -> None:
+def count_ngrams_of(shard: Shard, size: int, folder: Path) -> None:
     """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
-    held_out = HeldOutNGrams.load(folder)
+    held_out = HeldOutNGrams(size, mapped(folder / "hashes"))
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
     for batch in batched(shard.documents()):
         counts += held_out.count_documents(batch)
@@ -348,7 +349,8 @@ def count_ngrams_of(shard: Shard, folder: Path) -> None:
 
 def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:
     """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
-    held_out, counts, common = HeldOutNGrams.load(folder), mapped(folder / "counts"), Counter[str]()
+    held_out = HeldOutNGrams(config.ngram_words, mapped(folder / "hashes"))
+    counts, common = mapped(folder / "counts"), Counter[str]()
     for batch in batched(shard.documents()):
         for document, removed in remove_contaminated(batch, held_out, counts, config, common):
             for line in removed:

@@ -24,9 +24,9 @@ from pydantic import Field, model_validator
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.clean.drops import Book
 from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_rows, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
+from langladder.text.clean.steps import Book
 from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
 from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.records import json_row, text_field
