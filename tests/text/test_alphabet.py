@@ -3,8 +3,7 @@
 import pytest
 
 from langladder.text.tokenize.alphabet import Alphabet
-from langladder.text.tokenize.tokenizer_report import report_on, visible
-from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizer_training import report_on, train_tokenizer, visible
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]

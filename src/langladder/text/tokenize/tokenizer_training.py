@@ -1,4 +1,6 @@
-"""Training tokenizers with the trainers of the `tokenizers` library: the same text gives the same `tokenizer.json`.
+"""Train tokenizers with the trainers of the `tokenizers` library, and report on them: fertility, compression, use.
+
+The same text gives the same `tokenizer.json`.
 
 WordPiece and BPE over words get their alphabet beforehand, sorted, since the library numbers `##x` and `x</w>` in the
 order of a randomly seeded hash table. Unigram sums floating-point numbers in the order of such a table, and gives
@@ -19,17 +21,23 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Self
 
+import numpy as np
 import tokenizers as hf
 from tokenizers import models, pre_tokenizers, trainers
 
 from langladder.errors import InputError
 from langladder.progress import working
+from langladder.text.storage.table_lines import batches
 from langladder.text.tokenize.alphabet import count_characters
+from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
+from langladder.text.words.words import split_words
 
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
 SCORE_DECIMALS = 4  # far above the noise of summing in another order, far below what changes a segmentation
+SAMPLES = 5  # lines that a report shows as tokens
+LONGEST = 20  # tokens that a report names
 PENALTY = 1e-4  # between the scores that the Unigram trainer gives to characters without a piece
 
 
@@ -167,3 +175,48 @@ def _until(counted: list[tuple[str, int]], wanted: float) -> Iterator[str]:
             return
         covered += count
         yield character
+
+
+# ---- report
+
+
+def report_on(tokenizer: Tokenizer, lines: Iterable[str], *, samples: int = SAMPLES) -> dict[str, Any]:
+    """Measure a tokenizer on some text (the held-out text says more than the text it was trained on).
+
+    Returns:
+        fertility (tokens per word), compression (bytes per token), unknown_rate (unknown tokens per token), vocabulary
+        use, the longest tokens, and some lines cut into their tokens.
+    """
+    uses = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+    words = size = total_lines = 0
+    shown: list[dict[str, Any]] = []
+    for chunk in batches(lines):
+        ids, lengths = encode_lines(tokenizer, chunk)
+        uses += np.bincount(ids, minlength=tokenizer.vocab_size)
+        words += sum(len(split_words(line, "auto")) for line in chunk)
+        size += sum(len(line.encode()) for line in chunk)
+        total_lines += len(chunk)
+        for number, row in enumerate(np.split(ids, np.cumsum(lengths[: samples - len(shown)]))[:-1]):
+            tokens_of_row = " ".join(visible(tokenizer, token) for token in row[:60])
+            shown.append({"text": chunk[number][:200], "tokens": tokens_of_row})
+    tokens = int(uses.sum())
+    ordinary = tokenizer.ordinary
+    longest = sorted((tokenizer.decode([token]) for token in ordinary), key=lambda text: (-len(text), text))
+    return {
+        "kind": tokenizer.kind,
+        "vocab_size": tokenizer.vocab_size,
+        "lines": total_lines,
+        "tokens": tokens,
+        "fertility": round(tokens / max(words, 1), 4),
+        "compression": round(size / max(tokens, 1), 4),
+        "unknown_rate": round(int(uses[UNK]) / max(tokens, 1), 6),
+        "vocabulary_used": round(int((uses[ordinary] > 0).sum()) / max(len(ordinary), 1), 4),
+        "longest_tokens": longest[:LONGEST],
+        "most_frequent_tokens": [visible(tokenizer, token) for token in np.argsort(-uses, kind="stable")[:LONGEST]],
+        "samples": shown,
+    }
+
+
+def visible(tokenizer: Tokenizer, token: int | np.integer[Any]) -> str:
+    """A token as text, its spaces as ▁."""
+    return tokenizer.piece(int(token)).replace(" ", "▁")
