@@ -22,6 +22,7 @@ from pydantic import Field
 from langladder.schema import Config
 from langladder.text.clean.statistics import hashes_of, word_ngrams
 from langladder.text.read.documents import Document
+from langladder.text.read.sources import TextSource
 from langladder.text.words.words import split_words
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
@@ -35,6 +36,12 @@ class ContaminationSettings(Config):
     max_documents: int = Field(default=10, ge=1)  # an n-gram in more documents is a common phrase and is ignored
     remove: Literal["lines", "documents"] = "lines"  # documents: the whole document at the first n-gram
     max_lines: int = Field(default=10, ge=1)  # a document that would lose more lines is removed whole
+
+
+class ContaminationConfig(ContaminationSettings):
+    """The test sets: files of text, or tables of labelled texts or tagged sentences from the stage `clean`."""
+
+    sets: dict[str, TextSource] = Field(min_length=1)
 
 
 class Matches(NamedTuple):

@@ -30,17 +30,19 @@ from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.remote import is_url
+from langladder.schema import Config
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
 from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.steps import Book
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (
+    ContaminationConfig,
     HeldOutNGrams,
     contamination_report,
     remove_contaminated,
 )
-from langladder.text.filtering.quality import QualityModel
-from langladder.text.filtering.settings import ContaminationConfig, FilterConfig, MixtureConfig, QualityConfig
+from langladder.text.filtering.mixture import MixtureConfig
+from langladder.text.filtering.quality import QualityConfig, QualityModel
 from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.read.documents import ROWS, Document, documents_of, read_documents, tables_of
 from langladder.text.read.readers import read_text
@@ -54,6 +56,31 @@ FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lamb
 TEXT = "text"
 """The name of the corpus itself among those that are mixed."""
 BATCH = 512  # documents that are scored or searched at a time
+
+
+class FilterConfig(Config):
+    """Steps on raw text before it is cleaned, in this order; all null: no step."""
+
+    quality: QualityConfig | None = None  # of the text itself, not of corpora that are mixed in
+    duplicates: DuplicatesConfig | None = None  # over all corpora; of copies the one in a corpus that is mixed in stays
+    contamination: ContaminationConfig | None = None
+    mixture: MixtureConfig | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no step."""
+        return not any((self.quality, self.duplicates, self.contamination, self.mixture))
+
+    def sources(self) -> dict[str, TextSource]:
+        """All sources of text besides the corpus, by key."""
+        found: dict[str, TextSource] = {}
+        if self.quality:
+            found["quality.good"] = self.quality.good
+        if self.contamination:
+            found |= {f"contamination.sets.{name}": one for name, one in self.contamination.sets.items()}
+        if self.mixture:
+            found |= {f"mixture.others.{name}": one for name, one in self.mixture.others.items()}
+        return found
 
 
 @dataclass(frozen=True)

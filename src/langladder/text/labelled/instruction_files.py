@@ -35,8 +35,7 @@ from langladder.text.labelled.instructions import (
     check_preference,
     write_dialogues,
 )
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, text_field
+from langladder.text.read.lines import FileFacts, json_row, read_lines, text_field
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
 
 FORMS = (

@@ -26,8 +26,7 @@ from langladder.text.clean.splitting import place
 from langladder.text.labelled.conll import TagColumns, heads_of, sentences
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree, phrase_texts
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, named, parquet_rows, text_field
+from langladder.text.read.lines import FileFacts, json_row, named, parquet_rows, read_lines, text_field
 from langladder.text.read.sources import FileSource, ending, files_of, format_of, skipped
 from langladder.text.storage.tables import write_rows
 

@@ -28,8 +28,7 @@ from langladder.text.clean.rows import CleanRowsConfig, Facts, Kind, Row, clean_
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book
 from langladder.text.labelled.questions import QUESTION_TABLES, QUESTIONS, Answer, Question, write_questions
-from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.records import json_row, text_field
+from langladder.text.read.lines import FileFacts, json_row, read_lines, text_field
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
 from langladder.text.storage.tables import SPLITS, read_batches
 

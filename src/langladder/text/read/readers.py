@@ -22,10 +22,21 @@ from langladder.atomic import atomic_file, atomic_folder
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.read.lines import GZIP, WHOLE, WIDE, FileFacts, Span, number_at
-from langladder.text.read.records import values_of
+from langladder.text.read.lines import (
+    GZIP,
+    WHOLE,
+    WIDE,
+    FileFacts,
+    Span,
+    json_row,
+    number_at,
+    parquet_rows,
+    read_lines,
+    text_field,
+)
 from langladder.text.read.sources import (
     Documents,
+    FileSource,
     ParallelSource,
     TextSource,
     aligned_report,
@@ -98,6 +109,30 @@ def _write_text(
             reason = f"only blank lines or empty files{facts.no_text()}"
             raise InputError(f"{origin}: split {split!r} holds {reason}; there is no text to learn from")
     return counts
+
+
+# ---- records
+
+
+def values_of(
+    file: File, source: FileSource, fields: list[str], facts: FileFacts, span: Span = WHOLE
+) -> Iterator[list[str]]:
+    """The values of some fields of every record of a file, or of a part of a plain file.
+
+    Args:
+        fields: of a row; of a text file the only value is the line itself.
+    """
+    kind = format_of(file, source.format)
+    if kind == "parquet":
+        for number, row in parquet_rows(file, fields, facts):
+            yield [text_field(row, field, f"{file}, row {number}") for field in fields]
+        return
+    for number, line in enumerate(read_lines(file, facts, source.max_line_bytes, source.encoding, span), span.number):
+        if kind == "txt":
+            yield [line]
+        elif line.strip():
+            row = json_row(file, number, line)
+            yield [text_field(row, field, f"{file}:{number}") for field in fields]
 
 
 # ---- documents
