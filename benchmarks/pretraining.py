@@ -40,8 +40,7 @@ from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
-from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.tokenize.word_starts import word_starts
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, word_starts
 
 TARGETS = {8000: 2.0, 30000: 3.0}
 HELD_OUT = 40  # articles

@@ -35,8 +35,7 @@ from langladder.tasks.optimisation import (
     train_by_rows,
 )
 from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_starts import word_starts
+from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 COLUMNS = ("minutes", "steps", "tokens", "lr", "train_loss", "validation_loss", "right")
 VALIDATION_TOKENS = 15_000

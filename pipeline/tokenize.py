@@ -8,8 +8,7 @@ from langladder.atomic import atomic_folder
 from langladder.text.storage.tables import TableLines
 from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.tokenize.tokenizer_report import report_on
-from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
+from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage

@@ -126,7 +126,7 @@ FIELDS: dict[str, Any] = {
     "threads": Annotated[int, Field(ge=1, le=256)],
     "tokenizer": "text.tokenize.tokenizers.TokenizerConfig",
     "shared_tokenizer": bool,
-    "filter": "text.filtering.settings.FilterConfig",
+    "filter": "text.filtering.filtering.FilterConfig",
     "given": Given,
     "words": "text.words.vocabulary.VocabularyConfig",
     "countings": "counts.cooccurrence.AnyCounting",

@@ -16,8 +16,7 @@ from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
-from langladder.text.tokenize.tokenizers import TokenizerConfig
-from langladder.text.tokenize.word_starts import WordStarts, word_starts
+from langladder.text.tokenize.tokenizers import TokenizerConfig, WordStarts, word_starts
 
 V = 103  # 100, 101, 102: <sep>, <cls>, <mask>
 SEP, CLS, MASK = 100, 101, 102

@@ -24,7 +24,7 @@ from langladder.experiments.transfer_by_labels import TransferByLabels, Transfer
 from langladder.experiments.transfer_comparison import TransferComparison, TransferComparisonConfig
 from langladder.models.bert import BERT
 from langladder.models.gpt import GPT
-from langladder.text.tokenize.word_tokens import word_tokens
+from langladder.text.tokenize.tokenizers import word_tokens
 from pipeline.provenance.code_version import files_of
 
 COMPARED: dict[str, Any] = TRANSFER | {

@@ -19,8 +19,7 @@ from langladder.tasks.from_vectors import initial_table, start_from_vectors
 from langladder.tasks.settings import InputVectors
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
-from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.tokenize.word_tokens import word_pieces, word_tokens
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, word_pieces, word_tokens
 from langladder.text.words.vocabulary import Vocabulary
 
 LINES = ["the cat looks at the looking glass", "the cat keeps looking", "a cat sees the café at night"] * 4

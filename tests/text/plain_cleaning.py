@@ -1,21 +1,56 @@
 """Cleaning as plainly as it can be said: line by line, in one process, everything in memory. What shards must equal."""
 
+import hashlib
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from datasketch import MinHash, MinHashLSH
 
 from langladder.text.clean.cleaning import CleanConfig, cut_report
-from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.duplicates import Seen
+from langladder.text.clean.duplicates import DuplicatesConfig, Scope, shingles
 from langladder.text.clean.splitting import cut, place
 from langladder.text.clean.statistics import TextStatistics, character_warnings
-from langladder.text.clean.steps import build_steps
+from langladder.text.clean.steps import Book, build_steps, outside
 from langladder.text.storage.tables import SPLITS
 from langladder.text.words.words import split_words
 
 Row = tuple[int, str, float | None]
 Document = list[tuple[str, float | None]]
+
+
+class Seen:
+    """Duplicates among texts that come one by one, with the index of `datasketch` in memory."""
+
+    def __init__(self, config: DuplicatesConfig) -> None:
+        self.config = config
+        self._hashes: set[bytes] = set()
+        self._near: Any = None
+        self._shingles: list[set[str]] = []  # of each text that stayed
+        if config.near != "keep":
+            self._near = MinHashLSH(num_perm=config.permutations, params=config.bands)
+
+    def is_duplicate(self, text: str, scope: Scope) -> str | None:
+        """`duplicate_…`, `near_duplicate_…` or None; remembers the text in the last case."""
+        name = scope.removesuffix("s")
+        if self.config.exact == scope:
+            digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+            if digest in self._hashes:
+                return f"duplicate_{name}"
+            self._hashes.add(digest)
+        return f"near_duplicate_{name}" if self.config.near == scope and self._is_near(text) else None
+
+    def _is_near(self, text: str) -> bool:
+        mine = shingles(text, self.config)
+        signature = MinHash(num_perm=self.config.permutations)
+        signature.update_batch([shingle.encode() for shingle in sorted(mine)])
+        for other in self._near.query(signature):
+            common = len(mine & self._shingles[other])
+            if common / (len(mine) + len(self._shingles[other]) - common) >= self.config.near_threshold:
+                return True
+        self._near.insert(len(self._shingles), signature, check_duplication=False)
+        self._shingles.append(mine)
+        return False
 
 
 def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[dict[str, list[Row]], dict[str, Any]]:
@@ -77,7 +112,8 @@ def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen) -> l
 def counts(found: list[Document]) -> dict[str, Any]:
     """Statistics of a split."""
     statistics = TextStatistics()
-    statistics.add(line for one in found for line, _ in one)
+    for line in (line for one in found for line, _ in one):
+        statistics.add(line, split_words(line, "auto"))
     return {"documents": len(found), **statistics.report()}
 
 

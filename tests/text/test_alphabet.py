@@ -9,8 +9,7 @@ from langladder.engine.base import used
 from langladder.engine.local import Local
 from langladder.text.storage import shards, tables
 from langladder.text.tokenize.alphabet import Alphabet, count_characters, count_characters_of
-from langladder.text.tokenize.tokenizer_report import report_on, visible
-from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
+from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer, visible
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]

@@ -7,8 +7,7 @@ import pytest
 
 from langladder.corpora.instructions.drawing import InstructionsConfig, write_instructions
 from langladder.errors import InputError
-from langladder.text.clean.drops import LimitsConfig
-from langladder.text.clean.steps import StepsConfig
+from langladder.text.clean.steps import LimitsConfig, StepsConfig
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues
 

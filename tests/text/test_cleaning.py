@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from plain_cleaning import Seen
 from pydantic import ValidationError
 
 from langladder.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.clean.duplicates import DuplicatesConfig, Notes, Seen, decided, recall, shingles
+from langladder.text.clean.duplicates import DuplicatesConfig, Notes, decided, duplicate_kinds, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
 from langladder.text.storage import tables
+from langladder.text.words.words import split_words
 
 SHARD = "data-00000-of-00001.arrow"
 Lines = list[tuple[int, str]]
@@ -163,13 +165,13 @@ LONG = "the quick brown fox jumps over the lazy dog while the old grey wolf watc
 
 
 def test_near_duplicates_by_words_and_by_characters() -> None:
-    seen = Seen(DuplicatesConfig(exact="keep", near="lines", near_threshold=0.6))
-    assert seen.is_duplicate(LONG * 1 + "today", "lines") is None
-    assert seen.is_duplicate(LONG + "tonight", "lines") == "near_duplicate_line"
-    assert seen.is_duplicate("something else entirely is written on this second line of text", "lines") is None
     chinese = "围棋是一种策略性棋类游戏，使用方形格状棋盘及黑白二色圆形棋子进行对弈，起源于中国古代"
-    assert seen.is_duplicate(chinese, "lines") is None
-    assert seen.is_duplicate(chinese + "。", "lines") == "near_duplicate_line"
+    other = "something else entirely is written on this second line of text"
+    texts = [LONG + "today", LONG + "tonight", other, chinese, chinese + "。", other]
+    config = DuplicatesConfig(exact="keep", near="lines", near_threshold=0.6)
+    assert duplicate_kinds(texts, config, "lines").tolist() == [0, 2, 0, 0, 2, 2]
+    assert duplicate_kinds(texts, config, "documents").tolist() == [0] * 6
+    assert duplicate_kinds(texts, DuplicatesConfig(exact="lines"), "lines").tolist() == [0] * 5 + [1]
     assert shingles("我爱北京", DuplicatesConfig(shingle_characters=3)) == {"我爱北", "爱北京"}
 
 
@@ -233,7 +235,8 @@ def test_of_many_copies_the_first_stays(tmp_path: Path) -> None:
 
 def test_golden_statistics() -> None:
     statistics = TextStatistics()
-    statistics.add(["The cat sat .", "我爱 猫", "naïve \x07"])
+    for line in ("The cat sat .", "我爱 猫", "naïve \x07"):
+        statistics.add(line, split_words(line, "auto"))
     report = statistics.report()
     assert (report["lines"], report["words"], report["characters"]) == (3, 4 + 3 + 2, 13 + 4 + 7)
     assert report["bytes"] == 13 + 10 + 8 and report["lines_with_control_characters"] == 1
@@ -261,7 +264,7 @@ def test_golden_statistics() -> None:
 def test_invisible_characters_are_counted_but_where_the_script_has_them(line: str, found: dict[str, int]) -> None:
     assert invisible(Counter(line)) == found
     statistics = TextStatistics()
-    statistics.add([line])
+    statistics.add(line, line.split())
     assert statistics.report().get("invisible_characters", {}) == found
 
 

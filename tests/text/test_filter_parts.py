@@ -5,12 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from plain_cleaning import Seen
 
 from langladder.engine.base import used
 from langladder.engine.local import Local
-from langladder.text.clean.duplicates import Seen
-from langladder.text.filtering.filtering import filter_text
-from langladder.text.filtering.settings import FilterConfig
+from langladder.text.filtering.filtering import FilterConfig, filter_text
 from langladder.text.read.documents import Document, read_documents, write_documents
 from langladder.text.storage import shards
 

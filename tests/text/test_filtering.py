@@ -22,10 +22,9 @@ from langladder.text.filtering.contamination import (
     normalize,
     remove_contaminated,
 )
-from langladder.text.filtering.filtering import filter_text
+from langladder.text.filtering.filtering import FilterConfig, filter_text
 from langladder.text.filtering.mixture import Corpus, epochs, mixed, shares
 from langladder.text.filtering.quality import QualityModel, QualitySettings, keep_probability, pareto, sample_halves
-from langladder.text.filtering.settings import FilterConfig
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.read.documents import Document, read_documents, write_documents
 from langladder.text.storage import tables

@@ -15,8 +15,8 @@ from langladder.engine.local import Local
 from langladder.errors import InputError
 from langladder.text.clean import rows as clean_rows
 from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, clean_pairs, clean_parallel
-from langladder.text.clean.drops import Book
 from langladder.text.clean.rows import CleanRowsConfig, RowType, repeated
+from langladder.text.clean.steps import Book
 from langladder.text.labelled.clean_instructions import (
     DIALOGUE,
     CleanInstructionsConfig,

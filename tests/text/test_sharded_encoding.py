@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_line_encoder import ENGLISH, any_lines, wild_lines
+from test_tokenizer_training import ENGLISH, wild_lines
 
 from langladder.artefacts import read_arrays
 from langladder.engine.base import Engine, Serial, used
@@ -19,11 +19,8 @@ from langladder.text.storage import shards, tables
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.tokenize.line_encoder import LineEncoder
-from langladder.text.tokenize.sizes import words_of
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig, Trained
-from langladder.text.words.words import split_words
 
 CHINESE = ["她喜欢看书。《红楼梦》是名著， ok", "彼女は本を読む。", "เธออ่านหนังสือ ที่นี่", "مرحبا بالعالم 🙂"] * 10
 
@@ -143,19 +140,6 @@ def test_datasets_reads_wide_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyP
     joiner.append({"ids": tmp_path / "part"})
     joiner.write()
     assert Dataset.from_file(str(tmp_path / "train.arrow"))["ids"][:] == [[2, 7, 3], [2, 3]]
-
-
-def test_words_are_counted_as_they_are_split() -> None:
-    lines = [*ENGLISH, *CHINESE, *wild_lines(8, 1000), *any_lines(9, 500), ""]
-    assert words_of(lines) == sum(len(split_words(line, "auto")) for line in lines)
-
-
-def test_a_tokenizer_of_bert_encodes_whole_lines() -> None:
-    tokenizer = train_tokenizer(ENGLISH, TokenizerConfig(kind="wordpiece", vocab_size=100))
-    tokenizer.kind = "bert"
-    ids, lengths = LineEncoder(tokenizer).encode(ENGLISH)
-    assert ids.tolist() == [one for row in tokenizer.encode_lines(ENGLISH) for one in row.tolist()]
-    assert len(lengths) == len(ENGLISH)
 
 
 LARGE = (1 << 31) + 3  # ids: more than Arrow writes unasked

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from test_line_encoder import ENGLISH, any_lines, wild_lines
 from test_sharded_encoding import CHINESE, hashes
+from test_tokenizer_training import ENGLISH, any_lines, wild_lines
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local

@@ -13,7 +13,7 @@ from langladder.data.masking import Masking, mask_tokens
 from langladder.data.sentence_pairs import Pairs
 from langladder.models.encoder import Encoder, Masked, padded
 from langladder.text.tokenize.specials import PAD
-from langladder.text.tokenize.word_starts import WordStarts
+from langladder.text.tokenize.tokenizers import WordStarts
 
 DRAWS = 17  # so that a step's gaps are drawn apart from the order of rows
 VALIDATION_ROWS = 64

@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 
 from langladder.schema import Config
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED
-from langladder.text.tokenize.word_starts import WordStarts
+from langladder.text.tokenize.tokenizers import WordStarts
 
 
 class Masking(Config):

@@ -23,8 +23,7 @@ from langladder.models.encoder import Masked
 from langladder.progress import working
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_starts import word_starts
+from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 BATCH_TOKENS = 8192
 

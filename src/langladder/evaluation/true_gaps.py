@@ -24,8 +24,7 @@ from langladder.evaluation.encoder_page import TrueScores
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked, padded
 from langladder.progress import tracked
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_tokens import word_pieces
+from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3
 """Sentences whose stored probability a grammar must give, to be taken for the one that drew them."""

@@ -20,7 +20,7 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
 from langladder.experiments.small_models import Network, TextConfig, measured
 from langladder.experiments.statistics import mean, spread
-from langladder.text.clean.duplicates import DuplicatesConfig, Seen
+from langladder.text.clean.duplicates import DuplicatesConfig, duplicate_kinds
 from langladder.text.filtering.quality import QualityModel, QualitySettings
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.encoding import framed
@@ -110,8 +110,8 @@ def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig,
 
 def new(documents: Sequence[Marked], config: DuplicatesConfig) -> list[Marked]:
     """The documents that are no duplicates of earlier ones."""
-    seen = Seen(config)
-    return [one for one in documents if seen.is_duplicate(one.text, "documents") is None]
+    kinds = duplicate_kinds([one.text for one in documents], config, "documents")
+    return [one for one, kind in zip(documents, kinds, strict=True) if kind == 0]
 
 
 def told(documents: list[Marked], raw: Sequence[Marked]) -> Left:

@@ -29,8 +29,7 @@ from langladder.corpora.world import World, world
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data
 from langladder.schema import Config
-from langladder.text.read.lines import read_lines
-from langladder.text.read.records import json_row
+from langladder.text.read.lines import json_row, read_lines
 
 TRIES = 40  # draws for each item that is asked for; what comes twice is left out
 OPTIONS = "|"  # between the options of a TSV

@@ -37,8 +37,7 @@ from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.reading_units import table_of
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
 from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_starts import word_starts
+from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 Kind = Literal["bert", "gpt"]
 Body = BERT | GPT

@@ -6,7 +6,7 @@
     tokenizer.json or vocab.txt, tokenizer_config.json
 
 A folder of this house (`export.bert`) comes back as it was. Of any other, `given_bert` also reads the tokenizer
-(`text.tokenize.bert_tokens`) and puts the rows of the table and of the output's bias in this house's order of ids. BOS
+(`text.tokenize.pretrained`) and puts the rows of the table and of the output's bias in this house's order of ids. BOS
 and EOS, which BERT lacks, get a row of zeros and a bias that no softmax notices: hidden states and P(w | rest) stay the
 same.
 
@@ -30,8 +30,7 @@ from langladder.models.network import misfits, outline
 from langladder.models.saving import ARRAYS, Saved, checked_size
 from langladder.nn.bert_layer import NORM_EPS
 from langladder.schema import checked
-from langladder.text.tokenize.bert_tokens import bert_tokens
-from langladder.text.tokenize.foreign_tokens import check_rows
+from langladder.text.tokenize.pretrained import bert_tokens, check_rows
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 

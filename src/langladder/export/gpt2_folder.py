@@ -5,7 +5,7 @@
     tokenizer.json, or vocab.json and merges.txt
 
 A folder of this house (`export.gpt2`) comes back as it was. Of any other, `given_gpt2` also reads the tokenizer
-(`text.tokenize.gpt2_tokens`) and puts the rows of both tables in this house's order of ids. The one special of GPT-2,
+(`text.tokenize.pretrained`) and puts the rows of both tables in this house's order of ids. The one special of GPT-2,
 which ends a text and begins the next, is BOS where it is read and EOS where it is predicted; so input and output are no
 longer one table. PAD (where no special was added for it) and UNK, which GPT-2 lacks, and BOS as an output are the mean
 of all V rows: by Jensen's inequality each takes at most 1/V of the probability, and hidden states stay the same.
@@ -29,8 +29,7 @@ from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.network import outline
 from langladder.models.saving import Saved, checked_size
 from langladder.schema import checked
-from langladder.text.tokenize.foreign_tokens import check_rows
-from langladder.text.tokenize.gpt2_tokens import gpt2_tokens
+from langladder.text.tokenize.pretrained import check_rows, gpt2_tokens
 from langladder.text.tokenize.specials import BOS, PAD, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 

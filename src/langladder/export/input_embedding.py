@@ -15,8 +15,7 @@ from langladder.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
 from langladder.text.tokenize.specials import UNK
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_tokens import word_pieces, word_tokens
+from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces, word_tokens
 from langladder.text.words.vocabulary import Vocabulary
 
 

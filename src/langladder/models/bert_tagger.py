@@ -5,7 +5,7 @@
     f_t     W dropout(h_t) + b, then a softmax at each word or a CRF over the sentence (`network_tagger`)
 
 A sentence with more pieces than the body's context becomes several rows, cut between words; the tags of a CRF are still
-those of the whole sentence. Words are cut as they stand inside a line (`text.tokenize.word_tokens`), the first as it
+those of the whole sentence. Words are cut as they stand inside a line (`text.tokenize.tokenizers`), the first as it
 opens one.
 
 Shape legend: B sentences, W words, R rows, T positions, K tags, D width of h.
@@ -33,8 +33,7 @@ from langladder.models.trial import words
 from langladder.nn.crf import CRF
 from langladder.nn.dropout import Dropout
 from langladder.text.tokenize.specials import RESERVED, UNK
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_tokens import word_pieces
+from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 KNOWN_WORDS = 65_536
 """Words whose pieces are kept at hand."""

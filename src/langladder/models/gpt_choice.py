@@ -32,7 +32,7 @@ from langladder.models.reader import Found
 from langladder.models.trial import words
 from langladder.text.labelled.questions import Question
 from langladder.text.tokenize.specials import PAD, RESERVED
-from langladder.text.tokenize.word_tokens import word_pieces
+from langladder.text.tokenize.tokenizers import word_pieces
 
 
 class GPTChoiceConfig(GrownConfig):

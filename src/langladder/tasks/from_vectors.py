@@ -22,8 +22,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks import language_modelling
 from langladder.tasks.settings import InputVectors
 from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_tokens import word_tokens
+from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
 
 
 def initial_table(tokenizer: Tokenizer, vectors: WordVectors, dim: int) -> tuple[np.ndarray, np.ndarray]:

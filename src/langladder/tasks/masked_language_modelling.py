@@ -19,8 +19,7 @@ from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
 from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_starts import word_starts
+from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 
 class MaskedLanguageModelling(Task):

@@ -23,8 +23,7 @@ from langladder.models.units import SubwordUnits, Units, WordUnits
 from langladder.tasks.settings import ReadingInput
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES
-from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.tokenize.word_tokens import word_tokens
+from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
 
 Table = tuple[np.ndarray, np.ndarray]
 """Vectors (V, D) float32, 0 where there is none, and where there is one (V,) bool."""

@@ -8,20 +8,20 @@ else the test would ask for sentences that were seen.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from langladder.atomic import atomic_folder
-from langladder.text.clean import leakage
+from langladder.engine.base import current
 from langladder.text.clean.cleaning import cut_report
-from langladder.text.clean.drops import Book, outside
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import Cut, cut
-from langladder.text.clean.statistics import TextStatistics, character_warnings
-from langladder.text.clean.steps import StepsConfig, build_steps
-from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, read_column
+from langladder.text.clean.statistics import character_warnings, measure_tables
+from langladder.text.clean.steps import Book, StepsConfig, build_steps, outside
+from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits
 from langladder.text.words.words import split_words
 
 
@@ -51,26 +51,24 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
             "more pairs"
         )
         rows.write()
-        counts = {split: _counts(folder / f"{split}.parquet") for split in SPLITS}
-        held_out = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
-        overlap = {
-            side: leakage.measure(folder / "train.parquet", held_out, config.leakage_words, side)
-            for side in PAIRS.names
-        }
-    cut_here = [split for split in SPLITS if split not in names]
-    report = {"splits": counts, "cut_by_hash": cut_here, "cleaning": rows.book.report(), "leakage": overlap}
-    sides = {side: [count[side] for count in counts.values()] for side in PAIRS.names}
-    warnings = [line for side, reports in sides.items() for line in character_warnings(reports, f"the {side} side")]
+        tables = {split: folder / f"{split}.parquet" for split in SPLITS}
+        measured = {}
+        for side in PAIRS.names:
+            with TemporaryDirectory(dir=folder) as scratch:
+                measured[side] = measure_tables(tables, config.leakage_words, Path(scratch), current(), side)
+    sides = {split: {side: counts[split] for side, (counts, _) in measured.items()} for split in SPLITS}
+    report = {
+        "splits": {split: {"pairs": counts["source"]["lines"], **counts} for split, counts in sides.items()},
+        "cut_by_hash": [split for split in SPLITS if split not in names],
+        "cleaning": rows.book.report(),
+        "leakage": {side: overlap for side, (_, overlap) in measured.items()},
+    }
+    warnings = [
+        line
+        for side, (counts, _) in measured.items()
+        for line in character_warnings(counts.values(), f"the {side} side")
+    ]
     return report | cut_report(rows.cuts, warnings)
-
-
-def _counts(path: Path) -> dict[str, Any]:
-    """How many pairs a split has, and statistics of each side."""
-    statistics = {side: TextStatistics() for side in PAIRS.names}
-    for side, found in statistics.items():
-        for lines in read_column(path, side):
-            found.add(lines)
-    return {"pairs": statistics["source"].lines, **{side: found.report() for side, found in statistics.items()}}
 
 
 def clean_pairs(rows: list[Row], config: CleanPairsConfig, book: Book) -> Iterator[Cleaned]:

@@ -8,9 +8,13 @@ document, while it is decided which documents go and which split each one belong
 itself stay as they are; missing ones are cut from train.
 """
 
+import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +25,23 @@ from langladder.atomic import atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.clean.clean_shards import Rules, Shard, clean_shard, note_lines
-from langladder.text.clean.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, decided
-from langladder.text.clean.leakage import measure_tables
+from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, decided
 from langladder.text.clean.spilled import mapped, save
-from langladder.text.clean.splitting import Cut, SplitConfig, cut
-from langladder.text.clean.statistics import character_warnings
-from langladder.text.clean.steps import StepsConfig
+from langladder.text.clean.splitting import Cut, SplitConfig, as_place, cut, salted
+from langladder.text.clean.statistics import character_warnings, measure_tables
+from langladder.text.clean.steps import (
+    EXAMPLE_CHARACTERS,
+    EXAMPLES,
+    Book,
+    LimitsConfig,
+    StepsConfig,
+    build_steps,
+    outside,
+)
 from langladder.text.storage.shards import SHARDED, shard_files
 from langladder.text.storage.tables import SPLITS, present_splits
-from langladder.text.storage.text_parts import TextPart, read_rows, write_tables
+from langladder.text.storage.text_parts import Row, TextPart, read_rows, write_rows, write_tables
+from langladder.text.words.words import split_words
 
 
 class CleanConfig(Config):
@@ -44,6 +54,57 @@ class CleanConfig(Config):
     # Lines are independent samples of one source: a repeated one is data, so none is dropped, overlap is only counted.
     iid: bool = False
     leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How every shard of a corpus is cleaned."""
+
+    steps: StepsConfig
+    limits: LimitsConfig
+    duplicates: DuplicatesConfig
+    seed: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A raw shard.
+
+    Attributes:
+        raw: its file.
+        table: the name of the table it belongs to.
+        scratch: path of the files that are written, to which endings are added.
+    """
+
+    raw: Path
+    table: str
+    scratch: Path
+    rules: Rules
+
+    def file(self, ending: str) -> Path:
+        """A file that is written."""
+        return self.scratch.with_suffix(f".{ending}")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A shard of a split, to be written from cleaned shards.
+
+    Attributes:
+        folder: of a table with this shard alone.
+        split: position in SPLITS.
+        documents: the first in the corpus, and the one after the last.
+        number: of its first document in the split.
+        sources: files of cleaned rows, and the number in the corpus of the first document of each.
+        limits: as in `ShardWriter`.
+    """
+
+    folder: Path
+    split: int
+    documents: tuple[int, int]
+    number: int
+    sources: Sequence[tuple[Path, int]]
+    limits: tuple[int, int]
 
 
 def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
@@ -166,3 +227,93 @@ def _split(
 def _noted(shards: Sequence[Shard], kind: str) -> np.ndarray:
     """(D,) what the shards noted of each document."""
     return np.concatenate([np.array(mapped(shard.file(kind))) for shard in shards])
+
+
+# ---- one shard, on a worker
+
+
+def clean_rows(rows: Iterable[Row], rules: Rules, book: Book, gone: Iterator[int] | None = None) -> Iterator[Row]:
+    """Run the steps on each line, and drop what is outside the limits or a duplicate.
+
+    Args:
+        book: notes what is changed and dropped.
+        gone: of each line within the limits, a position in KINDS; 0: it stays.
+
+    Yields:
+        The lines that stay. A line that was changed has no known log-probability any more.
+    """
+    steps, kinds = build_steps(rules.steps), repeat(0) if gone is None else gone
+    for document, text, log_prob in rows:
+        book.read += 1
+        line = book.apply(steps, text)
+        reason = outside(line, rules.limits)
+        if reason is None and (kind := next(kinds)):
+            reason = f"{KINDS[kind]}_line"
+        if reason is None:
+            yield document, line, log_prob if line == text else None
+        else:
+            book.drop(reason, text)
+
+
+def note_lines(shard: Shard) -> None:
+    """Save what tells duplicates among the cleaned lines of the corpus."""
+    notes = Notes(shard.rules.duplicates, "lines")
+    for _, line, _ in clean_rows(read_rows(shard.raw), shard.rules, Book()):
+        notes.note(line)
+    notes.save(shard.file)
+
+
+def clean_shard(shard_and_start: tuple[Shard, int], gone: Path | None = None) -> Book:
+    """Clean a shard into its file `rows`, and note its documents.
+
+    Args:
+        shard_and_start: a shard, and the number of its first cleaned line in the corpus, which counts only with `gone`.
+        gone: file of the positions in KINDS of all cleaned lines of the corpus.
+    """
+    shard, start = shard_and_start
+    book, documents = Book(), DocumentNotes(shard.rules)
+    kinds = None if gone is None else map(int, mapped(gone)[start:])
+    cleaned = clean_rows(read_rows(shard.raw), shard.rules, book, kinds)
+    write_rows(shard.file("rows"), documents.numbered(cleaned))
+    documents.save(shard)
+    return book
+
+
+class DocumentNotes:
+    """Numbers of each document of a shard: its place, words and bytes; hashes where duplicates are looked for."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.seed = rules.seed
+        self.duplicates = Notes(rules.duplicates, "documents")
+        self.places: list[float] = []
+        self.words: list[int] = []
+        self.bytes: list[int] = []
+
+    def numbered(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows with their documents numbered from 0; each document is noted after its last row."""
+        for number, (_, lines) in enumerate(groupby(rows, key=itemgetter(0))):
+            place, key = salted(self.seed), hashlib.blake2b(digest_size=16)
+            words = size = 0
+            whole: list[str] = []
+            for _, line, log_prob in lines:
+                encoded = line.encode()
+                for digest in (place, key):
+                    digest.update(encoded)
+                    digest.update(b"\n")
+                words += len(split_words(line, "auto"))
+                size += len(encoded)
+                if self.duplicates.near:
+                    whole.append(line)
+                yield number, line, log_prob
+            self.places.append(as_place(place.digest()))
+            self.words.append(words)
+            self.bytes.append(size)
+            self.duplicates.hashes.append(key.digest())
+            self.duplicates.add("\n".join(whole))
+
+    def save(self, shard: Shard) -> None:
+        """Write the files of the shard."""
+        save(shard.file("places"), np.array(self.places, dtype=np.float64))
+        save(shard.file("words"), np.array(self.words, dtype=np.int64))
+        save(shard.file("bytes"), np.array(self.bytes, dtype=np.int64))
+        self.duplicates.save(shard.file)

@@ -11,14 +11,15 @@ are candidates, with probability
 A candidate goes only where the two sets of shingles themselves are so similar: the estimate from two signatures has a
 standard deviation of √(s(1 − s)/P), 0.035 at s = 0.8 with 128 permutations.
 
-`Seen` is the rule for texts that come one by one and fit in memory. For a corpus in parts, each part saves hashes of
-its texts (`Notes`), and `decided` compares them in the order of the corpus, however it is cut into parts. There a
-shingle is 32 bits of its hash; between two texts of 1,000 shingles the expected error of s is below 0.001.
+Each part of a corpus saves hashes of its texts (`Notes`), and `decided` compares them in the order of the corpus,
+however it is cut into parts. A shingle is 32 bits of its hash; between two texts of 1,000 shingles the expected error
+of s is below 0.001.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -73,44 +74,6 @@ def recall(similarity: float, bands: int, rows: int) -> float:
     0.9855
     """
     return float(1 - (1 - similarity**rows) ** bands)
-
-
-class Seen:
-    """Remembers texts, and says of each new one whether it is a duplicate, and of which kind."""
-
-    def __init__(self, config: DuplicatesConfig) -> None:
-        self.config = config
-        self._hashes: set[bytes] = set()
-        self._near: Any = None
-        self._shingles: list[set[str]] = []  # of each text that stayed
-        if config.near != "keep":
-            from datasketch import MinHashLSH
-
-            self._near = MinHashLSH(num_perm=config.permutations, params=config.bands)
-
-    def is_duplicate(self, text: str, scope: Scope) -> str | None:
-        """`duplicate_…`, `near_duplicate_…` or None; remembers the text in the last case."""
-        name = scope.removesuffix("s")
-        if self.config.exact == scope:
-            digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-            if digest in self._hashes:
-                return f"duplicate_{name}"
-            self._hashes.add(digest)
-        return f"near_duplicate_{name}" if self.config.near == scope and self._is_near(text) else None
-
-    def _is_near(self, text: str) -> bool:
-        from datasketch import MinHash
-
-        mine = shingles(text, self.config)
-        signature = MinHash(num_perm=self.config.permutations)
-        signature.update_batch([shingle.encode() for shingle in sorted(mine)])
-        for other in self._near.query(signature):
-            common = len(mine & self._shingles[other])
-            if common / (len(mine) + len(self._shingles[other]) - common) >= self.config.near_threshold:
-                return True
-        self._near.insert(len(self._shingles), signature, check_duplication=False)
-        self._shingles.append(mine)
-        return False
 
 
 def shingles(text: str, config: DuplicatesConfig) -> set[str]:
@@ -186,6 +149,17 @@ def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room
     if config.near == scope:
         gone[_near(parts, config, scope, np.flatnonzero(gone == 0), bounds)] = 2
     return gone, bounds
+
+
+def duplicate_kinds(texts: Iterable[str], config: DuplicatesConfig, scope: Scope) -> np.ndarray:
+    """(N,) int8, positions in KINDS, of texts that are not on disk; 0 where `scope` is not compared."""
+    notes = Notes(config, scope)
+    count = sum(1 for _ in map(notes.note, texts))
+    if not (notes.exact or notes.near):
+        return np.zeros(count, dtype=np.int8)
+    with TemporaryDirectory() as folder:
+        notes.save(Path(folder).joinpath)
+        return decided([Path(folder).joinpath], config, scope, room=2**30)[0]
 
 
 def _near(

@@ -26,8 +26,8 @@ from langladder.atomic import atomic_file
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.clean.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
+from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.storage.arrow_arrays import truths
 from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
 

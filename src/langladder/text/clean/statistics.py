@@ -1,13 +1,31 @@
-"""What a text consists of: counts, lengths, characters. All figures are exact and go to the data report as they are."""
+"""Figures of clean text: what every split consists of, and leakage, the share of held-out text that train has, too.
 
+All figures are exact and go to the data report as they are. Leakage is measured on word n-grams (13 by default, as in
+the GPT-3 paper, Brown et al. 2020, appendix C; a shorter line counts as one n-gram, whole) and on whole lines. Both are
+compared by 64-bit hashes on disk. Held-out parts are hashed first; then each training part saves those of its hashes
+that the held-out text has. Of g held-out n-grams, one in 2⁶⁴ / g different ones of the training text is taken for one
+of them.
+"""
+
+import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import regex  # type: ignore[import-untyped]
 
+from langladder.engine.base import Engine
+from langladder.text.clean.spilled import among, ascending, count_distinct, distinct, mapped, save
 from langladder.text.clean.steps import has_control_characters
+from langladder.text.storage.shards import read_shard, shard_files
+from langladder.text.storage.tables import read_batches
 from langladder.text.words.words import split_words
 
 _CLASSES = {
@@ -30,10 +48,12 @@ _BELONGS |= {"\u200e": _RIGHT_TO_LEFT, "\u200f": _RIGHT_TO_LEFT}
 NAMED = 4  # kinds of invisible characters that a warning names
 PRESENT = 0.01  # share of the letters from which a script is part of a text
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
+LINES = 4096  # that are in memory at a time
+KINDS = ("ngrams", "lines")  # what is compared between splits
 
 
 class TextStatistics:
-    """Counts that grow as lines stream by."""
+    """Counts of the lines that were added so far."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -43,23 +63,17 @@ class TextStatistics:
         self.characters: Counter[str] = Counter()
         self.types: set[str] = set()
 
-    def add(self, lines: Iterable[str]) -> None:
-        """Count some lines."""
-        for line in lines:
-            words = split_words(line, "auto")
-            self.types.update(words)
-            self.count(line, len(words))
-
-    def count(self, line: str, words: int) -> None:
-        """Count a line of so many words, all but the types of these."""
+    def add(self, line: str, words: Sequence[str]) -> None:
+        """Count a line and its words."""
         self.lines += 1
-        self.lengths[words] += 1
+        self.lengths[len(words)] += 1
         self.characters.update(line)
         self.bytes += len(line) if line.isascii() else len(line.encode())
         self.control_lines += has_control_characters(line)
+        self.types.update(words)
 
     def merge(self, other: "TextStatistics") -> None:
-        """Add what another has counted of other lines, all but the types of their words."""
+        """Add the counts of other lines, except the types of their words."""
         self.lines += other.lines
         self.bytes += other.bytes
         self.control_lines += other.control_lines
@@ -70,7 +84,7 @@ class TextStatistics:
         """Figures ready for JSON. Words are split at spaces, or one a character in scripts without spaces.
 
         Args:
-            types: different words, where they are counted apart from this.
+            types: number of different words, where they were counted by their hashes.
         """
         words = sum(length * lines for length, lines in self.lengths.items())
         found = invisible(self.characters)
@@ -180,3 +194,147 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
     total = counts.total()
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return {name: round(count / total, 6) for name, count in ordered}
+
+
+# ---- n-grams of words, by their hashes
+
+
+def hash_of(text: str) -> int:
+    """64 bits, the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def hashes_of(texts: Iterable[str]) -> np.ndarray:
+    """(N,) uint64: the hash of each text."""
+    return np.fromiter(map(hash_of, texts), np.uint64)
+
+
+def word_ngrams(words: Sequence[str], size: int) -> list[str]:
+    """The n-grams of a line, n = `size`; a line with fewer words is one n-gram, a line without words has none.
+
+    >>> word_ngrams(["a", "b", "c"], 2), word_ngrams(["a"], 2), word_ngrams([], 2)
+    (['a b', 'b c'], ['a'], [])
+    """
+    return [" ".join(words[start : start + size]) for start in range(max(len(words) - size + 1, len(words) > 0))]
+
+
+# ---- measuring tables on an engine
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a table: a shard, or a whole Parquet file.
+
+    Attributes:
+        table: the file; `column`: the text's.
+        scratch: path of the files that are written, to which endings are added.
+    """
+
+    table: Path
+    column: str
+    scratch: Path
+
+    def file(self, ending: str) -> Path:
+        """A file of hashes."""
+        return self.scratch.with_suffix(f".{ending}")
+
+    def lines(self) -> Iterator[list[str]]:
+        """The text, piece by piece."""
+        schema = pa.schema([(self.column, pa.string())])
+        read = read_batches if self.table.suffix == ".parquet" else read_shard
+        for batch in read(self.table, schema, LINES):
+            yield batch.column(0).to_pylist()
+
+
+def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStatistics:
+    """Count one part, and save the hashes of its n-grams, lines and different words.
+
+    Args:
+        size: n of the n-grams.
+        wanted: files of ascending hashes of n-grams and lines, the only ones to save; none: all are saved.
+
+    Returns:
+        The counts, without the types, whose hashes are saved.
+    """
+    statistics = TextStatistics()
+    hashes: list[list[np.ndarray]] = [[np.zeros(0, dtype=np.uint64)] for _ in KINDS]
+    known = [mapped(path) for path in wanted]
+    for lines in part.lines():
+        words = [split_words(line, "auto") for line in lines]
+        for line, of_line in zip(lines, words, strict=True):
+            statistics.add(line, of_line)
+        ngrams = chain.from_iterable(word_ngrams(of_line, size) for of_line in words)
+        found = [hashes_of(ngrams), hashes_of(lines)]
+        if known:
+            found = [ascending(values) for values in found]
+            found = [values[among(values, those)] for values, those in zip(found, known, strict=True)]
+        for kept, values in zip(hashes, found, strict=True):
+            kept.append(values)
+    for kind, kept in zip(KINDS, hashes, strict=True):
+        save(part.file(kind), np.concatenate(kept))
+    save(part.file("types"), hashes_of(statistics.types))
+    statistics.types = set()
+    return statistics
+
+
+def measure_tables(
+    tables: Mapping[str, Path], size: int, scratch: Path, engine: Engine, column: str = "text"
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Measure the splits of a clean text.
+
+    Args:
+        tables: split → its table; `train`, and those held out.
+        size: n of the n-grams.
+        scratch: an empty folder that all workers see.
+        column: of the text.
+
+    Returns:
+        split → statistics; held-out split → n-grams and lines it has, and the share of each that train has, too.
+    """
+    parts = {
+        split: [Part(file, column, scratch / f"{split}-{number:06d}") for number, file in enumerate(shard_files(table))]
+        for split, table in tables.items()
+    }
+    held_out = [part for split, some in parts.items() if split != "train" for part in some]
+    found = list(engine.map(partial(measure_part, size=size), held_out, "measuring held-out text"))
+    wanted = [_union(held_out, kind, scratch / f"wanted.{kind}", engine) for kind in KINDS]
+    call = partial(measure_part, size=size, wanted=wanted)
+    found += engine.map(call, parts["train"], "measuring training text")
+    seen = [_union(parts["train"], kind, scratch / f"seen.{kind}", engine) for kind in KINDS]
+    of_part = dict(zip([*held_out, *parts["train"]], found, strict=True))
+    counts = {}
+    for split, some in parts.items():
+        statistics = TextStatistics()
+        for part in some:
+            statistics.merge(of_part[part])
+        counts[split] = statistics.report(count_distinct([part.file("types") for part in some], engine.share))
+    return counts, {split: _leaked(some, seen, size, engine) for split, some in parts.items() if split != "train"}
+
+
+def _union(parts: Sequence[Part], kind: str, path: Path, engine: Engine) -> Path:
+    distinct([part.file(kind) for part in parts], path, engine.share)
+    return path
+
+
+def _leaked(parts: Sequence[Part], seen: Sequence[Path], size: int, engine: Engine) -> dict[str, Any]:
+    report: dict[str, Any] = {"ngram_words": size}
+    found = list(engine.map(partial(count_leaked, seen=seen), parts, "comparing with training text"))
+    for number, kind in enumerate(KINDS):
+        report[kind] = sum(counts[number][0] for counts in found)
+        report[f"{kind}_in_train"] = share(sum(counts[number][1] for counts in found), report[kind])
+    return report
+
+
+def count_leaked(part: Part, seen: Sequence[Path]) -> list[tuple[int, int]]:
+    """How many hashes of each kind a held-out part has, and how many of them the training text has.
+
+    Args:
+        seen: files of the ascending hashes of each kind that the training text has.
+    """
+    hashes = [mapped(part.file(kind)) for kind in KINDS]  # (G,) uint64, (L,) uint64
+    return [(len(some), int(among(some, mapped(path)).sum())) for some, path in zip(hashes, seen, strict=True)]
+
+
+def share(part: int, whole: int) -> float:
+    """Part of the whole, for a report."""
+    return round(part / whole, 6) if whole else 0.0

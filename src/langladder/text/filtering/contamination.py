@@ -11,19 +11,18 @@ Differences from the paper: n-grams do not cross the ends of lines, and the whol
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
-from langladder.artefacts import read_json, write_json
 from langladder.schema import Config
-from langladder.text.clean.leakage import NGrams
-from langladder.text.clean.spilled import mapped, save
+from langladder.text.clean.statistics import hashes_of, word_ngrams
 from langladder.text.read.documents import Document
+from langladder.text.read.sources import TextSource
 from langladder.text.words.words import split_words
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
@@ -39,6 +38,12 @@ class ContaminationSettings(Config):
     max_lines: int = Field(default=10, ge=1)  # a document that would lose more lines is removed whole
 
 
+class ContaminationConfig(ContaminationSettings):
+    """The test sets: files of text, or tables of labelled texts or tagged sentences from the stage `clean`."""
+
+    sets: dict[str, TextSource] = Field(min_length=1)
+
+
 class Matches(NamedTuple):
     """The n-grams of test sets in some documents, (M,) int64 each: which n-gram, in which line, of which document."""
 
@@ -47,40 +52,30 @@ class Matches(NamedTuple):
     documents: np.ndarray
 
 
+@dataclass
 class HeldOutNGrams:
     """The n-grams of the test sets, and where documents contain them.
 
     Attributes:
+        size: n.
         hashes: (G,) uint64, ascending: hashes of all different n-grams.
         sets: by name, (N,) uint64 hashes of the n-grams of a set and (L,) int64 number of n-grams in each of its lines.
     """
 
-    def __init__(self, size: int, words: Sequence[str] = (), hashes: np.ndarray | None = None) -> None:
-        self._ngrams = NGrams(size, words)
-        self.hashes = np.zeros(0, dtype=np.uint64) if hashes is None else hashes
-        self.sets: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-
-    def save(self, folder: Path) -> None:
-        """Write what `load` needs."""
-        folder.mkdir()
-        write_json(folder / "words.json", {"size": self._ngrams.size, "words": self._ngrams.words})
-        save(folder / "hashes", self.hashes)
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """N-grams that were saved, without `sets`."""
-        return cls(**read_json(folder / "words.json"), hashes=mapped(folder / "hashes"))
+    size: int
+    hashes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    sets: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def add_set(self, name: str, lines: Iterable[str], min_words: int) -> None:
         """Add a test set; its lines with fewer than `min_words` words are ignored."""
         kept = [line for line in map(normalize, lines) if len(split_words(line, "auto")) >= min_words]
-        self.sets[name] = self._ngrams.hashes(kept, learn=True)
+        self.sets[name] = ngram_hashes(kept, self.size)
         self.hashes = np.unique(np.concatenate([self.hashes, self.sets[name][0]]))
 
     def find(self, documents: Sequence[Document]) -> Matches:
         """All n-grams of the test sets in the documents, whose lines are numbered through."""
         lines = [normalize(line) for document in documents for line in document.lines]
-        hashes, counts = self._ngrams.hashes(lines, learn=False)
+        hashes, counts = ngram_hashes(lines, self.size)
         if not len(self.hashes):
             return Matches(*np.zeros((3, 0), dtype=np.int64))
         ngrams = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
@@ -158,6 +153,12 @@ def contamination_report(
         "too_common_in": phrases,
         "sets": sets,
     }
+
+
+def ngram_hashes(lines: Iterable[str], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) uint64 hashes of the n-grams of all lines, and (L,) int64 the number of n-grams in each line."""
+    ngrams = [word_ngrams(split_words(line, "auto"), size) for line in lines]
+    return hashes_of(chain.from_iterable(ngrams)), np.array(list(map(len, ngrams)), dtype=np.int64)
 
 
 def normalize(line: str) -> str:

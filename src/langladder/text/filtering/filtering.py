@@ -30,17 +30,19 @@ from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.remote import is_url
-from langladder.text.clean.drops import Book
+from langladder.schema import Config
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
 from langladder.text.clean.spilled import mapped, save
+from langladder.text.clean.steps import Book
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (
+    ContaminationConfig,
     HeldOutNGrams,
     contamination_report,
     remove_contaminated,
 )
-from langladder.text.filtering.quality import QualityModel
-from langladder.text.filtering.settings import ContaminationConfig, FilterConfig, MixtureConfig, QualityConfig
+from langladder.text.filtering.mixture import MixtureConfig
+from langladder.text.filtering.quality import QualityConfig, QualityModel
 from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.read.documents import ROWS, Document, documents_of, read_documents, tables_of
 from langladder.text.read.readers import read_text
@@ -54,6 +56,31 @@ FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lamb
 TEXT = "text"
 """The name of the corpus itself among those that are mixed."""
 BATCH = 512  # documents that are scored or searched at a time
+
+
+class FilterConfig(Config):
+    """Steps on raw text before it is cleaned, in this order; all null: no step."""
+
+    quality: QualityConfig | None = None  # of the text itself, not of corpora that are mixed in
+    duplicates: DuplicatesConfig | None = None  # over all corpora; of copies the one in a corpus that is mixed in stays
+    contamination: ContaminationConfig | None = None
+    mixture: MixtureConfig | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no step."""
+        return not any((self.quality, self.duplicates, self.contamination, self.mixture))
+
+    def sources(self) -> dict[str, TextSource]:
+        """All sources of text besides the corpus, by key."""
+        found: dict[str, TextSource] = {}
+        if self.quality:
+            found["quality.good"] = self.quality.good
+        if self.contamination:
+            found |= {f"contamination.sets.{name}": one for name, one in self.contamination.sets.items()}
+        if self.mixture:
+            found |= {f"mixture.others.{name}": one for name, one in self.mixture.others.items()}
+        return found
 
 
 @dataclass(frozen=True)
@@ -324,11 +351,12 @@ def read_test_sets(config: ContaminationConfig, scratch: Path) -> HeldOutNGrams:
 def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path, engine: Engine) -> np.ndarray:
     """(G,) int64: the number of documents of all shards that contain each n-gram of the test sets.
 
-    The n-grams and the counts are saved in the folder.
+    The hashes of the n-grams and the counts are saved in the folder.
     """
-    held_out.save(folder)
+    folder.mkdir()
+    save(folder / "hashes", held_out.hashes)
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
-    count = partial(count_ngrams_of, folder=folder)
+    count = partial(count_ngrams_of, size=held_out.size, folder=folder)
     for shard, _ in zip(shards, engine.map(count, shards, "counting n-grams"), strict=True):
         ngrams, documents = mapped(shard.path("ngrams"))
         counts[ngrams] += documents
@@ -336,9 +364,9 @@ def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path,
     return counts
 
 
-def count_ngrams_of(shard: Shard, folder: Path) -> None:
+def count_ngrams_of(shard: Shard, size: int, folder: Path) -> None:
     """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
-    held_out = HeldOutNGrams.load(folder)
+    held_out = HeldOutNGrams(size, mapped(folder / "hashes"))
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
     for batch in batched(shard.documents()):
         counts += held_out.count_documents(batch)
@@ -348,7 +376,8 @@ def count_ngrams_of(shard: Shard, folder: Path) -> None:
 
 def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:
     """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
-    held_out, counts, common = HeldOutNGrams.load(folder), mapped(folder / "counts"), Counter[str]()
+    held_out = HeldOutNGrams(config.ngram_words, mapped(folder / "hashes"))
+    counts, common = mapped(folder / "counts"), Counter[str]()
     for batch in batched(shard.documents()):
         for document, removed in remove_contaminated(batch, held_out, counts, config, common):
             for line in removed:

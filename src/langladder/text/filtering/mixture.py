@@ -9,11 +9,35 @@ the documents are used whose hash lies below its fraction. Corpora are interleav
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+from pydantic import Field, model_validator
 
 from langladder.errors import InputError
+from langladder.schema import Config
 from langladder.text.clean.splitting import place
 from langladder.text.read.documents import Document
+from langladder.text.read.sources import TextSource
+
+
+class MixedSource(TextSource):
+    """A corpus that is mixed in."""
+
+    weight: float = Field(gt=0)  # its share of the words, over the sum of all weights
+
+
+class MixtureConfig(Config):
+    """The corpora that are mixed with the text, and their weights."""
+
+    weight: float = Field(gt=0)  # of the text itself
+    others: dict[str, MixedSource] = Field(min_length=1)
+    words: int | None = Field(default=None, ge=1)  # of the mixture; null: as many as all corpora have together
+
+    @model_validator(mode="after")
+    def _names_are_free(self) -> Self:
+        if "text" in self.others:
+            raise ValueError("others: 'text' is the corpus itself; call this one otherwise")
+        return self
 
 
 class Corpus(NamedTuple):

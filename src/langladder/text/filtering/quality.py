@@ -24,6 +24,7 @@ from pydantic import Field
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.clean.splitting import place
+from langladder.text.read.sources import TextSource
 from langladder.text.words.words import split_words
 
 MIN_HALF = 2  # documents that a model needs in each half
@@ -41,6 +42,12 @@ class QualitySettings(Config):
     features: int = Field(default=2**18, ge=2, le=2**24)  # n-grams are hashed to so many features
     c: float = Field(default=1.0, gt=0)  # inverse regularisation strength, as in scikit-learn
     max_documents: int = Field(default=10_000, ge=4)  # of each kind, to fit on
+
+
+class QualityConfig(QualitySettings):
+    """The quality filter, and the text that is its example of good text."""
+
+    good: TextSource
 
 
 def keep_probability(score: float, alpha: float) -> float:

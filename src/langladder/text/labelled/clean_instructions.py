@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from langladder.atomic import atomic_folder
-from langladder.text.clean.drops import Book, outside
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.statistics import percentiles
-from langladder.text.clean.steps import StepsConfig, build_steps
+from langladder.text.clean.steps import Book, StepsConfig, build_steps, outside
 from langladder.text.labelled.instructions import (
     INSTRUCTION_SPLITS,
     INSTRUCTION_TABLES,

@@ -20,12 +20,10 @@ import numpy as np
 
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
-from langladder.text.clean.drops import Book, outside
-from langladder.text.clean.leakage import share
 from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
-from langladder.text.clean.statistics import character_warnings, invisible, percentiles
-from langladder.text.clean.steps import Step, StepsConfig, build_steps
+from langladder.text.clean.statistics import character_warnings, invisible, percentiles, share
+from langladder.text.clean.steps import Book, Step, StepsConfig, build_steps, outside
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree
 from langladder.text.storage.tables import SPLITS, present_splits, read_batches

@@ -34,8 +34,8 @@ from langladder.text.labelled.instructions import (
     check_preference,
     write_dialogues,
 )
-from langladder.text.read.lines import FileFacts
-from langladder.text.read.records import json_rows, text_field, whole_json
+from langladder.text.read.lines import FileFacts, text_field
+from langladder.text.read.readers import json_rows, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
 
 FORMS = (

@@ -22,9 +22,9 @@ from pydantic import Field, model_validator
 from langladder.atomic import atomic_folder
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.clean.drops import Book
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
+from langladder.text.clean.steps import Book
 from langladder.text.labelled.questions import (
     QUESTION_TABLES,
     QUESTIONS,
@@ -33,8 +33,8 @@ from langladder.text.labelled.questions import (
     count_questions,
     write_questions,
 )
-from langladder.text.read.lines import FileFacts
-from langladder.text.read.records import json_rows, text_field, whole_json
+from langladder.text.read.lines import FileFacts, text_field
+from langladder.text.read.readers import json_rows, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
 from langladder.text.storage.tables import SPLITS
 

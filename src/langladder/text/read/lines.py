@@ -1,9 +1,11 @@
-"""Read text files line by line: plain or gzipped, local or behind a URL, in any encoding.
+"""Read text files line by line, and rows of JSON lines and Parquet: plain or gzipped, local or behind a URL.
 
 - A byte-order mark and CRLF line ends are removed and counted (`FileFacts`); an empty file is noted there.
 - Bytes that are not in the expected encoding, NUL bytes, damaged gzip and overlong lines are errors that name the file,
   the line and the likely encoding.
 - Memory holds one line of at most `max_bytes`.
+- JSON is parsed line by line with `json`, because errors of the readers of pyarrow and `datasets`, which parse blocks
+  of lines, do not name the line.
 
 The likely encoding of a text is the one in which most characters that are not ASCII are frequent in texts: the first
 level of the standard's characters in Chinese, Japanese and Korean, words of one alphabet elsewhere.
@@ -12,19 +14,21 @@ level of the standard's characters in Chinese, Japanese and Korean, words of one
 import codecs
 import gzip
 import io
+import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from langladder.atomic import atomic_file
 from langladder.errors import InputError
 from langladder.remote import File, in_order, located
 
 MAX_LINE_BYTES = 10_000_000
+PARQUET_ROWS = 4096  # read at a time; rows may be far larger in memory than in the file
 BLOCK = 2**20  # bytes that are read at a time while line ends are counted
 GZIP = b"\x1f\x8b"  # first bytes of every gzip file
 SAMPLE = 2**16  # bytes of a file by which its encoding is guessed
@@ -296,6 +300,92 @@ def _label(encoding: str) -> str:
 
 def _advice(encoding: str) -> str:
     return f"set encoding: {encoding} (of a corpus, in conf/), or convert the file to UTF-8 (iconv)"
+
+
+# ---- rows of JSON lines and Parquet
+
+
+def json_row(file: File, number: int, line: str) -> Any:
+    """Parse a line of JSON. Raises InputError if it is not valid."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:  # deeply nested lists; very long integers
+        raise InputError(f"{file}:{number}: not JSON ({error})") from error
+
+
+def text_field(row: Any, field: str, where: str) -> str:
+    """The value of a text field of a row; `translation.fr` is the field `fr` inside `translation`.
+
+    Raises:
+        InputError: the row has no such field, or it is not text.
+    """
+    value: Any = row
+    for name in [field] if isinstance(row, dict) and named(row, field) is not None else field.split("."):
+        found = named(value, name) if isinstance(value, dict) else None
+        if found is None:
+            have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is a {type(row).__name__}"
+            raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
+        value = value[found]
+    if not isinstance(value, str):
+        raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is wanted")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{where}: field {field!r} is not valid Unicode ({error.reason})") from error
+    return value
+
+
+def parquet_rows(file: File, fields: list[str], facts: FileFacts) -> Iterator[tuple[int, Any]]:
+    """Numbers, from 1, and rows of a Parquet file, with the columns of `fields`; an empty file is noted.
+
+    Raises:
+        InputError: it is not a Parquet file, or a column is missing.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    with reading(file) as handle:
+        try:
+            if handle.peek(1):  # type: ignore[attr-defined]
+                table = pq.ParquetFile(pa.PythonFile(handle, mode="r"))
+                columns = _parquet_columns(file, table.schema_arrow.names, fields)
+                for batch in table.iter_batches(batch_size=PARQUET_ROWS, columns=columns):
+                    for value in batch.to_pylist():
+                        row += 1
+                        facts.read.add(file)
+                        yield row, value
+        except (pa.ArrowException, EOFError, OSError, OverflowError, UnicodeDecodeError, zlib.error) as error:
+            raise InputError(f"{file}: not a Parquet file ({str(error)[:200]})") from error
+    if row == 0:
+        facts.nothing_in(file)
+
+
+def _parquet_columns(file: File, names: list[str], fields: list[str]) -> list[str]:
+    """The columns that contain some fields: of that name, or of the first part of a dotted name."""
+    columns = []
+    for name in fields:
+        column = named(names, name) or named(names, name.partition(".")[0])
+        if column is None:
+            have = ", ".join(names)
+            raise InputError(f"{file}: has no column {name!r}; its columns are {have[:200] or 'none'}")
+        if names.count(column) > 1:
+            raise InputError(f"{file}: column {column!r} stands there {names.count(column)} times; rename all but one")
+        columns.append(column)
+    return list(dict.fromkeys(columns))
+
+
+def named(names: Collection[str], wanted: str) -> str | None:
+    """The wanted name, or the only one that differs from it in case and outer white space alone, or None.
+
+    >>> named(["Text", "id"], "text"), named(["Text", "TEXT"], "text")
+    ('Text', None)
+    """
+    if wanted in names:
+        return wanted
+    alike = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
+    return alike[0] if len(alike) == 1 else None
 
 
 # ---- encodings

@@ -9,6 +9,7 @@ memory. The raw folder is written as a whole: if any file is bad, nothing is wri
 space around lines is removed.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +27,21 @@ from langladder.atomic import atomic_file, atomic_folder
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.remote import File, located
-from langladder.text.read.lines import GZIP, WHOLE, WIDE, FileFacts, Span, number_at
-from langladder.text.read.records import values_of
+from langladder.text.read.lines import (
+    GZIP,
+    WHOLE,
+    WIDE,
+    FileFacts,
+    Span,
+    json_row,
+    number_at,
+    parquet_rows,
+    read_lines,
+    text_field,
+)
 from langladder.text.read.sources import (
     Documents,
+    FileSource,
     ParallelSource,
     TextSource,
     aligned_report,
@@ -141,6 +153,60 @@ def _write_text(
     write_tables(folder, list(splits), parts, table_of, sizes, scratch, current())
     shutil.rmtree(scratch)
     return counts
+
+
+# ---- records
+
+
+def values_of(
+    file: File, source: FileSource, fields: list[str], facts: FileFacts, span: Span = WHOLE
+) -> Iterator[list[str]]:
+    """The values of some fields of every record of a file, or of a part of a plain file.
+
+    Args:
+        fields: of a row; of a text file the only value is the line itself.
+    """
+    kind = format_of(file, source.format)
+    if kind == "parquet":
+        for number, row in parquet_rows(file, fields, facts):
+            yield [text_field(row, field, f"{file}, row {number}") for field in fields]
+        return
+    for number, line in enumerate(read_lines(file, facts, source.max_line_bytes, source.encoding, span), span.number):
+        if kind == "txt":
+            yield [line]
+        elif line.strip():
+            row = json_row(file, number, line)
+            yield [text_field(row, field, f"{file}:{number}") for field in fields]
+
+
+def numbered_lines(file: File, source: FileSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that are not blank, with their numbers from 1. Raises InputError as `read_lines`."""
+    lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
+    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+
+
+def json_rows(file: File, source: FileSource, facts: FileFacts) -> Iterator[tuple[str, Any]]:
+    """The rows of a file of JSON lines, each with its file and line. Raises InputError as `read_lines`, `json_row`."""
+    return ((f"{file}:{number}", json_row(file, number, line)) for number, line in numbered_lines(file, source, facts))
+
+
+def whole_json(file: File, source: FileSource, facts: FileFacts) -> Any:
+    """The value of a file that is one JSON text; None where the file is empty, which is noted.
+
+    Raises:
+        InputError: as `read_lines`; the file is not JSON (names file and line).
+    """
+    advice = "; write it as .jsonl, a record a line, or raise max_line_bytes"
+    text = "\n".join(read_lines(file, facts, source.max_line_bytes, source.encoding, advice=advice))
+    if file in facts.empty:
+        return None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where, reason = f"{file}:{error.lineno}", error.msg
+    except (ValueError, RecursionError) as error:  # very long integers; deeply nested lists
+        where, reason = f"{file}", str(error)[:100]
+    raise InputError(f"{where}: not JSON ({reason}); of one record a line the ending is .jsonl")
 
 
 # ---- documents

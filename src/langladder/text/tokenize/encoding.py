@@ -4,13 +4,15 @@ A document is its lines one after the other, each `BOS ids… EOS`. Of a sentenc
 target `BOS ids… EOS`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
+from math import fsum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from langladder.artefacts import write_arrays, write_json
 from langladder.engine.base import Serial, current
@@ -19,14 +21,46 @@ from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
 from langladder.text.storage.tables import PAIRS, TEXT, TableLines, present_splits, read_batches
 from langladder.text.tokenize.alphabet import count_characters_of
-from langladder.text.tokenize.line_encoder import LineEncoder
-from langladder.text.tokenize.sizes import TextSize, total
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.scripts import write_writing, writing_of
+from langladder.text.words.words import split_words
 
 ROWS = 16_384
+LINES = 1024  # that the library encodes at a time; it takes about 100 bytes a token
 Part = tuple[int, Path]
+
+
+@dataclass
+class TextSize:
+    """How much clean text there is, in units that no tokenizer changes: perplexity per word, bits per byte.
+
+    Attributes:
+        words: words (`auto`) and one end a line. bytes: of UTF-8, and one newline a line.
+        log_prob: sum of the lines' exact natural-log probabilities, None where any is unknown.
+    """
+
+    words: int = 0
+    bytes: int = 0
+    log_prob: float | None = 0.0
+
+    def add(self, lines: Sequence[str], log_probs: pa.Array) -> None:
+        """Add lines, and the log-probability of each."""
+        self.words += sum(len(split_words(line, "auto")) for line in lines) + len(lines)
+        self.bytes += sum(len(line.encode()) for line in lines) + len(lines)
+        known = self.log_prob is not None and log_probs.null_count == 0
+        self.log_prob = fsum([self.log_prob or 0.0, *log_probs.to_pylist()]) if known else None
+
+    def figures(self) -> dict[str, Any]:
+        """As sizes.json has them."""
+        return {"words": self.words, "bytes": self.bytes, "log_prob": self.log_prob}
+
+
+def total(sizes: list[TextSize]) -> TextSize:
+    """The sum of several."""
+    log_probs = [size.log_prob for size in sizes if size.log_prob is not None]
+    whole = fsum(log_probs) if len(log_probs) == len(sizes) else None
+    return TextSize(sum(size.words for size in sizes), sum(size.bytes for size in sizes), whole)
 
 
 @dataclass
@@ -65,14 +99,15 @@ def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) ->
     tokenizer.save(out_folder / "tokenizer.json")
     tables = {split: clean_folder / split for split in present_splits(clean_folder)}
     encode = partial(_encode_text, out_folder)
-    made = _encode(tables, encode, ("ids",), out_folder)
-    sizes = {split: total([part.size for part in parts]).figures() for split, parts in made.items()}
+    encoded = _encode(tables, encode, ("ids",), out_folder)
+    sizes = {split: total([part.size for part in parts]).figures() for split, parts in encoded.items()}
     write_json(out_folder / "sizes.json", sizes)
-    if "train" in made:
+    if "train" in encoded:
         write_arrays(
-            counts_file(out_folder / "train.arrow"), {"counts": np.sum([part.counts for part in made["train"]], axis=0)}
+            counts_file(out_folder / "train.arrow"),
+            {"counts": np.sum([part.counts for part in encoded["train"]], axis=0)},
         )
-    return _figures(made)
+    return _figures(encoded)
 
 
 def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path) -> dict[str, Any]:
@@ -98,81 +133,84 @@ def _encode(
     shards = [(split, shard) for split, table in tables.items() for shard in shard_files(table)]
     engine = current() if len(shards) > len(tables) else Serial()  # a shard a split is not worth other processes
     results = engine.map(encode, list(enumerate(shard for _, shard in shards)), "encoding")
-    made: dict[str, list[Encoded]] = {split: [] for split in tables}
-    for split, parts in made.items():
+    encoded: dict[str, list[Encoded]] = {split: [] for split in tables}
+    for split, parts in encoded.items():
         joiner = StreamJoiner(out_folder / f"{split}.arrow", columns, out_folder)
         for _ in range(sum(name == split for name, _ in shards)):
             parts.append(next(results))
             joiner.append(parts[-1].stems)
         joiner.write()
-    return made
+    return encoded
 
 
-def _figures(made: dict[str, list[Encoded]]) -> dict[str, Any]:
+def _figures(encoded: dict[str, list[Encoded]]) -> dict[str, Any]:
     """The figures of each split: the sums over its shards."""
     return {
         split: {name: sum(part.figures[name] for part in parts) for name in parts[0].figures}
-        for split, parts in made.items()
+        for split, parts in encoded.items()
     }
 
 
 def _encode_text(folder: Path, part: Part) -> Encoded:
     """One shard of text. A row of ids is a document; lines of one document are consecutive rows."""
     number, shard = part
-    encoder = encoder_of(folder / "tokenizer.json")
-    made = Encoded({"ids": folder / f"part-{number:06}"}, {"documents": 0, "lines": 0, "tokens": 0})
-    made.counts = np.zeros(encoder.tokenizer.vocab_size, dtype=np.int64)
-    open_document, pending = None, 0  # the last document of the rows so far, and how many ids it has
-    with IdWriter.of(made.stems["ids"]) as out:
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    result = Encoded({"ids": folder / f"part-{number:06}"}, {"documents": 0, "lines": 0, "tokens": 0})
+    result.counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+    documents, lengths = ([np.zeros(0, dtype=np.int64)] for _ in range(2))  # (L,) of each line
+    with IdWriter.of(result.stems["ids"]) as out:
         for batch in read_batches(shard, TEXT, ROWS):
             lines = batch.column("text").to_pylist()
-            ids, lengths = encoder.encode(lines, first=BOS, last=EOS)
-            documents = batch.column("document").to_numpy()
-            begins = np.flatnonzero(np.append(True, documents[1:] != documents[:-1]))
-            sums = np.add.reduceat(lengths, begins)
-            if open_document == documents[0]:
-                sums[0] += pending
-            elif open_document is not None:
-                sums = np.append(pending, sums)
-            open_document, pending = documents[-1], int(sums[-1])
-            out.add(ids, sums[:-1])
-            made.figures["documents"] += len(sums) - 1
-            made.figures["lines"] += len(lines)
-            made.figures["tokens"] += len(ids) - len(lines)
-            made.size.add(lines, batch.column("log_prob"))
-            made.counts += np.bincount(ids, minlength=len(made.counts))
-        if open_document is not None:
-            out.add(np.zeros(0, dtype=np.int32), np.array([pending]))
-            made.figures["documents"] += 1
-    return made
+            ids, lengths_of_lines = encode_lines(tokenizer, lines, first=BOS, last=EOS)
+            out.add(ids, np.zeros(0, dtype=np.int64))
+            documents.append(batch.column("document").to_numpy())
+            lengths.append(lengths_of_lines)
+            result.figures["lines"] += len(lines)
+            result.figures["tokens"] += len(ids) - len(lines)
+            result.size.add(lines, batch.column("log_prob"))
+            result.counts += np.bincount(ids, minlength=len(result.counts))
+        begins = np.flatnonzero(np.diff(np.concatenate(documents), prepend=-1))  # first line of each document
+        if len(begins):
+            out.add(np.zeros(0, dtype=np.int32), np.add.reduceat(np.concatenate(lengths), begins))
+    result.figures["documents"] = len(begins)
+    return result
 
 
 def _encode_pairs(folder: Path, part: Part) -> Encoded:
     """One shard of sentence pairs."""
     number, shard = part
     stems = {side: folder / f"part-{number:06}-{side}" for side in PAIRS.names}
-    made = Encoded(stems, {"pairs": 0, "source_tokens": 0, "target_tokens": 0})
+    tokenizers = {side: Tokenizer.load(folder / f"{side}.json") for side in PAIRS.names}
+    result = Encoded(stems, {"pairs": 0, "source_tokens": 0, "target_tokens": 0})
     with IdWriter.of(stems["source"]) as sources, IdWriter.of(stems["target"]) as targets:
         for batch in read_batches(shard, PAIRS, ROWS):
             for side, out, first in (("source", sources, -1), ("target", targets, BOS)):
-                encoder = encoder_of(folder / f"{side}.json")
-                ids, lengths = encoder.encode(batch.column(side).to_pylist(), first=first, last=EOS)
+                lines = batch.column(side).to_pylist()
+                ids, lengths = encode_lines(tokenizers[side], lines, first=first, last=EOS)
                 out.add(ids, lengths)
-                made.figures[f"{side}_tokens"] += len(ids) - (len(lengths) if side == "target" else 0)
-            made.figures["pairs"] += len(batch)
-    return made
+                result.figures[f"{side}_tokens"] += len(ids) - (len(lengths) if side == "target" else 0)
+            result.figures["pairs"] += len(batch)
+    return result
 
 
-def encoder_of(path: Path) -> LineEncoder:
-    """The encoder of a tokenizer's file, kept while this process works on one corpus."""
-    facts = path.stat()
-    return _encoder(path, facts.st_mtime_ns, facts.st_size)
+def encode_lines(
+    tokenizer: Tokenizer, lines: Sequence[str], *, first: int = -1, last: int = -1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lines as ids, one after the other.
 
+    Args:
+        first, last: ids to put before and after those of each line; −1: none.
 
-@lru_cache(maxsize=2)
-def _encoder(path: Path, changed: int, size: int) -> LineEncoder:
-    del changed, size  # another file of the same name is another tokenizer
-    return LineEncoder(Tokenizer.load(path))
+    Returns:
+        (T,) int32 ids, and (L,) int64 how many each line has.
+    """
+    before, after = (np.array([token] * (token >= 0), dtype=np.int32) for token in (first, last))
+    ids, lengths = [np.zeros(0, dtype=np.int32)], list[int]()
+    for start in range(0, len(lines), LINES):
+        for row in tokenizer.encode_lines(lines[start : start + LINES]):
+            ids += [before, row, after]
+            lengths.append(len(before) + len(row) + len(after))
+    return np.concatenate(ids), np.array(lengths, dtype=np.int64)
 
 
 def framed(ids: np.ndarray) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""Training tokenizers with the trainers of the `tokenizers` library: the same text gives the same `tokenizer.json`.
+"""Train tokenizers with the trainers of the `tokenizers` library, and report on them: fertility, compression, use.
+
+The same text gives the same `tokenizer.json`.
 
 WordPiece and BPE over words get their alphabet beforehand, sorted, since the library numbers `##x` and `x</w>` in the
 order of a randomly seeded hash table. Unigram sums floating-point numbers in the order of such a table, and gives
@@ -16,21 +18,28 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import tokenizers as hf
 from tokenizers import models, pre_tokenizers, trainers
 
 from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.progress import working
+from langladder.text.storage.tables import line_batches
 from langladder.text.tokenize.alphabet import count_characters
+from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
+from langladder.text.words.words import split_words
 
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
 SCORE_DECIMALS = 4  # far above the noise of summing in another order, far below what changes a segmentation
+SAMPLES = 5  # lines that a report shows as tokens
+LONGEST = 20  # tokens that a report names
 PENALTY = 1e-4  # between the scores that the Unigram trainer gives to characters without a piece
 
 
@@ -174,3 +183,69 @@ def _until(counted: list[tuple[str, int]], wanted: float) -> Iterator[str]:
             return
         covered += count
         yield character
+
+
+# ---- report
+
+
+class Counts(NamedTuple):
+    """Counts of some lines: how often each token occurs, (V,) int64; numbers of words, bytes and lines."""
+
+    uses: np.ndarray
+    words: int
+    bytes: int
+    lines: int
+
+
+def count_tokens(tokenizer: Tokenizer, lines: Iterable[str]) -> Counts:
+    """Encode lines and count."""
+    uses = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+    words = size = total = 0
+    for batch in line_batches(lines):
+        uses += np.bincount(encode_lines(tokenizer, batch)[0], minlength=tokenizer.vocab_size)
+        words += sum(len(split_words(line, "auto")) for line in batch)
+        size += sum(len(line.encode()) for line in batch)
+        total += len(batch)
+    return Counts(uses, words, size, total)
+
+
+def report_on(tokenizer: Tokenizer, parts: Sequence[Iterable[str]], *, samples: int = SAMPLES) -> dict[str, Any]:
+    """Measure a tokenizer on some text (the held-out text says more than the text it was trained on).
+
+    Args:
+        parts: the lines of the text, in parts that can be iterated again; workers count them.
+        samples: how many of the first lines are shown.
+
+    Returns:
+        fertility (tokens per word), compression (bytes per token), unknown_rate (unknown tokens per token), vocabulary
+        use, the longest tokens, and some lines cut into their tokens.
+    """
+    found = list(current().map(partial(count_tokens, tokenizer), parts, "counting tokens"))
+    uses = np.sum([one.uses for one in found], axis=0)
+    words, size = sum(one.words for one in found), sum(one.bytes for one in found)
+    first = list(islice(chain.from_iterable(parts), samples))
+    shown = [
+        {"text": line[:200], "tokens": " ".join(visible(tokenizer, token) for token in ids[:60])}
+        for line, ids in zip(first, tokenizer.encode_lines(first), strict=True)
+    ]
+    tokens = int(uses.sum())
+    ordinary = tokenizer.ordinary
+    longest = sorted((tokenizer.decode([token]) for token in ordinary), key=lambda text: (-len(text), text))
+    return {
+        "kind": tokenizer.kind,
+        "vocab_size": tokenizer.vocab_size,
+        "lines": sum(one.lines for one in found),
+        "tokens": tokens,
+        "fertility": round(tokens / max(words, 1), 4),
+        "compression": round(size / max(tokens, 1), 4),
+        "unknown_rate": round(int(uses[UNK]) / max(tokens, 1), 6),
+        "vocabulary_used": round(int((uses[ordinary] > 0).sum()) / max(len(ordinary), 1), 4),
+        "longest_tokens": longest[:LONGEST],
+        "most_frequent_tokens": [visible(tokenizer, token) for token in np.argsort(-uses, kind="stable")[:LONGEST]],
+        "samples": shown,
+    }
+
+
+def visible(tokenizer: Tokenizer, token: int | np.integer[Any]) -> str:
+    """A token as text, its spaces as ▁."""
+    return tokenizer.piece(int(token)).replace(" ", "▁")

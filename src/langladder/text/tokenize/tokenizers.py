@@ -8,7 +8,7 @@
 | unigram | a part of a line, `▁` for a space (Kudo 2018) | up to white space |
 | word | what stands between white space | up to white space |
 | character | one character | always |
-| bert | as wordpiece, after BERT's own cleaning (`text.tokenize.bert_tokens`); from elsewhere, not trained here | no |
+| bert | as wordpiece, after BERT's own cleaning (`text.tokenize.pretrained`); from elsewhere, not trained here | no |
 
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
@@ -17,7 +17,7 @@ No special is ever found *in* a text: see `specials`.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import tokenizers as hf
@@ -320,3 +320,64 @@ def _kind_of(settings: dict[str, Any]) -> Kind:
     if model.get("end_of_word_suffix"):
         return "bpe_words"
     return "bpe_bytes" if (settings["pre_tokenizer"] or {}).get("type") == "ByteLevel" else "character"
+
+
+# ---- words among tokens
+
+WORD_SPACES = {"bpe_bytes": ("Ġ",), "character": (" ",), "unigram": ("▁",)}
+
+
+class WordStarts(NamedTuple):
+    """By token, (V,) bool each: it begins a word; what follows it begins one."""
+
+    opens: np.ndarray
+    closes: np.ndarray
+
+
+def word_starts(tokenizer: Tokenizer) -> WordStarts:
+    """Which tokens begin a word, and which end one, of all ids; the reserved ones do both.
+
+        bpe_bytes, character   a token that begins with a space (`Ġcat`) begins a word
+        unigram                one that begins with `▁`
+        bpe_words              one with `</w>` ends a word
+        wordpiece, bert        one without `##` begins a word
+        word                   every token is a word
+
+    The first token of a line begins a word whatever it is.
+    """
+    opens, closes = (np.ones(tokenizer.full_vocab_size, dtype=bool) for _ in range(2))
+    for token in tokenizer.ordinary:
+        name = tokenizer.name(token)
+        if tokenizer.kind in ("wordpiece", "bert"):
+            opens[token], closes[token] = not name.startswith(CONTINUES), False
+        elif tokenizer.kind == "bpe_words":
+            opens[token], closes[token] = False, name.endswith(END_OF_WORD)
+        elif tokenizer.kind in WORD_SPACES:
+            opens[token], closes[token] = name.startswith(WORD_SPACES[tokenizer.kind]), False
+    return WordStarts(opens, closes)
+
+
+def word_pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[np.ndarray]:
+    """The tokens of each word as it stands inside a line: (length,) int32 ids each.
+
+    Byte-level BPE writes it with the space before it (`Ġcat`), Unigram with its mark (`▁cat`), word BPE with its end
+    (`cat</w>`).
+    """
+    before = " " if tokenizer.kind == "bpe_bytes" else ""
+    return tokenizer.encode_lines([before + word for word in words])
+
+
+def word_tokens(tokenizer: Tokenizer) -> dict[int, str]:
+    """Token → word, in the order of the ids, for each token that is the whole of a word; specials are none.
+
+    Whether such a token is a word of the language or only the beginning of longer ones (`Ġmicro`) cannot be told from
+    the tokenizer.
+    """
+    spelled = {token: tokenizer.decode([token]).strip() for token in tokenizer.ordinary}
+    candidates = {token: word for token, word in spelled.items() if word and len(word.split()) == 1}
+    pieces = word_pieces(tokenizer, list(candidates.values()))
+    return {
+        token: word
+        for (token, word), ids_of_word in zip(candidates.items(), pieces, strict=True)
+        if ids_of_word.tolist() == [token]
+    }

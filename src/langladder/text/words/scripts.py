@@ -15,19 +15,16 @@ import regex  # type: ignore[import-untyped]
 
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
+from langladder.text.words.words import SPACELESS_CLASS
 
 Writing = Literal["spaced", "chinese", "japanese", "unspaced"]
 """unspaced: the other scripts without spaces between words, such as Thai."""
 
 FILE = "writing.json"
 KANA_SHARE = 0.1  # of Han and kana together, from which on a text is Japanese
-SPACELESS = (
-    *("Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Balinese", "Javanese"),
-    *("Tai_Le", "New_Tai_Lue", "Tai_Tham", "Tai_Viet"),
-)
 _HAN = regex.compile(r"\p{Han}")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}ー]")  # the sign of length belongs to both
-_SPACELESS = regex.compile("[" + "".join(rf"\p{{{script}}}" for script in SPACELESS) + "]")
+_SPACELESS = regex.compile(f"[{SPACELESS_CLASS}]")
 
 
 def writing(lines: Iterable[str]) -> Writing:

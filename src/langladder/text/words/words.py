@@ -14,11 +14,13 @@ from typing import Literal
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.text.words.scripts import SPACELESS
-
 WordMode = Literal["whitespace", "unicode", "auto", "apart"]
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
+SPACELESS = (
+    *("Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Balinese", "Javanese"),
+    *("Tai_Le", "New_Tai_Lue", "Tai_Tham", "Tai_Viet"),
+)
 SPACELESS_CLASS = "".join(rf"\p{{{script}}}" for script in SPACELESS)
 _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}{SPACELESS_CLASS}]]"
 _WORD = regex.compile(rf"(?V1){_LETTER}+(?:['’]{_LETTER}+)*|(?=[{SPACELESS_CLASS}])\X|\S")

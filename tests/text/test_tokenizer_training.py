@@ -1,4 +1,4 @@
-"""Pieces that are encoded once are what the library encodes; the same text trains the same tokenizer."""
+"""The same text trains the same tokenizer; lines are encoded one after the other."""
 
 import random
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from langladder.errors import InputError
-from langladder.text.tokenize import line_encoder
-from langladder.text.tokenize.line_encoder import LineEncoder
+from langladder.text.tokenize import encoding
+from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
 
@@ -42,18 +42,6 @@ def any_lines(seed: int, count: int) -> list[str]:
     return ["".join(map(chr, draw.choices(points, k=8))) for _ in range(count)]
 
 
-def rows(encoder: LineEncoder, lines: list[str]) -> list[list[int]]:
-    ids, lengths = encoder.encode(lines)
-    return [row.tolist() for row in np.split(ids, np.cumsum(lengths))[:-1]]
-
-
-@pytest.mark.parametrize(("kind", "size"), KINDS)
-def test_parity_of_encoding_by_pieces_with_the_library(kind: Trained, size: int | None) -> None:
-    tokenizer = train_tokenizer(wild_lines(1, 300) + ENGLISH, TokenizerConfig(kind=kind, vocab_size=size))
-    lines = ["", " ", "  ", *ENGLISH, *wild_lines(2, 2000), *any_lines(3, 500), "a" * 3000 + "我" * 3000]
-    assert rows(LineEncoder(tokenizer), lines) == [ids.tolist() for ids in tokenizer.encode_lines(lines)]
-
-
 @pytest.mark.parametrize(("kind", "size"), KINDS)
 def test_the_same_text_trains_the_same_tokenizer(kind: Trained, size: int | None) -> None:
     """The library counts in hash tables that are seeded anew each time."""
@@ -71,21 +59,16 @@ def test_golden_merges() -> None:
     assert tokens == ["a", "b", "##a", "##b", "ab", "aa"]  # ##a ##b would be 2
 
 
-def test_pieces_are_forgotten_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_and_last_ids_stand_around_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "LINES", 4)  # encoded at a time
     tokenizer = train_tokenizer(ENGLISH, TokenizerConfig(vocab_size=400))
-    lines = wild_lines(6, 200)
-    encoder = LineEncoder(tokenizer)
-    monkeypatch.setattr(line_encoder, "MOST", 50)
-    for line in lines:
-        assert rows(encoder, [line]) == [tokenizer.encode(line).tolist()]
-
-
-def test_first_and_last_ids_stand_around_each_line() -> None:
-    encoder = LineEncoder(train_tokenizer(ENGLISH, TokenizerConfig(vocab_size=400)))
-    plain = rows(encoder, ENGLISH)
-    ids, lengths = encoder.encode([*ENGLISH, ""], first=2, last=3)
-    framed = [row.tolist() for row in np.split(ids, np.cumsum(lengths))[:-1]]
-    assert framed == [[2, *row, 3] for row in plain] + [[2, 3]] and ids.dtype == np.int32
+    lines = [*ENGLISH, "", *wild_lines(6, 30)]
+    plain = [ids.tolist() for ids in tokenizer.encode_lines(lines)]
+    for first, last, before, after in ((2, 3, [2], [3]), (-1, 3, [], [3]), (-1, -1, [], [])):
+        ids, lengths = encode_lines(tokenizer, lines, first=first, last=last)
+        rows = [row.tolist() for row in np.split(ids, np.cumsum(lengths))[:-1]]
+        assert rows == [before + row + after for row in plain] and ids.dtype == np.int32
+    assert [one.tolist() for one in encode_lines(tokenizer, [])] == [[], []]
 
 
 def test_a_long_text_is_sampled_evenly() -> None:
