@@ -1,13 +1,12 @@
 """Stage `tokenize`: train the tokenizer on the training split; encode every split to memory-mapped Arrow."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
 from langladder.text.storage.table_lines import TableLines
-from langladder.text.tokenize.alphabet import Alphabet
+from langladder.text.tokenize.alphabet import Alphabet, count_table_characters
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_report import report_on
 from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
@@ -41,9 +40,9 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     return {"splits": splits} | reports
 
 
-def alphabet(lines: Iterable[str], tokenizer: Tokenizer) -> dict[str, Any]:
+def alphabet(text: TableLines, tokenizer: Tokenizer) -> dict[str, Any]:
     """How many characters the training text has, and a warning where byte-level BPE has too little room for them."""
-    found = Alphabet.of(lines)
+    found = Alphabet.of(count_table_characters(text.columns))
     warning = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
     if warning:
         print(f"tokenize: warning: {warning}")

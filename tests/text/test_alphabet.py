@@ -2,7 +2,7 @@
 
 import pytest
 
-from langladder.text.tokenize.alphabet import Alphabet
+from langladder.text.tokenize.alphabet import Alphabet, count_characters
 from langladder.text.tokenize.tokenizer_report import report_on, visible
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
@@ -15,7 +15,7 @@ def tokenizer(lines: list[str], size: int) -> Tokenizer:
 
 
 def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve() -> None:
-    found = Alphabet.of(HAN)
+    found = Alphabet.of(count_characters(HAN))
     assert found.size == 3000 and 2900 < found.common <= 3000
     said = found.warning(2000)
     assert said and "2,000" in said and "3,000 characters" in said and "6,500" in said
@@ -23,13 +23,13 @@ def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve(
 
 
 def test_characters_are_those_of_all_lines() -> None:
-    found = Alphabet.of(["the cat sleeps ."] * 60_000 + HAN)
+    found = Alphabet.of(count_characters(["the cat sleeps ."] * 60_000 + HAN))
     assert found.size == 3000 + len(set("thecatsleeps.")) and found.common > 500
 
 
 @pytest.mark.parametrize("lines", [["the cat sleeps ."] * 10, ["männer und frauen"] * 10, []])
 def test_an_alphabet_of_letters_is_no_matter(lines: list[str]) -> None:
-    assert Alphabet.of(lines).warning(600) is None
+    assert Alphabet.of(count_characters(lines)).warning(600) is None
 
 
 def test_golden_tokens_are_shown_as_text() -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from langladder.atomic import atomic_file
+from langladder.sorted_runs import mapped, save
 from langladder.text.clean.drops import Book, LimitsConfig, outside
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes
-from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.splitting import as_place, salted
 from langladder.text.clean.steps import StepsConfig, build_steps
 from langladder.text.storage.arrow_arrays import numbers, texts, truths, values

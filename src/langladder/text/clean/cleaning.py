@@ -21,11 +21,11 @@ from langladder.atomic import atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.sorted_runs import mapped, save
 from langladder.text.clean.clean_shards import Output, Rules, Shard, clean_shard, note_lines, read_rows, write_shard
 from langladder.text.clean.drops import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, decided
 from langladder.text.clean.leakage import measure_tables
-from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.splitting import Cut, SplitConfig, cut
 from langladder.text.clean.statistics import character_warnings
 from langladder.text.clean.steps import StepsConfig

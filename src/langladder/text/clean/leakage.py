@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from langladder.engine.base import Engine, current
-from langladder.text.clean.spilled import among, ascending, count_distinct, distinct, mapped, save
+from langladder.sorted_runs import mapped, save
+from langladder.text.clean.hashes import among, ascending, count_distinct, distinct
 from langladder.text.clean.statistics import TextStatistics
 from langladder.text.storage.shards import read_shard, shard_files
 from langladder.text.storage.tables import read_batches
@@ -139,7 +140,7 @@ class Part:
 
 
 def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStatistics:
-    """Count one part, and save the hashes of its n-grams, lines and different words.
+    """Count one part, and save the hashes of its n-grams, lines and different words, ascending.
 
     Args:
         size: n of the n-grams.
@@ -159,8 +160,8 @@ def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStat
         for kept, values in zip(hashes, found, strict=True):
             kept.append(values)
     for kind, kept in zip(KINDS, hashes, strict=True):
-        save(part.file(kind), np.concatenate(kept))
-    save(part.file("types"), np.array(list(ngrams.codes.values()), dtype=np.uint64))
+        save(part.file(kind), np.sort(np.concatenate(kept)))
+    save(part.file("types"), np.sort(np.array(list(ngrams.codes.values()), dtype=np.uint64)))
     return statistics
 
 

@@ -21,8 +21,8 @@ from pydantic import Field
 
 from langladder.artefacts import read_json, write_json
 from langladder.schema import Config
+from langladder.sorted_runs import mapped, save
 from langladder.text.clean.leakage import NGrams
-from langladder.text.clean.spilled import mapped, save
 from langladder.text.read.documents import Document
 from langladder.text.words.words import split_words
 

@@ -30,9 +30,9 @@ from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.remote import is_url
+from langladder.sorted_runs import mapped, save
 from langladder.text.clean.drops import Book
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
-from langladder.text.clean.spilled import mapped, save
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (
     HeldOutNGrams,

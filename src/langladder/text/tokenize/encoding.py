@@ -19,7 +19,7 @@ from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
 from langladder.text.storage.table_lines import TableLines
 from langladder.text.storage.tables import PAIRS, TEXT, present_splits, read_batches
-from langladder.text.tokenize.alphabet import count_characters
+from langladder.text.tokenize.alphabet import count_table_characters
 from langladder.text.tokenize.line_encoder import LineEncoder
 from langladder.text.tokenize.sizes import TextSize, total
 from langladder.text.tokenize.specials import BOS, EOS
@@ -86,7 +86,9 @@ def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_f
     """
     source.save(out_folder / "source.json")
     target.save(out_folder / "target.json")
-    written = {side: writing_of(count_characters(training_sides(clean_folder, [side]))) for side in PAIRS.names}
+    written = {
+        side: writing_of(count_table_characters(training_sides(clean_folder, [side]).columns)) for side in PAIRS.names
+    }
     write_writing(out_folder, written)
     tables = {split: clean_folder / f"{split}.parquet" for split in present_splits(clean_folder)}
     return _figures(_encode(tables, partial(_encode_pairs, out_folder), ("source", "target"), out_folder))
