@@ -14,8 +14,9 @@ from plain_cleaning import Row, plain
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
+from langladder.sorted_runs import mapped, save, sorted_run
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.clean.spilled import HASH, count_distinct, distinct, mapped, repeats, save
+from langladder.text.clean.hashes import HASH, count_distinct, distinct, repeats
 from langladder.text.clean.steps import StepsConfig, build_steps
 from langladder.text.storage import shards, tables
 
@@ -165,18 +166,17 @@ def test_what_ftfy_repairs_is_repaired(line: str, broken: bool) -> None:
 def test_hashes_on_disk_are_compared_in_any_room(tmp_path: Path, room: int) -> None:
     random = np.random.default_rng(1)
     values = [random.integers(0, 500, size).astype(np.uint64) for size in (300, 0, 900, 1)]
-    files = []
-    for number, some in enumerate(values):
-        spread = np.stack([some * np.uint64(0x9E3779B97F4A7C15), some], axis=1)
-        save(tmp_path / str(number), spread.view(HASH).ravel())
-        files.append(tmp_path / str(number))
+    files, runs, numbers = ([tmp_path / f"{kind}{part}" for part in range(4)] for kind in ("hash", "run", "number"))
+    for part, some in enumerate(values):
+        spread = np.stack([some * np.uint64(0x9E3779B97F4A7C15), some], axis=1).view(HASH).ravel()
+        save(files[part], np.sort(spread))
+        save(runs[part], sorted_run(spread))
+        save(numbers[part], np.sort(some << np.uint64(50)))
     flat = np.concatenate(values).tolist()
     assert count_distinct(files, room) == len(set(flat))
     distinct(files, tmp_path / "distinct", room)
     everything = {value for file in files for value in mapped(file).tolist()}
     assert mapped(tmp_path / "distinct").tolist() == sorted(everything)
-    for number, some in enumerate(values):
-        save(tmp_path / f"numbers{number}", some << np.uint64(50))
-    distinct([tmp_path / f"numbers{number}" for number in range(4)], tmp_path / "numbers", room)
+    distinct(numbers, tmp_path / "numbers", room)
     assert (mapped(tmp_path / "numbers") >> np.uint64(50)).tolist() == sorted(set(flat))
-    assert repeats(files, room).tolist() == [value in flat[:at] for at, value in enumerate(flat)]
+    assert repeats(runs, room).tolist() == [value in flat[:at] for at, value in enumerate(flat)]

@@ -12,39 +12,79 @@ Term–document counts:
 
     X_wd = how often word w occurs in document d
 
-What is added up are whole numbers (1/d in units of 1/scale), so that any order of the sums gives the same result: same
-text, same bytes, whatever the number of threads, parts and workers. A text whose pairs do not fit into the memory that
-the engine grants is counted part by part, and the parts are merged from disk (`counts.spilled`).
+The sums are of whole numbers (1/d in units of 1/scale), so any order of adding gives the same bytes, whatever the
+number of threads, parts and workers. A text whose counts do not fit into the memory that the engine grants is counted
+in parts. Each part's matrix is a sorted run on disk, with the key row · columns + column, and the runs are merged
+(`langladder.sorted_runs`).
 
 Shape legend: T words of text, P of a part of it, R lines, D documents, V words of the vocabulary, m the window, E
-entries.
+entries of a matrix, K parts.
 """
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
 from langladder.counts.kernels import count_rows
-from langladder.counts.spilled import Part, Rows, Text, as_matrix, check_ids, count_spilled
-from langladder.counts.stored import Counting, file_name, write_counts
-from langladder.engine.base import Engine, current
+from langladder.counts.stored import Counting, entry_rows, file_name, write_counts
+from langladder.engine.base import Engine, Serial, current
+from langladder.errors import InputError
+from langladder.memory import forget
+from langladder.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
+from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.word_corpus import WordCorpus
 
+PIECE = 1 << 19  # ids or entries that are processed at once
 PAIRS_AT_ONCE = 1 << 28
-BYTES_A_PAIR = 54  # where hardly any two pairs are equal: two entries of rows, twice while blocks are joined, and gaps
+BYTES_A_PAIR = 84  # where hardly any two pairs are equal: two entries of blocks, of rows and of a run, and gaps
 BYTES_A_WORD = 24  # of counting pairs: the text, its positions
 BYTES_A_DOCUMENT_WORD = 56  # of counting documents: positions, documents, entries
+BYTES_AN_ENTRY = 80  # of runs that are merged: read, sorted, added up, written
 MOST_THREADS = 8
 BLOCKS = 8  # of rows that a thread counts one after the other
 FINE = 1 << 32  # units of a distance where the distances' least common multiple is too large
+ENTRY = np.dtype([("key", np.int64), ("count", np.int64)])  # of a run
+
+
+class Part(NamedTuple):
+    """The positions `first` … `last − 1` of a text."""
+
+    number: int
+    first: int
+    last: int
+
+
+class Text(NamedTuple):
+    """Word ids and the bounds of their lines (or documents); the path of their file, where it holds just these."""
+
+    ids: np.ndarray  # (T,) int32
+    offsets: np.ndarray  # (R + 1,) int64
+    path: Path | None = None
+
+    @property
+    def whole(self) -> Part:
+        """All of its positions."""
+        return Part(0, int(self.offsets[0]), int(self.offsets[-1]))
+
+
+class Rows(NamedTuple):
+    """A matrix of whole numbers in the form of CSR, columns ascending in each row."""
+
+    bounds: np.ndarray  # (V + 1,) int64
+    columns: np.ndarray  # (E,) int32
+    values: np.ndarray  # (E,) int64
+
+
+Count = Callable[[Text, Part], Rows]
 
 
 class CooccurrenceConfig(Counting):
@@ -168,7 +208,7 @@ def _count_pairs(
     if text.whole.last - text.whole.first > at_once:
         alone = engine.workers > 1 and text.path is not None
         count = partial(count_pairs, vocab_size, config.units(), config.sides, 1 if alone else threads)
-        return count_spilled(text, count, shape, at_once, config.scale, engine, scratch)
+        return count_in_parts(text, count, shape, at_once, config.scale, engine, scratch)
     rows = count_pairs(vocab_size, config.units(), config.sides, threads, text, text.whole)
     return as_matrix(rows, config.scale, shape)
 
@@ -215,7 +255,7 @@ def _count_documents(text: Text, vocab_size: int, engine: Engine, scratch: Path 
     at_once = max(1, engine.share // BYTES_A_DOCUMENT_WORD)
     count = partial(count_documents, vocab_size, text.offsets)
     if text.whole.last - text.whole.first > at_once:
-        return count_spilled(text, count, shape, at_once, 1, engine, scratch)
+        return count_in_parts(text, count, shape, at_once, 1, engine, scratch)
     return as_matrix(count_documents(vocab_size, text.offsets, text, text.whole), 1, shape)
 
 
@@ -231,6 +271,95 @@ def count_documents(vocab_size: int, documents: np.ndarray, text: Text, part: Pa
     new[starts[:-1][np.diff(starts) > 0]] = True
     entries = np.flatnonzero(new)  # (E,)
     return Rows(np.searchsorted(entries, starts), columns[entries], np.diff(entries, append=len(columns)))
+
+
+def count_in_parts(
+    text: Text,
+    count: Count,
+    shape: tuple[int, int],
+    at_once: int,
+    scale: int,
+    engine: Engine,
+    scratch: Path | None = None,
+) -> csr_matrix:
+    """Counts of a text in parts of `at_once` positions, whose runs are merged from disk.
+
+    Args:
+        count: a function of a module (or a partial of one): the counts of one part, all of the matrix's rows.
+        shape: of the matrix, V rows.
+        scale: counts are divided by it in the end.
+        scratch: folder below which files stand while this runs; None: the system's.
+
+    Returns:
+        float64 CSR, mapped from files that have no name any more.
+    """
+    _, begin, end = text.whole
+    parts = [Part(number, *cut) for number, cut in enumerate(pairwise([*range(begin, end, at_once), end]))]
+    with temporary_folder(".counting-", scratch) as folder:
+        serial, source = (Serial(), text) if text.path is None else (engine, text.path)
+        runs = list(serial.map(partial(_write_run, folder, count, shape[1], source), parts, "counting"))
+        bounds = key_ranges(runs, max(1, engine.share // BYTES_AN_ENTRY))  # (ranges + 1, K)
+        ranges = [(number, first, last) for number, (first, last) in enumerate(pairwise(bounds))]
+        lengths = np.zeros(shape[0], dtype=np.int64)  # entries of each row
+        columns, values = GrowingArray(np.int32, folder / "columns"), GrowingArray(np.float64, folder / "values")
+        for path in engine.map(partial(_merge, folder, runs), ranges, "merging counts"):
+            entries = mapped(path)
+            lengths += np.bincount(entries["key"] // shape[1], minlength=shape[0])
+            columns.add(entries["key"] % shape[1])
+            values.add(entries["count"] / scale)
+            path.unlink()
+        return _csr(np.append(0, np.cumsum(lengths)), columns.array(), values.array(), shape)
+
+
+def _write_run(folder: Path, count: Count, columns: int, source: Text | Path, part: Part) -> Path:
+    """Count one part and save its entries, keys ascending."""
+    if isinstance(source, Path):
+        stream = TokenStream.open(source)
+        source = Text(stream.ids, stream.offsets, source)
+    rows = count(source, part)
+    forget(source.ids)
+    entries = np.empty(len(rows.columns), dtype=ENTRY)
+    entries["count"] = rows.values
+    for begin in range(0, len(entries), PIECE):
+        end = min(begin + PIECE, len(entries))
+        row_of = entry_rows(rows.bounds, begin, end).astype(np.int64)
+        entries["key"][begin:end] = row_of * columns + rows.columns[begin:end]
+    path = folder / f"part-{part.number:05}"
+    save(path, entries)
+    return path
+
+
+def _merge(folder: Path, runs: list[Path], work: tuple[int, np.ndarray, np.ndarray]) -> Path:
+    """Add up a range of the keys: its number, and where it begins and ends in each run, (K,) each."""
+    number, first, last = work
+    totals, _ = add_up(read_range(runs, first, last))
+    path = folder / f"range-{number:05}"
+    save(path, totals)
+    return path
+
+
+def check_ids(ids: np.ndarray, vocab_size: int) -> None:
+    """Raise InputError for a word id that is not below `vocab_size`."""
+    for begin in range(0, len(ids), PIECE):
+        piece = ids[begin : begin + PIECE]
+        if not (int(piece.min()) >= 0 and int(piece.max()) < vocab_size):
+            raise InputError(f"word ids {ids.min()} … {ids.max()}; the vocabulary has ids 0 … {vocab_size - 1}")
+        forget(piece)
+
+
+def as_matrix(rows: Rows, scale: int, shape: tuple[int, int]) -> csr_matrix:
+    """The counts divided by `scale` as float64 CSR. The quotients take the place of the counts."""
+    quotients = rows.values.view(np.float64)
+    for begin in range(0, len(quotients), PIECE):
+        quotients[begin : begin + PIECE] = rows.values[begin : begin + PIECE] / scale
+    return _csr(rows.bounds, rows.columns, quotients, shape)
+
+
+def _csr(bounds: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_matrix:
+    """CSR whose columns ascend in each row; the arrays are not looked through, nor copied."""
+    matrix = csr_matrix((values, columns, bounds), shape=shape)
+    matrix.has_canonical_format = True
+    return matrix
 
 
 def _by_word(words: np.ndarray, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:

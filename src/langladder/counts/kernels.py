@@ -159,27 +159,3 @@ def lengthen(
             i += 1
         starts[base + history + 1] = new + 1
     return new + 1
-
-
-@njit(nogil=True)
-def taken(values: np.ndarray, base: int, numbers: np.ndarray) -> np.ndarray:
-    """`values[numbers − base]`."""
-    found = np.empty(len(numbers), dtype=values.dtype)
-    for i in range(len(numbers)):
-        found[i] = values[numbers[i] - base]
-    return found
-
-
-@njit(nogil=True)
-def add_counts(counts: np.ndarray, base: int, numbers: np.ndarray) -> None:
-    """Add to `counts` how often each of base, base + 1, … is among the numbers."""
-    for number in numbers:
-        counts[number - base] += 1
-
-
-@njit(nogil=True)
-def add_frequencies(counts: np.ndarray, found: np.ndarray) -> None:
-    """Add to `found` how many counts are 0, 1, …; those above the last with it."""
-    most = len(found) - 1
-    for count in counts:
-        found[min(count, most)] += 1

@@ -1,41 +1,34 @@
-"""The n-grams of a text, order by order, for what is computed of them: all at once, or piece by piece through files.
+"""The n-grams of a text, order by order, for what is computed of them: in memory, or piece by piece through files.
 
-A piece is some histories of one order, side by side in the trie, with all n-grams that extend them. Where the arrays
-that are computed could be larger than what the running engine grants, they stand in files, and a piece at a time is
-held in memory.
+A piece is some histories of one order, side by side in the trie, with all n-grams that extend them; the extensions of
+one history are never separated. In memory, each order is one piece. Where the arrays that are computed could be larger
+than what the running engine grants, they are files, and one piece at a time is in memory.
 
-Only suffixes lead away from the piece: those of n-grams side by side lie anywhere in the order below. So that no file
-is read here and there, questions are shared out first, as positions are in `counts.ngram_spills`:
+Only suffixes lead out of a piece: those of n-grams side by side are anywhere in the order below. So that each file is
+read from its beginning to its end, the look-ups of each piece are saved as a sorted run (`langladder.sorted_runs`); the
+order below is read part by part, and each run reads what it looks up there.
 
-1. The order below is cut into parts that fit into memory; each suffix goes, piece by piece, to the file of its part.
-2. Part after part is read, and the questions to it are answered in the order in which they came.
-3. The answers are read back piece by piece, in the order of asking.
-
-What is computed are the same bytes, however the n-grams are cut: the extensions of a history are never parted. Held in
-memory are a piece, a part and the vocabulary, whose words the extensions of one history can all be.
+What is computed are the same bytes, however the n-grams are cut. Held in memory are a piece, a part and the vocabulary,
+whose words the extensions of one history can all be.
 """
 
-import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from langladder.counts.kernels import add_counts, add_frequencies, taken
-from langladder.counts.ngram_spills import append, read
 from langladder.counts.ngrams import NgramCounts
 from langladder.engine.base import current
 from langladder.memory import forget
+from langladder.sorted_runs import GrowingArray, mapped, save, sorted_run, temporary_folder
 from langladder.text.tokenize.specials import BOS
 
-BYTES_AN_NGRAM = 64  # of what is computed in memory
+BYTES_AN_NGRAM = 72  # of what is computed in memory
 BYTES_IN_A_PIECE = 160  # of an n-gram in the piece at hand
 VALUES_A_PART = 4  # times as many as a piece has n-grams
-MOST_AT_ONCE = 1 << 28  # places in a part are 32-bit numbers
 
 
 class Cut(NamedTuple):
@@ -48,89 +41,62 @@ class Cut(NamedTuple):
     rows: slice
 
 
-class Column:
-    """An array that grows by pieces."""
-
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self.dtype = dtype
-        self._pieces: list[np.ndarray] = []
-
-    def add(self, piece: np.ndarray) -> None:
-        """Put a piece behind those that are there."""
-        self._pieces.append(piece.astype(self.dtype, copy=False))
-
-    def array(self) -> np.ndarray:
-        """All of them, when the last one is there."""
-        return self._pieces[0] if len(self._pieces) == 1 else np.concatenate([np.zeros(0, self.dtype), *self._pieces])
-
-
-class ColumnOnDisk(Column):
-    """The same in a file, which has no name any more when it is mapped and goes with the array."""
-
-    def __init__(self, dtype: type[np.generic], path: Path) -> None:
-        super().__init__(dtype)
-        self.path = path
-        path.touch()
-
-    def add(self, piece: np.ndarray) -> None:
-        """See `Column.add`."""
-        append(self.path, piece.astype(self.dtype, copy=False))
-
-    def array(self) -> np.ndarray:
-        """See `Column.array`."""
-        empty = self.path.stat().st_size == 0
-        array = np.zeros(0, self.dtype) if empty else np.asarray(np.memmap(self.path, self.dtype, mode="r"))
-        self.path.unlink()
-        return array
-
-
 class Pieces:
-    """Each order is one piece, everything is in memory."""
+    """Pieces of at most `at_once` n-grams, or of a single history.
 
-    def __init__(self, ngrams: NgramCounts) -> None:
+    Args:
+        at_once: None: each order is one piece.
+        folder: of the arrays that are computed; None: they are in memory.
+    """
+
+    def __init__(self, ngrams: NgramCounts, at_once: int | None = None, folder: Path | None = None) -> None:
         self.ngrams = ngrams
+        self.at_once = len(ngrams.words) if at_once is None else at_once
+        self.folder = folder
+        self._columns = 0
+        self._cuts: dict[int, list[Cut]] = {}
 
     def cuts(self, order: int) -> list[Cut]:
         """The pieces of an order, in the order of the trie. Single words are one piece, after no history."""
-        return [self._cut(order, self.ngrams.level(order - 1) if order > 1 else slice(0, 0))]
+        if order not in self._cuts:
+            self._cuts[order] = list(self._search_cuts(order))
+            forget(self.ngrams.starts)
+        return self._cuts[order]
 
-    def _cut(self, order: int, histories: slice) -> Cut:
+    def _search_cuts(self, order: int) -> Iterator[Cut]:
         starts, level = self.ngrams.starts, self.ngrams.level(order)
         if order == 1:
-            return Cut(histories, level, histories, level)
-        found = slice(int(starts[histories.start]), int(starts[histories.stop]))
-        return Cut(histories, found, _within(histories, self.ngrams.level(order - 1)), _within(found, level))
+            yield Cut(slice(0, 0), level, slice(0, 0), level)
+            return
+        shorter = self.ngrams.level(order - 1)
+        first = shorter.start
+        while first < shorter.stop:
+            ends = starts[first + 1 : min(first + self.at_once, shorter.stop) + 1]
+            last = first + max(1, int(np.searchsorted(ends, starts[first] + self.at_once, side="right")))
+            histories, found = slice(first, last), slice(int(starts[first]), int(starts[last]))
+            yield Cut(histories, found, _within(histories, shorter), _within(found, level))
+            first = last
 
-    def column(self, dtype: type[np.generic]) -> Column:
+    def column(self, dtype: type[np.generic]) -> GrowingArray:
         """A new array, empty so far."""
-        return Column(dtype)
+        self._columns += 1
+        return GrowingArray(dtype, self.folder and self.folder / f"{self._columns}.column")
 
     def read(self, array: np.ndarray, rows: slice) -> np.ndarray:
         """Some of an array, side by side."""
-        return array[rows]
-
-    def take(self, values: np.ndarray, base: int, numbers: np.ndarray, rows: Sequence[slice]) -> Iterator[np.ndarray]:
-        """`values[numbers[some] - base]` for each of `rows`, which are of an order's pieces."""
-        for some in rows:
-            yield taken(values, base, numbers[some])
-
-    def count(
-        self, size: int, base: int, numbers: np.ndarray, rows: Sequence[slice], which: np.ndarray | None = None
-    ) -> np.ndarray:
-        """How often each of base … base + size − 1 is among the numbers, (size,) int64.
-
-        Args:
-            which: as many as `rows` have numbers, True for those that count; None: all.
-        """
-        counts = np.zeros(size, dtype=np.int64)
-        for some in rows:
-            add_counts(counts, base, numbers[some] if which is None else numbers[some][which])
-        return counts
+        if self.folder is None:
+            return array[rows]
+        piece = np.array(array[rows])
+        forget(array)
+        return piece
 
     def at_suffixes(self, order: int, values: np.ndarray) -> Iterator[np.ndarray]:
         """Values of the order below, (G_{n-1},), at the suffixes of each piece's n-grams."""
-        base = self.ngrams.level(order - 1).start
-        return self.take(values, base, self.ngrams.suffixes, [cut.ngrams for cut in self.cuts(order)])
+        return self.take(values, (self._suffixes(order, cut.ngrams) for cut in self.cuts(order)))
+
+    def at_history_suffixes(self, order: int, values: np.ndarray) -> Iterator[np.ndarray]:
+        """Values two orders below, (G_{n-2},), at the suffixes of each piece's histories."""
+        return self.take(values, (self._suffixes(order - 1, cut.histories) for cut in self.cuts(order)))
 
     def suffix_counts(self, order: int, which: np.ndarray | None = None) -> np.ndarray:
         """Of how many n-grams of this order each one of the order below is the suffix, (G_{n-1},) int64.
@@ -139,118 +105,76 @@ class Pieces:
             which: (G_n,) bool, those that count; None: all.
         """
         below = self.ngrams.level(order - 1)
-        rows = [cut.ngrams for cut in self.cuts(order)]
-        return self.count(below.stop - below.start, below.start, self.ngrams.suffixes, rows, which)
+        suffixes = (
+            found if which is None else found[self.read(which, cut.rows)]
+            for cut in self.cuts(order)
+            for found in [self._suffixes(order, cut.ngrams)]
+        )
+        return self.count(below.stop - below.start, suffixes)
+
+    def _suffixes(self, order: int, ngrams: slice) -> np.ndarray:
+        """The suffixes of n-grams, counted from the first of the order below."""
+        return self.read(self.ngrams.suffixes, ngrams) - self.ngrams.level(order - 1).start
+
+    def take(self, values: np.ndarray, rows: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """`values[some]` for each of `rows`."""
+        if self.folder is None:
+            yield from (values[some] for some in rows)
+            return
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            runs, bounds = self._save_runs(Path(name), len(values), rows)
+            found = [GrowingArray(values.dtype, run.with_suffix(".found")) for run in runs]
+            for number, (first, last) in enumerate(self._parts(len(values))):
+                part = self.read(values, slice(first, last))
+                for run, of_run, ends in zip(runs, found, bounds, strict=True):
+                    of_run.add(part[_keys(run, ends, number) - first])
+            for run, of_run in zip(runs, found, strict=True):
+                in_order = np.empty(of_run.length, dtype=values.dtype)
+                in_order[mapped(run)["position"]] = of_run.array()
+                yield in_order
+
+    def count(self, size: int, rows: Iterable[np.ndarray]) -> np.ndarray:
+        """How often each of 0 … size − 1 is among all `rows`, (size,) int64."""
+        if self.folder is None:
+            in_memory = np.zeros(size, dtype=np.int64)
+            for some in rows:
+                in_memory += np.bincount(some, minlength=size)
+            return in_memory
+        counts = self.column(np.int64)
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            runs, bounds = self._save_runs(Path(name), size, rows)
+            for number, (first, last) in enumerate(self._parts(size)):
+                part = np.zeros(last - first, dtype=np.int64)
+                for run, ends in zip(runs, bounds, strict=True):
+                    np.add.at(part, _keys(run, ends, number) - first, 1)
+                counts.add(part)
+        return counts.array()
+
+    def _save_runs(self, folder: Path, size: int, rows: Iterable[np.ndarray]) -> tuple[list[Path], list[np.ndarray]]:
+        """Files of sorted runs, and for each run (parts + 1,) int64: where it leads to each part of 0 … size − 1."""
+        firsts = [first for first, _ in self._parts(size)]
+        runs, bounds = [], []
+        for number, some in enumerate(rows):
+            run = sorted_run(some)
+            runs.append(folder / f"{number:06}.run")
+            save(runs[-1], run)
+            bounds.append(np.append(np.searchsorted(run["key"], firsts), len(run)))
+        return runs, bounds
+
+    def _parts(self, size: int) -> list[tuple[int, int]]:
+        step = VALUES_A_PART * self.at_once
+        return [(first, min(first + step, size)) for first in range(0, size, step)]
 
 
-class PiecesOnDisk(Pieces):
-    """Pieces of at most `at_once` n-grams, or of a single history; arrays in files."""
-
-    def __init__(self, ngrams: NgramCounts, at_once: int, folder: Path) -> None:
-        super().__init__(ngrams)
-        self.at_once = min(at_once, MOST_AT_ONCE)
-        self.part = VALUES_A_PART * self.at_once
-        self.folder = folder
-        self._columns = 0
-        self._cuts: dict[int, list[Cut]] = {}
-
-    def cuts(self, order: int) -> list[Cut]:
-        """See `Pieces.cuts`."""
-        if order not in self._cuts:
-            self._cuts[order] = super().cuts(order) if order == 1 else list(self._search_cuts(order))
-            forget(self.ngrams.starts)
-        return self._cuts[order]
-
-    def _search_cuts(self, order: int) -> Iterator[Cut]:
-        starts, shorter = self.ngrams.starts, self.ngrams.level(order - 1)
-        first = shorter.start
-        while first < shorter.stop:
-            ends = starts[first + 1 : min(first + self.at_once, shorter.stop) + 1]
-            last = first + max(1, int(np.searchsorted(ends, starts[first] + self.at_once, side="right")))
-            yield self._cut(order, slice(first, last))
-            first = last
-
-    def column(self, dtype: type[np.generic]) -> Column:
-        """See `Pieces.column`."""
-        self._columns += 1
-        return ColumnOnDisk(dtype, self.folder / f"{self._columns}.column")
-
-    def read(self, array: np.ndarray, rows: slice) -> np.ndarray:
-        """See `Pieces.read`."""
-        piece = np.array(array[rows])
-        forget(array)
-        return piece
-
-    def take(self, values: np.ndarray, base: int, numbers: np.ndarray, rows: Sequence[slice]) -> Iterator[np.ndarray]:
-        """See `Pieces.take`."""
-        folder = self._share_out(len(values), base, numbers, rows, None)
-        for part, first in enumerate(range(0, len(values), self.part)):
-            here = self.read(values, slice(first, first + self.part))
-            for places in self._asked(folder, part):
-                append(folder / f"{part}.answers", here[places])
-        done = np.zeros(-(-len(values) // self.part), dtype=np.int64)
-        for places in (self.read(numbers, some) - base for some in rows):
-            by_part, bounds = self._by_part(places, len(values))
-            answers = np.empty(len(places), dtype=values.dtype)
-            for part, (first, last) in enumerate(pairwise(bounds)):
-                if first < last:
-                    answers[by_part[first:last]] = read(
-                        folder / f"{part}.answers", values.dtype, done[part], last - first
-                    )
-            done += np.diff(bounds)
-            del places, by_part
-            yield answers
-        shutil.rmtree(folder)
-
-    def count(
-        self, size: int, base: int, numbers: np.ndarray, rows: Sequence[slice], which: np.ndarray | None = None
-    ) -> np.ndarray:
-        """See `Pieces.count`."""
-        folder = self._share_out(size, base, numbers, rows, which)
-        column = self.column(np.int64)
-        for part, first in enumerate(range(0, size, self.part)):
-            counts = np.zeros(min(self.part, size - first), dtype=np.int64)
-            for places in self._asked(folder, part):
-                add_counts(counts, 0, places)
-            column.add(counts)
-        shutil.rmtree(folder)
-        return column.array()
-
-    def _share_out(
-        self, size: int, base: int, numbers: np.ndarray, rows: Sequence[slice], which: np.ndarray | None
-    ) -> Path:
-        """Write where each number lies in its part, to a file of the part's own; returns the folder of those."""
-        folder, read_rows = Path(tempfile.mkdtemp(dir=self.folder)), 0
-        for some in rows:
-            places = self.read(numbers, some) - base
-            read_rows += len(places)
-            if which is not None:
-                places = places[self.read(which, slice(read_rows - len(places), read_rows))]
-            by_part, bounds = self._by_part(places, size)
-            within = (places % self.part).astype(np.int32)[by_part]
-            for part, (first, last) in enumerate(pairwise(bounds)):
-                if first < last:
-                    append(folder / f"{part}.asked", within[first:last])
-        return folder
-
-    def _by_part(self, places: np.ndarray, size: int) -> tuple[np.ndarray, list[int]]:
-        """The places in the order of their parts, stably, and where each part's begin and end."""
-        parts = places // self.part
-        bounds = np.cumsum(np.bincount(parts, minlength=-(-size // self.part)))
-        return np.argsort(parts.astype(np.uint16), kind="stable"), [0, *bounds.tolist()]
-
-    def _asked(self, folder: Path, part: int) -> Iterator[np.ndarray]:
-        """What `_share_out` wrote for a part, bit by bit; then the file goes."""
-        path = folder / f"{part}.asked"
-        size = path.stat().st_size // np.dtype(np.int32).itemsize if path.exists() else 0
-        for first in range(0, size, self.at_once):
-            yield read(path, np.int32, first, min(self.at_once, size - first))
-        path.unlink(missing_ok=True)
+def _keys(run: Path, bounds: np.ndarray, part: int) -> np.ndarray:
+    """What a run looks up in a part."""
+    begin, end = bounds[part], bounds[part + 1]
+    return np.array(mapped(run)["key"][begin:end]) if begin < end else np.zeros(0, dtype=np.int64)
 
 
 @contextmanager
 def pieces_of(ngrams: NgramCounts) -> Iterator[Pieces]:
-    """The n-grams as the memory has room for them; files stand below the system's folder for temporary ones (TMPDIR).
+    """The n-grams as the memory has room for them; files are below the system's folder for temporary ones (TMPDIR).
 
     Arrays that were made stay when the block ends.
     """
@@ -258,8 +182,8 @@ def pieces_of(ngrams: NgramCounts) -> Iterator[Pieces]:
     if BYTES_AN_NGRAM * len(ngrams.words) <= room:
         yield Pieces(ngrams)
         return
-    with tempfile.TemporaryDirectory(prefix=".estimating-") as name:
-        yield PiecesOnDisk(ngrams, max(1, room // BYTES_IN_A_PIECE), Path(name))
+    with temporary_folder(".estimating-") as folder:
+        yield Pieces(ngrams, max(1, room // BYTES_IN_A_PIECE), folder)
 
 
 def plain_counts(pieces: Pieces, order: int) -> np.ndarray:
@@ -289,8 +213,7 @@ def continuation_counts(pieces: Pieces, order: int) -> np.ndarray:
 
 def frequencies(counts: np.ndarray, most: int) -> np.ndarray:
     """n_0 … n_most of counts: how many there are of each, those above `most` with it, (most + 1,) int64."""
-    found = np.zeros(most + 1, dtype=np.int64)
-    add_frequencies(counts, found)
+    found: np.ndarray = np.bincount(np.minimum(counts, most), minlength=most + 1)
     return found
 
 

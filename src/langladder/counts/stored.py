@@ -72,10 +72,16 @@ def counts_of(corpus: WordCorpus, counting: Counting) -> csr_matrix:
     return counts
 
 
+def entry_rows(bounds: np.ndarray, begin: int, end: int) -> np.ndarray:
+    """The rows of some entries of a CSR matrix with the indptr `bounds`, (V + 1,): (end − begin,) int32."""
+    inside = np.clip(bounds, begin, end)
+    return np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), inside[1:] - inside[:-1])
+
+
 def write_counts(path: Path, counts: csr_matrix) -> None:
     """Write counts as Parquet, a piece at a time: they may be mapped from files."""
     schema = pa.schema(COLUMNS, metadata={"shape": " ".join(map(str, counts.shape))})
-    words, bounds = np.arange(counts.shape[0], dtype=np.int32), counts.indptr.astype(np.int64)
+    bounds = counts.indptr.astype(np.int64)
     with (
         atomic_file(path) as temporary,
         pq.ParquetWriter(
@@ -88,8 +94,7 @@ def write_counts(path: Path, counts: csr_matrix) -> None:
     ):
         for begin in range(0, counts.nnz, PIECE):
             end = min(begin + PIECE, counts.nnz)
-            inside = np.clip(bounds, begin, end)
-            word = np.repeat(words, inside[1:] - inside[:-1])
+            word = entry_rows(bounds, begin, end)
             context, count = counts.indices[begin:end], counts.data[begin:end]
             out.write_table(pa.table([word, context, count], schema=schema))
             forget(context)

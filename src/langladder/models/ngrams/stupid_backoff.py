@@ -43,13 +43,12 @@ class StupidBackoff(NgramModel):
 
     def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """See `NgramModel.estimates`; what an order reads of the one below are S and Z."""
-        ngrams, all_probs, all_backoffs = pieces.ngrams, [], []
+        all_probs, all_backoffs = [], []
         below, sums_below = np.zeros(0), np.zeros(0)
-        for order in range(1, ngrams.order + 1):
+        for order in range(1, pieces.ngrams.order + 1):
             columns = [pieces.column(np.float64) for _ in range(4)]
-            counts, histories = plain_counts(pieces, order), [cut.histories for cut in pieces.cuts(order)]
-            base = ngrams.level(order - 2).start if order > 2 else 0
-            suffix_sums = pieces.take(sums_below, base, ngrams.suffixes, histories) if order > 2 else None
+            counts = plain_counts(pieces, order)
+            suffix_sums = pieces.at_history_suffixes(order, sums_below) if order > 2 else None
             for _, after in extensions(pieces, order, counts, kept[order - 1], below):
                 found = self.scores(after, next(suffix_sums) if suffix_sums else sums_below)
                 for column, values in zip(columns, found, strict=True):

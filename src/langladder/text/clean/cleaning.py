@@ -25,8 +25,8 @@ from langladder.atomic import atomic_folder
 from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.sorted_runs import mapped, save
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, decided
-from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.splitting import Cut, SplitConfig, as_place, cut, salted
 from langladder.text.clean.statistics import character_warnings, measure_tables
 from langladder.text.clean.steps import (

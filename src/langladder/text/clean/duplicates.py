@@ -26,7 +26,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.schema import Config
-from langladder.text.clean.spilled import HASH, among, as_hashes, ascending, mapped, repeats, save
+from langladder.sorted_runs import mapped, save, sorted_run
+from langladder.text.clean.hashes import HASH, among, as_hashes, ascending, repeats
 from langladder.text.words.words import has_unspaced_script
 
 Scope = Literal["keep", "lines", "documents"]
@@ -123,7 +124,7 @@ class Notes:
     def save(self, file: Files) -> None:
         """Write what was noted."""
         if self.exact:
-            save(file(f"{self.scope}.hashes"), as_hashes(self.hashes))
+            save(file(f"{self.scope}.hashes"), sorted_run(as_hashes(self.hashes)))
         if self.near:
             empty = np.zeros((0, self.config.bands[0]), dtype=HASH)
             save(file(f"{self.scope}.bands"), np.stack(self._bands) if self._bands else empty)

@@ -22,7 +22,8 @@ import pyarrow as pa
 import regex  # type: ignore[import-untyped]
 
 from langladder.engine.base import Engine
-from langladder.text.clean.spilled import among, ascending, count_distinct, distinct, mapped, save
+from langladder.sorted_runs import mapped, save
+from langladder.text.clean.hashes import among, ascending, count_distinct, distinct
 from langladder.text.clean.steps import has_control_characters
 from langladder.text.storage.shards import read_shard, shard_files
 from langladder.text.storage.tables import read_batches
@@ -247,7 +248,7 @@ class Part:
 
 
 def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStatistics:
-    """Count one part, and save the hashes of its n-grams, lines and different words.
+    """Count one part, and save the hashes of its n-grams, lines and different words, ascending.
 
     Args:
         size: n of the n-grams.
@@ -271,8 +272,8 @@ def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStat
         for kept, values in zip(hashes, found, strict=True):
             kept.append(values)
     for kind, kept in zip(KINDS, hashes, strict=True):
-        save(part.file(kind), np.concatenate(kept))
-    save(part.file("types"), hashes_of(statistics.types))
+        save(part.file(kind), np.sort(np.concatenate(kept)))
+    save(part.file("types"), np.sort(hashes_of(statistics.types)))
     statistics.types = set()
     return statistics
 

@@ -31,8 +31,8 @@ from langladder.engine.base import Engine, current
 from langladder.errors import InputError
 from langladder.remote import is_url
 from langladder.schema import Config
+from langladder.sorted_runs import mapped, save
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
-from langladder.text.clean.spilled import mapped, save
 from langladder.text.clean.steps import Book
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (

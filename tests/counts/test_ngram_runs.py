@@ -12,8 +12,7 @@ import torch
 from measured_memory import measured, write_words
 
 from langladder.counts import ngrams
-from langladder.counts.ngram_spills import count_by_parts
-from langladder.counts.ngrams import NgramCounts, count_ngrams
+from langladder.counts.ngrams import NgramCounts, count_ngrams, count_on_disk
 from langladder.engine.base import Serial, used
 from langladder.engine.local import Local
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
@@ -53,7 +52,7 @@ def test_parts_give_the_same_bytes(tmp_path: Path, text: str, order: int) -> Non
     vocab_size = int(ids.max()) + 3
     whole = bytes_of(count_ngrams(ids, order, vocab_size))
     for at_once in (20, 90, 1_000):
-        parts = NgramCounts(**count_by_parts(ids, order, vocab_size, at_once, Serial(), tmp_path))
+        parts = count_on_disk(ids, order, vocab_size, at_once, Serial(), tmp_path)
         assert bytes_of(parts) == whole
     assert not list(tmp_path.iterdir())  # nothing is left
 
@@ -70,7 +69,7 @@ def test_several_processes_give_the_same_bytes(tmp_path: Path) -> None:
                 os.kill(process, signal.SIGKILL)
 
         engine.note = kill  # type: ignore[method-assign]
-        parts = NgramCounts(**count_by_parts(ids, 3, 62, 300, engine, tmp_path))
+        parts = count_on_disk(ids, 3, 62, 300, engine, tmp_path)
     assert bytes_of(parts) == whole and len(killed) == 1
     assert not list(tmp_path.iterdir())
 
@@ -81,11 +80,11 @@ def test_workers_elsewhere_do_not_share_temporary_files(monkeypatch: pytest.Monk
     class Elsewhere(Serial):
         here = False
 
-    def watched(*given: Any) -> dict[str, np.ndarray]:
+    def watched(*given: Any) -> NgramCounts:
         asked.append(type(given[4]))
-        return count_by_parts(*given)
+        return count_on_disk(*given)
 
-    monkeypatch.setattr(ngrams, "count_by_parts", watched)
+    monkeypatch.setattr(ngrams, "count_on_disk", watched)
     monkeypatch.setattr(Serial, "whole", 1 << 14)
     for engine in (Serial(), Elsewhere()):
         with used(engine):
@@ -104,11 +103,11 @@ def test_what_is_granted_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
     in_memory, asked = model(), []
 
-    def watched(*given: object) -> dict[str, np.ndarray]:
+    def watched(*given: object) -> NgramCounts:
         asked.append(given[3])
-        return count_by_parts(*given)  # type: ignore[arg-type]
+        return count_on_disk(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ngrams, "count_by_parts", watched)
+    monkeypatch.setattr(ngrams, "count_on_disk", watched)
     monkeypatch.setattr(Serial, "whole", 1 << 14)
     in_parts = model()
     assert asked == [128]
@@ -121,11 +120,11 @@ def test_what_32_bits_do_not_tell_apart_is_counted_in_parts(monkeypatch: pytest.
     ids, asked = lines(5, 100, 60), []
     in_memory = count_ngrams(ids, 3, 60)
 
-    def watched(*given: Any) -> dict[str, np.ndarray]:
+    def watched(*given: Any) -> NgramCounts:
         asked.append(given[3])
-        return count_by_parts(*given)
+        return count_on_disk(*given)
 
-    monkeypatch.setattr(ngrams, "count_by_parts", watched)
+    monkeypatch.setattr(ngrams, "count_on_disk", watched)
     monkeypatch.setattr(ngrams, "MOST_NUMBERS", 60 + 2 * len(ids) - 1)  # one fewer than there may be
     in_parts = count_ngrams(ids, 3, 60)
     assert len(asked) == 1 and asked[0] <= ngrams.MOST_NUMBERS

@@ -7,15 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from langladder.counts import cooccurrence, spilled
+from langladder.counts import cooccurrence
 from langladder.counts.cooccurrence import (
     AnyCounting,
     CooccurrenceConfig,
     DocumentCounting,
+    Part,
+    Rows,
+    Text,
+    count_in_parts,
     count_term_document,
     store_counts,
 )
-from langladder.counts.spilled import Part, Rows, Text, count_spilled
 from langladder.counts.stored import file_name
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
@@ -60,7 +63,7 @@ def test_parts_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     whole = stored(tmp_path / "whole", text)
     monkeypatch.setattr(cooccurrence, "PAIRS_AT_ONCE", 30_000)
     monkeypatch.setattr(cooccurrence, "BYTES_A_DOCUMENT_WORD", 1 << 13)
-    monkeypatch.setattr(spilled, "BYTES_AN_ENTRY", 1 << 12)
+    monkeypatch.setattr(cooccurrence, "BYTES_AN_ENTRY", 1 << 12)
     engine: Engine = Serial(memory=1 << 20) if workers == 1 else Local(workers)
     if workers > 1:
         monkeypatch.setattr(Local, "share", 1 << 25)
@@ -75,7 +78,7 @@ def test_a_word_more_often_than_32_bits_hold(tmp_path: Path) -> None:
     def count(_: Text, part: Part) -> Rows:
         return Rows(np.array([0, 1]), np.zeros(1, np.int32), np.array([found[part.number]]))
 
-    assert count_spilled(text, count, (1, 5), 1, 1, Serial(), tmp_path).toarray()[0].tolist() == [
+    assert count_in_parts(text, count, (1, 5), 1, 1, Serial(), tmp_path).toarray()[0].tolist() == [
         (1 << 40) + 3,
         0,
         0,
