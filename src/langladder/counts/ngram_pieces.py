@@ -114,7 +114,8 @@ class Pieces:
 
     def _suffixes(self, order: int, ngrams: slice) -> np.ndarray:
         """The suffixes of n-grams, counted from the first of the order below."""
-        return self.read(self.ngrams.suffixes, ngrams) - self.ngrams.level(order - 1).start
+        numbers: np.ndarray = self.read(self.ngrams.suffixes, ngrams) - self.ngrams.level(order - 1).start
+        return numbers
 
     def take(self, values: np.ndarray, rows: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """`values[some]` for each of `rows`."""
