@@ -48,7 +48,7 @@ METHODS: dict[str, tuple[type[NgramModel], dict[str, Any]]] = {
 def perplexity(model: NgramModel, ids: np.ndarray) -> str:
     """Perplexity per word with line ends, or how many tokens the model rules out."""
     words = int((ids != BOS).sum())
-    figures = score(model, stream(ids), words=words, bytes=1)
+    figures = score(model, stream(ids), words=words, characters=1, bytes=1)
     impossible = figures.impossible_tokens
     return f"{figures.perplexity_per_token:.3f}" if not impossible else f"∞ ({impossible / words:.0%} impossible)"
 

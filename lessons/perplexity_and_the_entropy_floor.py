@@ -88,7 +88,12 @@ def as_stream(tokenizer: Tokenizer, lines: list[str]) -> TokenStream:
     return TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
 
 
-size = {"words": words, "bytes": sum(len(line.encode()) + 1 for line in test), "log_prob": sum(truth)}
+size = {
+    "words": words,
+    "characters": sum(len(line) + 1 for line in test),
+    "bytes": sum(len(line.encode()) + 1 for line in test),
+    "log_prob": sum(truth),
+}
 by_words = train_tokenizer(train, TokenizerConfig(kind="word", vocab_size=None))
 seen, unseen = as_stream(by_words, train), as_stream(by_words, test)
 

@@ -27,6 +27,8 @@ def keep(work: TrackedJob, out: Path, model: LanguageModel, how: Made) -> None:
     sizes = read_json(TOKENS / "sizes.json")["validation"]
     scores = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes).figures()
     figures: dict[str, Any] = {"parameters": model.number_of_parameters()}
-    figures |= {f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_byte")}
+    figures |= {
+        f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
+    }
     said = f"validation perplexity per word {show(figures['validation_perplexity_per_word'], '.2f')}"
     made.keep(work, out, model, how, figures, said=said, beside=lambda folder: shutil.copy(TOKENIZER, folder))

@@ -38,8 +38,20 @@ def finish(place: Path) -> Path:
 
 
 def _rung(name: str, title: str, per_word: float) -> dict[str, Any]:
-    scores = {"tokens": 100, "words": 90, "bytes": 500, "nll_nats": 201.0, "perplexity_per_token": per_word - 1}
-    scores |= {"perplexity_per_word": per_word, "bits_per_byte": per_word / 20, "unknown_rate": 0.0}
+    scores = {
+        "tokens": 100,
+        "words": 90,
+        "characters": 500,
+        "bytes": 500,
+        "nll_nats": 201.0,
+        "perplexity_per_token": per_word - 1,
+    }
+    scores |= {
+        "perplexity_per_word": per_word,
+        "bits_per_character": per_word / 20,
+        "bits_per_byte": per_word / 20,
+        "unknown_rate": 0.0,
+    }
     scores |= {"impossible_tokens": 0}
     approach = "n-grams" if name == "kneser_ney" else "neural"
     return {"name": name, "title": title, "approach": approach, "parameters": 12, "scores": scores}

@@ -48,43 +48,50 @@ TEXT = stream([BOS, 4, 5, EOS, BOS, 6, EOS], [BOS, 7, 8, 9, EOS])
 
 @pytest.mark.parametrize("size", [10, 100, 10_000])
 def test_golden_uniform_guess_has_perplexity_of_its_size(size):
-    result = score(Uniform(size), TEXT, words=9, bytes=30)
-    assert (result.tokens, result.words, result.bytes) == (9, 9, 30)
+    result = score(Uniform(size), TEXT, words=9, characters=20, bytes=30)
+    assert (result.tokens, result.words, result.characters, result.bytes) == (9, 9, 20, 30)
     assert result.perplexity_per_token == pytest.approx(size, rel=1e-6)
     assert result.nll_nats == pytest.approx(9 * math.log(size), rel=1e-6)
     assert result.unknown_rate == 0 and result.note is None
 
 
 def test_golden_units():
-    """p = ½, ¼, ⅛: perplexity 4 a token; 6 bits over 3 bytes; the same 6 bits as 2 words."""
+    """p = ½, ¼, ⅛: perplexity 4 a token; 6 bits over 3 bytes and 2 characters; the same 6 bits as 2 words."""
 
     class Halves(Uniform):
         def log_probs(self, tokens):  # noqa: ARG002
             return torch.tensor([[0.0, 0.5, 0.25, 0.125]]).log().nan_to_num(neginf=0.0)
 
-    result = score(Halves(8), stream([BOS, 4, 5, EOS]), words=2, bytes=3, log_prob=-4 * math.log(2))
+    result = score(Halves(8), stream([BOS, 4, 5, EOS]), words=2, characters=2, bytes=3, log_prob=-4 * math.log(2))
     assert result.perplexity_per_token == pytest.approx(4)
     assert result.perplexity_per_word == pytest.approx(8)
     assert result.bits_per_byte == pytest.approx(2)
+    assert result.bits_per_character == pytest.approx(3)
     assert result.floor_perplexity_per_word == pytest.approx(4)
     assert result.above_floor_percent == pytest.approx(100)
 
 
 def test_golden_perplexity_of_given_losses():
     assert math.exp(7.8) == pytest.approx(2440.6020, rel=1e-6)
-    result = score(Uniform(1), TEXT, words=9, bytes=9)
-    assert result.perplexity_per_word == 1 and result.bits_per_byte == 0
+    result = score(Uniform(1), TEXT, words=9, characters=9, bytes=9)
+    assert result.perplexity_per_word == 1 and result.bits_per_byte == result.bits_per_character == 0
 
 
 def test_unknowns_are_counted_and_noted():
-    result = score(Uniform(10), stream([BOS, 4, UNK, UNK, EOS]), words=4, bytes=9)
+    result = score(Uniform(10), stream([BOS, 4, UNK, UNK, EOS]), words=4, characters=9, bytes=9)
     assert result.unknown_rate == 0.5 and "not comparable" in str(result.note)
 
 
 def test_impossible_tokens_are_shown_not_hidden():
-    result = score(Uniform(10, impossible=7), TEXT, words=9, bytes=30, log_prob=-5.0)
+    result = score(Uniform(10, impossible=7), TEXT, words=9, characters=20, bytes=30, log_prob=-5.0)
     assert result.impossible_tokens == 1
-    assert result.perplexity_per_word == result.bits_per_byte == result.above_floor_percent == math.inf
+    assert (
+        result.perplexity_per_word
+        == result.bits_per_byte
+        == result.bits_per_character
+        == result.above_floor_percent
+        == math.inf
+    )
     written = result.model_dump(mode="json")
     assert written["perplexity_per_word"] is written["bits_per_byte"] is written["above_floor_percent"] is None
     assert {"perplexity_per_word", "above_floor_percent"} <= set(written["infinite"])  # a result, not a gap
@@ -101,15 +108,15 @@ def test_result_is_independent_of_batching(kind):
     )
     random = np.random.default_rng(0)
     documents = [[BOS, *random.integers(4, 20, size=n).tolist(), EOS] for n in random.integers(1, 40, size=30)]
-    alone = score(model, stream(*documents), words=100, bytes=500, batch_tokens=1)
+    alone = score(model, stream(*documents), words=100, characters=400, bytes=500, batch_tokens=1)
     for batch_tokens in (64, 300, 10**6):
-        together = score(model, stream(*documents), words=100, bytes=500, batch_tokens=batch_tokens)
+        together = score(model, stream(*documents), words=100, characters=400, bytes=500, batch_tokens=batch_tokens)
         assert together.figures() == pytest.approx(alone.figures(), rel=1e-6)
     shuffled = [documents[i] for i in random.permutation(len(documents))]
-    again = score(model, stream(*shuffled), words=100, bytes=500)
+    again = score(model, stream(*shuffled), words=100, characters=400, bytes=500)
     assert again.figures() == pytest.approx(alone.figures(), rel=1e-6)
 
 
 def test_nothing_to_score_is_an_error():
     with pytest.raises(InputError, match="nothing to score"):
-        score(Uniform(10), stream([]), words=1, bytes=1)
+        score(Uniform(10), stream([]), words=1, characters=1, bytes=1)

@@ -27,8 +27,14 @@ def write_timings(place: Path, **rungs: object) -> None:
 
 
 def rung(name: str, title: str, per_word: float) -> dict[str, object]:
-    scores = {"tokens": 10, "words": 9, "bytes": 50, "nll_nats": 20.1, "perplexity_per_token": 7.4}
-    scores |= {"perplexity_per_word": per_word, "bits_per_byte": 0.58, "unknown_rate": 0.0, "impossible_tokens": 0}
+    scores = {"tokens": 10, "words": 9, "characters": 50, "bytes": 50, "nll_nats": 20.1, "perplexity_per_token": 7.4}
+    scores |= {
+        "perplexity_per_word": per_word,
+        "bits_per_character": 0.58,
+        "bits_per_byte": 0.58,
+        "unknown_rate": 0.0,
+        "impossible_tokens": 0,
+    }
     return {"name": name, "title": title, "approach": "recurrent", "parameters": 12, "scores": scores}
 
 

@@ -182,10 +182,10 @@ def test_maximum_likelihood_zero_is_shown_golden() -> None:
     scores = model.log_probs(torch.tensor([[BOS, WE, LOVE, EAT, DURIAN, EOS]]))[0]
     assert scores[4] == -math.inf
     assert probability(model, [WE, LOVE, EAT], DURIAN) == 0
-    figures = score(model, as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, bytes=10)
+    figures = score(model, as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, characters=8, bytes=10)
     assert figures.impossible_tokens >= 1 and figures.perplexity_per_token == math.inf
     for name in list(MODELS)[1:]:
-        other = score(fitted(name, NOTES, 3), as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, bytes=10)
+        other = score(fitted(name, NOTES, 3), as_stream([[WE, LOVE, EAT, DURIAN]]), words=5, characters=8, bytes=10)
         assert 1 < other.perplexity_per_token < math.inf
 
 

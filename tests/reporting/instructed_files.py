@@ -24,10 +24,12 @@ def text(perplexity: float) -> TextScores:
     return TextScores(
         tokens=10,
         words=9,
+        characters=50,
         bytes=50,
         nll_nats=20.0,
         perplexity_per_token=perplexity,
         perplexity_per_word=perplexity,
+        bits_per_character=1.0,
         bits_per_byte=1.0,
         unknown_rate=0.0,
     )

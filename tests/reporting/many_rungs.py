@@ -68,7 +68,13 @@ def models(chance: random.Random) -> list[dict[str, Any]]:
             value["vectors"] = vectors(f"{name}_input", f"{title}, input embedding", "inside language models", chance)
         found.append(value)
     scores = found[0]["scores"]  # as of a model that rules tokens out
-    infinite = ["perplexity_per_word", "perplexity_per_token", "bits_per_byte", "above_floor_percent"]
+    infinite = [
+        "perplexity_per_word",
+        "perplexity_per_token",
+        "bits_per_character",
+        "bits_per_byte",
+        "above_floor_percent",
+    ]
     scores |= dict.fromkeys(infinite) | {"infinite": infinite, "impossible_tokens": 3}
     return found
 

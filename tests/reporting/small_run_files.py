@@ -87,10 +87,12 @@ def language_model(name: str, title: str, per_word: float, parameters: int) -> d
         "scores": {
             "tokens": tokens,
             "words": words,
+            "characters": size,
             "bytes": size,
             "nll_nats": round(nats, 4),
             "perplexity_per_token": round(math.exp(nats / tokens), 4),
             "perplexity_per_word": per_word,
+            "bits_per_character": round(nats / size / math.log(2), 6),
             "bits_per_byte": round(nats / size / math.log(2), 6),
             "floor_perplexity_per_word": floor,
             "above_floor_percent": round(100 * (per_word / floor - 1), 3),

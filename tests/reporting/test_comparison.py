@@ -66,7 +66,7 @@ def test_measures_can_be_named() -> None:
     measures = {one.title: one.measures for one in compare(*both)}
     assert measures["Word vectors"] == ["analogies", "ρ wordsim353", "dimension"]
     assert measures["Classifiers"] == ["accuracy", "macro-F₁", "parameters"]
-    known = "perplexity per word, perplexity per token, bits per byte, above the floor, parameters"
+    known = "perplexity per word, perplexity per token, bits per character, bits per byte, above the floor, parameters"
     with pytest.raises(InputError, match=f"no such measure; there are {known}$"):
         compare(a, b, ["beauty"])
 

@@ -167,7 +167,13 @@ def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
 def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
     """The unsmoothed n-gram: ∞ in every table and plot, never the best, sorted last; null and a word in JSON."""
     page = language_model("unsmoothed", "Unsmoothed", 20.0, 1000)
-    infinite = ("perplexity_per_word", "perplexity_per_token", "bits_per_byte", "above_floor_percent")
+    infinite = (
+        "perplexity_per_word",
+        "perplexity_per_token",
+        "bits_per_character",
+        "bits_per_byte",
+        "above_floor_percent",
+    )
     page["scores"] = to_plain(page["scores"] | dict.fromkeys(infinite, math.inf)) | {"impossible_tokens": 3}
     with_it = with_rungs(inputs, "lm", [entry("lm", page), *inputs.of("lm")])
     table = ladder_rows(with_it)[0]

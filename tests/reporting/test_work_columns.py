@@ -14,10 +14,12 @@ from langladder.reporting.language_models import COLUMNS
 SCORES = TextScores(
     tokens=10,
     words=8,
+    characters=40,
     bytes=40,
     nll_nats=20.0,
     perplexity_per_token=7.4,
     perplexity_per_word=12.2,
+    bits_per_character=0.72,
     bits_per_byte=0.72,
     unknown_rate=0.0,
 )

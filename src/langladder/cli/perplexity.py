@@ -13,7 +13,7 @@ from langladder.models.loaded import LoadedModel, read_model
 if TYPE_CHECKING:
     from langladder.evaluation.language_model_page import TextScores
 
-COLUMNS = ("text", "model", "per word", "bits per byte", "per token", "tokens", "unknown")
+COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "per token", "tokens", "unknown")
 
 
 @click.command(short_help="How well language models predict any texts.")
@@ -23,7 +23,7 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
     """Perplexity of each FILE (a text, a line a sentence; also .gz) under each MODEL, without training on it.
 
     Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
-    are predicted. Between models with different tokenizers compare perplexity per word, or bits per byte; where
+    are predicted. Between models with different tokenizers compare perplexity per word, or bits per character; where
     `unknown` is not 0 the model does not spell these words, and its figures flatter it.
 
     \b
@@ -40,12 +40,17 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
     for file in files:
         for folder, loaded in zip(folders, models, strict=True):
             found = score_file(loaded, file)
-            figures = [found.perplexity_per_word, found.bits_per_byte, found.perplexity_per_token]
+            figures = [
+                found.perplexity_per_word,
+                found.bits_per_character,
+                found.bits_per_byte,
+                found.perplexity_per_token,
+            ]
             rows.append([str(file), str(folder), *map(_finite, figures), found.tokens, round(found.unknown_rate, 4)])
     if as_json:
         print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
         return
-    print_table(COLUMNS, [[*row[:2], *map(_shown, row[2:5]), *row[5:]] for row in rows], title="perplexity")
+    print_table(COLUMNS, [[*row[:2], *map(_shown, row[2:6]), *row[6:]] for row in rows], title="perplexity")
 
 
 def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
@@ -76,7 +81,13 @@ def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
     parts = [np.concatenate([next(rows) for _ in document]) for document in documents if document]
     stream = TokenStream(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
     words = sum(len(split_words(line, "auto")) + 1 for line in lines)
-    return score(loaded.model, stream, words=words, bytes=sum(len(line.encode()) + 1 for line in lines))
+    return score(
+        loaded.model,
+        stream,
+        words=words,
+        characters=sum(len(line) + 1 for line in lines),
+        bytes=sum(len(line.encode()) + 1 for line in lines),
+    )
 
 
 def _finite(value: float) -> float | None:

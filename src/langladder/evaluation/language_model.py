@@ -30,7 +30,7 @@ def evaluate_language_model(
     """Score the test text; continue some prompts.
 
     Args:
-        sizes: of the test text: words, bytes and, where known, log_prob; see `perplexity.score`.
+        sizes: of the test text: words, characters, bytes and, where known, log_prob; see `perplexity.score`.
         name: of the rung.
         prompts: what to continue, or how many beginnings of test sentences are drawn for it.
         vectors: the page of its input embedding, where it has one.

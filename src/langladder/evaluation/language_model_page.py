@@ -14,7 +14,7 @@ class TextScores(Measured):
     """How well a language model predicts a text; what is infinite is so, and so written (`langladder.infinity`).
 
     Attributes:
-        tokens, words, bytes: of the text, ends of lines included.
+        tokens, words, characters, bytes: of the text, ends of lines included.
         nll_nats: −log P of the whole text, in nats.
         floor_perplexity_per_word, above_floor_percent: None where the text's true probability is not known.
         unknown_rate: share of UNK among the predicted tokens; `note` says what that means.
@@ -23,10 +23,12 @@ class TextScores(Measured):
 
     tokens: int
     words: int
+    characters: int
     bytes: int
     nll_nats: float
     perplexity_per_token: float
     perplexity_per_word: float
+    bits_per_character: float
     bits_per_byte: float
     floor_perplexity_per_word: float | None = None
     above_floor_percent: float | None = None

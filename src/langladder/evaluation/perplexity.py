@@ -4,6 +4,7 @@ With L = −Σ log P(w_t | w_<t) the negative log-likelihood of the test text in
 
     perplexity per token  exp(L / tokens)       comparable only between models with the same tokenizer
     perplexity per word   exp(L / words)        words: whitespace-separated, and one end a line
+    bits per character    L / (ln 2 · chars)    characters: Unicode code points, and one newline a line
     bits per byte         L / (ln 2 · bytes)    bytes: UTF-8, and one newline a line
 
 Every character of the text is scored once: the ids of a line spell it, EOS stands for its end. Where the text's true
@@ -30,6 +31,7 @@ def score(
     stream: TokenStream,
     *,
     words: int,
+    characters: int,
     bytes: int,
     log_prob: float | None = None,
     batch_tokens: int = SCORED_TOKENS,
@@ -38,6 +40,7 @@ def score(
 
     Args:
         words: whitespace words of the text plus one end a line.
+        characters: Unicode code points of the text plus one newline a line.
         bytes: UTF-8 bytes of the text plus one newline a line.
         log_prob: the text's true natural-log probability, where known.
         batch_tokens: tokens read at a time; changes the speed, not the result.
@@ -60,16 +63,18 @@ def score(
             tokens += len(scores)
             unknown += int((batch == UNK).sum())
             task.advance(int((batch != PAD).sum()))
-    if not tokens or words < 1 or bytes < 1:
-        raise InputError(f"nothing to score: {tokens} tokens, {words} words, {bytes} bytes")
+    if not tokens or words < 1 or characters < 1 or bytes < 1:
+        raise InputError(f"nothing to score: {tokens} tokens, {words} words, {characters} characters, {bytes} bytes")
     per_word, floor = _exp(total / words), None if log_prob is None else math.exp(-log_prob / words)
     return TextScores(
         tokens=tokens,
         words=words,
+        characters=characters,
         bytes=bytes,
         nll_nats=total,
         perplexity_per_token=_exp(total / tokens),
         perplexity_per_word=per_word,
+        bits_per_character=total / math.log(2) / characters,
         bits_per_byte=total / math.log(2) / bytes,
         floor_perplexity_per_word=floor,
         above_floor_percent=None if floor is None else 100 * (per_word / floor - 1),

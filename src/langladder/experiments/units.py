@@ -52,6 +52,7 @@ class Units(Experiment[UnitsConfig]):
         train, test = list(lines(data, "train")), list(self._few(lines(data, "test")))
         size = {
             "words": sum(len(line.split()) + 1 for line in test),
+            "characters": sum(len(line) + 1 for line in test),
             "bytes": sum(len(f"{line}\n".encode()) for line in test),
         }
         per_word: dict[Trained, float] = {}

@@ -19,6 +19,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 SCORES = {
     "perplexity_per_token": "perplexity per token",
     "perplexity_per_word": "perplexity per word",
+    "bits_per_character": "bits per character",
     "bits_per_byte": "bits per byte",
     "floor_perplexity_per_word": "entropy floor, perplexity per word",
     "unknown_rate": "share of unknown tokens",

@@ -38,8 +38,17 @@ COLUMNS: tuple[Column[LanguageModelPage], ...] = (
         "lower",
     ),
     Column(
+        "bits per character",
+        "the size to which the model would compress each character of the test text; compares models of one language, "
+        "also where it is written without spaces",
+        lambda page, _: page.scores.bits_per_character,
+        numbers.decimals(3),
+        "lower",
+    ),
+    Column(
         "bits per byte",
-        "the size to which the model would compress each byte of the test text; knows neither words nor tokens",
+        "the size to which the model would compress each byte of the test text; knows neither words nor tokens. A "
+        "character takes one byte in English and three in Thai or Chinese: do not compare scripts by it",
         lambda page, _: page.scores.bits_per_byte,
         numbers.decimals(3),
         "lower",

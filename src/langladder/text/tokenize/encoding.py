@@ -5,7 +5,7 @@ target `BOS ids… EOS`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import fsum
 from pathlib import Path
@@ -33,34 +33,40 @@ Part = tuple[int, Path]
 
 @dataclass
 class TextSize:
-    """How much clean text there is, in units that no tokenizer changes: perplexity per word, bits per byte.
+    """How much clean text there is, in units that no tokenizer changes: perplexity per word, bits per
+    character, bits per byte.
 
     Attributes:
-        words: words (`auto`) and one end a line. bytes: of UTF-8, and one newline a line.
+        words: words (`auto`) and one end a line.
+        characters: Unicode code points, and one newline a line.
+        bytes: of UTF-8, and one newline a line.
         log_prob: sum of the lines' exact natural-log probabilities, None where any is unknown.
     """
 
     words: int = 0
+    characters: int = 0
     bytes: int = 0
     log_prob: float | None = 0.0
 
     def add(self, lines: Sequence[str], log_probs: pa.Array) -> None:
         """Add lines, and the log-probability of each."""
         self.words += sum(len(split_words(line, "auto")) for line in lines) + len(lines)
+        self.characters += sum(map(len, lines)) + len(lines)
         self.bytes += sum(len(line.encode()) for line in lines) + len(lines)
         known = self.log_prob is not None and log_probs.null_count == 0
         self.log_prob = fsum([self.log_prob or 0.0, *log_probs.to_pylist()]) if known else None
 
     def figures(self) -> dict[str, Any]:
         """As sizes.json has them."""
-        return {"words": self.words, "bytes": self.bytes, "log_prob": self.log_prob}
+        return asdict(self)
 
 
 def total(sizes: list[TextSize]) -> TextSize:
     """The sum of several."""
     log_probs = [size.log_prob for size in sizes if size.log_prob is not None]
     whole = fsum(log_probs) if len(log_probs) == len(sizes) else None
-    return TextSize(sum(size.words for size in sizes), sum(size.bytes for size in sizes), whole)
+    words, characters = sum(size.words for size in sizes), sum(size.characters for size in sizes)
+    return TextSize(words, characters, sum(size.bytes for size in sizes), whole)
 
 
 @dataclass
