@@ -132,6 +132,7 @@ def test_a_column_without_any_value_is_left_out(inputs: ReportInputs) -> None:
     assert [heading.title for heading in table.columns] == [
         "perplexity per word",
         "perplexity per token",
+        "bits per character",
         "bits per byte",
         "parameters",
     ]
