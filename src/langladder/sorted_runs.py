@@ -15,6 +15,7 @@ import errno
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +25,8 @@ from langladder.atomic import atomic_file, explain
 from langladder.errors import InputError
 
 SAMPLES = 8  # of each run, for each range
+HASH = np.dtype("S16")  # of a digest of 16 bytes
+WORK = 6  # bytes that comparing takes for each byte that is compared
 
 
 def save(path: Path, values: np.ndarray) -> None:
@@ -205,3 +208,61 @@ def changes(ordered: np.ndarray) -> np.ndarray:
 def _keys(run: np.ndarray) -> np.ndarray:
     keys: np.ndarray = run["key"] if run.dtype.names else run
     return keys
+
+
+# ---- values that several parts of a corpus have in common
+
+
+def as_hashes(digests: list[bytes]) -> np.ndarray:
+    """(N,) of HASH: digests of 16 bytes."""
+    return np.frombuffer(b"".join(digests), HASH)
+
+
+def ascending(values: np.ndarray) -> np.ndarray:
+    """(U,) different values, sorted; by far quicker than `numpy.unique`, which builds a hash table."""
+    ordered = np.sort(values)
+    different: np.ndarray = ordered[changes(ordered)]
+    return different
+
+
+def among(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """(N,) bool: which values are among the known ones, which are ascending."""
+    if not len(known):
+        return np.zeros(len(values), dtype=np.bool_)
+    found: np.ndarray = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
+
+
+def repeats(runs: Sequence[Path], memory: int) -> np.ndarray:
+    """(N,) bool: for each hash of all parts in their order, whether it occurred before.
+
+    Args:
+        runs: a file for each part, `sorted_run` of its hashes.
+        memory: bytes that may be held.
+    """
+    starts = np.cumsum([0, *(len(mapped(run)) for run in runs)])
+    found = np.zeros(int(starts[-1]), dtype=bool)
+    for first, last in _ranges(runs, memory):
+        records = read_range(runs, first, last)
+        positions = records["position"] + np.repeat(starts[:-1], last - first)
+        order, new = grouped(records["key"])
+        found[positions[order[~new]]] = True
+    return found
+
+
+def count_distinct(runs: Sequence[Path], memory: int) -> int:
+    """How many different values the runs have; each is an ascending array."""
+    return sum(len(ascending(read_range(runs, first, last))) for first, last in _ranges(runs, memory))
+
+
+def distinct(runs: Sequence[Path], path: Path, memory: int) -> None:
+    """Write the different values of all runs, ascending; each run is an ascending array."""
+    merged = GrowingArray(mapped(runs[0]).dtype, path)
+    for first, last in _ranges(runs, memory):
+        merged.add(ascending(read_range(runs, first, last)))
+    merged.close()
+
+
+def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    size = max((mapped(run).dtype.itemsize for run in runs), default=1)
+    return pairwise(key_ranges(runs, max(1, memory // (size * WORK))))

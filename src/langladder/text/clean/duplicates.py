@@ -26,8 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.schema import Config
-from langladder.sorted_runs import mapped, save, sorted_run
-from langladder.text.clean.hashes import HASH, among, as_hashes, ascending, repeats
+from langladder.sorted_runs import HASH, among, as_hashes, ascending, mapped, repeats, save, sorted_run
 from langladder.text.words.words import has_unspaced_script
 
 Scope = Literal["keep", "lines", "documents"]

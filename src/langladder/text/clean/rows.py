@@ -28,7 +28,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.storage.arrow_arrays import truths
+from langladder.text.storage.shards import truths
 from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
 
 DROPPED = -1  # instead of a split

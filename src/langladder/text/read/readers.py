@@ -50,8 +50,7 @@ from langladder.text.read.sources import (
     pair_files,
     skipped,
 )
-from langladder.text.storage.arrow_arrays import numbers, texts, values
-from langladder.text.storage.shards import SHARDED
+from langladder.text.storage.shards import SHARDED, numbers, texts, values
 from langladder.text.storage.tables import PAIRS, TABLES, TEXT, pieces, write_batches
 from langladder.text.storage.text_parts import TextPart, write_tables
 

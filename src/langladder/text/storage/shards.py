@@ -24,7 +24,6 @@ import pyarrow.compute as pc
 from langladder.artefacts import read_json, regular_file, write_json
 from langladder.atomic import Owner
 from langladder.errors import InputError
-from langladder.text.storage.arrow_arrays import numbers, values
 
 SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
 ROWS = 16_384  # lines of a record batch, at most
@@ -33,6 +32,8 @@ DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
 _SHARD = re.compile(r"data-(\d{5,9})-of-(\d{5,9})\.arrow")
 _TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
 _MAKER = "langladder"
+_NUMBERS = {"int64": pa.int64(), "float64": pa.float64()}
+_DTYPES = {"int64": np.int64, "int32": np.int32, "double": np.float64}
 
 
 def _is_ours(table: Path) -> bool:
@@ -265,3 +266,43 @@ def _plain(column: pa.Array) -> pa.Array:
         return column
     known = values(column.is_valid())
     return numbers(np.where(known, values(column), 0), known)
+
+
+# ---- NumPy arrays as Arrow arrays and back. `pyarrow.array` and `to_numpy` load pandas, which takes half a second.
+
+
+def numbers(found: np.ndarray, known: np.ndarray | None = None) -> pa.Array:
+    """int64 or float64; null where `known` is False."""
+    bits = None if known is None or known.all() else _bits(known)
+    found = np.ascontiguousarray(found)
+    return pa.Array.from_buffers(_NUMBERS[found.dtype.name], len(found), [bits, pa.py_buffer(found)])
+
+
+def values(array: pa.Array) -> np.ndarray:
+    """Numbers of an array, not copied, anything where it has nulls; of one of truth values, copied."""
+    if array.type == pa.bool_():
+        bits = np.unpackbits(np.frombuffer(array.buffers()[1], np.uint8), bitorder="little")
+        return bits[array.offset : array.offset + len(array)].astype(bool)
+    kind = _DTYPES[str(array.type)]
+    found = np.frombuffer(array.buffers()[1] if len(array) else b"", kind)
+    return found[array.offset : array.offset + len(array)]
+
+
+def truths(found: np.ndarray) -> pa.Array:
+    """bool, to filter by."""
+    return pa.Array.from_buffers(pa.bool_(), len(found), [None, _bits(found)])
+
+
+def texts(found: Sequence[str]) -> pa.Array:
+    """string."""
+    encoded = [value.encode() for value in found]
+    bounds = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(value) for value in encoded], out=bounds[1:])
+    if bounds[-1] >= 2**31:
+        raise pa.ArrowCapacityError("texts of more than two gigabytes at once")
+    buffers = [None, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def _bits(found: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(found, bitorder="little"))

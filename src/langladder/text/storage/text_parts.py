@@ -19,8 +19,17 @@ from langladder.artefacts import map_arrays, write_arrays
 from langladder.atomic import atomic_file
 from langladder.engine.base import Engine
 from langladder.text.storage import shards
-from langladder.text.storage.arrow_arrays import numbers, texts, truths, values
-from langladder.text.storage.shards import ShardWriter, finish_table, read_shard, shard_ends, shard_files
+from langladder.text.storage.shards import (
+    ShardWriter,
+    finish_table,
+    numbers,
+    read_shard,
+    shard_ends,
+    shard_files,
+    texts,
+    truths,
+    values,
+)
 from langladder.text.storage.tables import TEXT
 
 LINES = 4096  # that are in memory at a time
