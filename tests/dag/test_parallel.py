@@ -194,12 +194,17 @@ def test_the_summary_is_loaded_beside_the_last_job_and_said_in_the_end(make: Mak
     folder = make("echo b > b")
     code, output = drive(folder, "--summary", before=f"exec({SUMMARY!r})", JOBS="2")
     assert code == 0, output
-    assert re.search(r"^d +done, 5 of 5 jobs$", output, re.MULTILINE) and output.splitlines()[-1] == "in short, beside"
+    assert re.search(r"^d +done, 5 of 5 jobs$", output, re.MULTILINE) and results(output)[-1] == "in short, beside"
     code, output = drive(folder, "--summary", before=f"exec({SUMMARY!r})")
-    assert code == 0 and output.splitlines()[-2:] == ["everything is up to date", "in short,"]
+    assert code == 0 and results(output)[-2:] == ["everything is up to date", "in short,"]
     make("exit 3")
     code, output = drive(folder, "--summary", before=f"exec({SUMMARY!r})")
     assert code == 1 and "failed: b" in output and "in short" not in output
+
+
+def results(output: str) -> list[str]:
+    """The lines without those about progress, which a slow machine prints."""
+    return [line for line in output.splitlines() if not line.startswith("…")]
 
 
 @pytest.mark.dag
