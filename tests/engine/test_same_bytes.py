@@ -109,3 +109,23 @@ def test_every_engine_gives_the_same_bytes(
     killed = deadly(many) if kills else []
     assert chain(raw, tmp_path / "many", many) == alone
     assert len(killed) == kills
+
+
+@pytest.mark.long
+def test_a_cluster_by_its_address_whose_workers_join_late_gives_the_same_bytes(raw: Path, tmp_path: Path) -> None:
+    alone = chain(raw, tmp_path / "alone", Serial())
+    with used(dask(2)) as started:
+        client = started.client  # type: ignore[attr-defined]
+        engine = made(DaskConfig(kind="dask", address=client.scheduler.address), None, 1)
+        note = engine.note
+
+        def grow(process: int, peak: int) -> None:
+            """Two more workers after the first result."""
+            engine.note = note  # type: ignore[method-assign]
+            client.cluster.scale(4)
+            client.wait_for_workers(4, timeout=60)
+            note(process, peak)
+
+        engine.note = grow  # type: ignore[method-assign]
+        assert chain(raw, tmp_path / "many", engine) == alone
+        assert engine.workers == 4
