@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import click
-from measure import Spent, markdown, medians, spent, verdict
+from measure import Spent, markdown, medians, spent
 from public_data import data
 
 from langladder.text.read.documents import read_documents
@@ -75,6 +75,5 @@ def clean(data: Path, megabytes: int, repeats: int, peers: Path | None) -> None:
     found = {name: medians(some) for name, some in runs.items() if some}
     size, ours = len(text) / 1e6, found["langladder"]
     rows = [[n, f"{s.cpu:.2f} s", f"{size / s.cpu:.1f}", f"{s.peak / 2**20:.0f} MiB"] for n, s in found.items()]
-    notes = [f"MB/s {verdict(size / ours.cpu, 10)}"]
-    notes += [f"datatrove / langladder {verdict(found['datatrove'].cpu / ours.cpu, 2)}"] if peers else []
+    notes = [f"datatrove / langladder {found['datatrove'].cpu / ours.cpu:.2f}"] if peers else []
     markdown(f"`clean`, {size:.0f} MB of English Wikipedia", ["", "processor", "MB/s a core", "peak"], rows, notes)
