@@ -139,13 +139,13 @@ def _peer_loss(peer: Any, batch: Any) -> tuple[torch.Tensor, int]:
 
 def _copied(peer: Any, model: BERT, tokenizer: Tokenizer) -> BERT:
     """Our network with the peer's weights: both are judged by the same code."""
-    from langladder.export.bert import _names
+    from langladder.export.bert import bert_names
 
     copy = BERT(model.config, tokenizer.full_vocab_size).eval()
     state = peer.state_dict()
     assert set(bert_arrays(copy)) <= set(state)
     with torch.no_grad():
-        for name, tensor in _names(copy):
+        for name, tensor in bert_names(copy):
             tensor.copy_(state[name])
     return copy
 
