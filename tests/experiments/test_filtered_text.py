@@ -37,7 +37,7 @@ def test_damage_is_as_it_is_marked() -> None:
 def test_golden_precision_and_recall() -> None:
     """Of four clean and four foreign documents a filter leaves three and one: ¾ and ¾."""
     raw = [Marked((f"{kind} {number}",), kind) for kind in (CLEAN, "foreign") for number in range(4)]
-    left = filtered_text.told([*raw[:3], raw[4]], raw)
+    left = filtered_text.score_filter([*raw[:3], raw[4]], raw)
     assert (left.precision, left.recall) == (0.75, 0.75)
     assert left.stays == {CLEAN: 0.75, "foreign": 0.25, "shuffled": 0.0, "characters": 0.0, "boilerplate": 0.0}
 

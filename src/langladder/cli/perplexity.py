@@ -50,7 +50,7 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
         return
-    print_table(COLUMNS, [[*row[:2], *map(_shown, row[2:6]), *row[6:]] for row in rows], title="perplexity")
+    print_table(COLUMNS, [[*row[:2], *map(_formatted, row[2:6]), *row[6:]] for row in rows], title="perplexity")
 
 
 def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
@@ -94,7 +94,7 @@ def _finite(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def _shown(value: float | None) -> str:
+def _formatted(value: float | None) -> str:
     if value is None:
         return "∞"
     return f"{value:,.2f}" if value < 1e6 else f"{value:.1e}"

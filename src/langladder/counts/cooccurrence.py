@@ -40,7 +40,7 @@ from langladder.engine.base import Engine, Serial, current
 from langladder.errors import InputError
 from langladder.memory import forget
 from langladder.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream, id_bounds
 from langladder.text.words.word_corpus import WordCorpus
 
 PIECE = 1 << 19  # ids or entries that are processed at once
@@ -340,11 +340,11 @@ def _merge(folder: Path, runs: list[Path], work: tuple[int, np.ndarray, np.ndarr
 
 def check_ids(ids: np.ndarray, vocab_size: int) -> None:
     """Raise InputError for a word id that is not below `vocab_size`."""
-    for begin in range(0, len(ids), PIECE):
-        piece = ids[begin : begin + PIECE]
-        if not (int(piece.min()) >= 0 and int(piece.max()) < vocab_size):
-            raise InputError(f"word ids {ids.min()} … {ids.max()}; the vocabulary has ids 0 … {vocab_size - 1}")
-        forget(piece)
+    if not len(ids):
+        return
+    low, high = id_bounds(ids)
+    if low < 0 or high >= vocab_size:
+        raise InputError(f"word ids {low} … {high}; the vocabulary has ids 0 … {vocab_size - 1}")
 
 
 def as_matrix(rows: Rows, scale: int, shape: tuple[int, int]) -> csr_matrix:

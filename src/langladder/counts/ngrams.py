@@ -32,11 +32,11 @@ from langladder.errors import InputError
 from langladder.memory import forget
 from langladder.progress import tracked
 from langladder.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
+from langladder.text.storage.corpus_ids import id_bounds
 from langladder.text.tokenize.specials import BOS
 
 BYTES_A_WORD, BYTES_AN_NGRAM = 36, 28  # of counting in memory
 BYTES_A_POSITION = 128  # of a piece that is sorted, or of a range that is merged
-PIECE = 1 << 22  # ids that are checked at once
 MOST_NUMBERS = (1 << 31) - 1  # positions and n-grams that are counted in memory: numbers of 32 bits
 RECORD = np.dtype([("key", np.int64), ("count", np.int64), ("suffix", np.int64)])  # of a run
 KINDS = {
@@ -295,10 +295,6 @@ def _check(ids: np.ndarray, vocab_size: int) -> None:
         raise InputError("the training text has no words; n-grams cannot be counted")
     if ids[0] != BOS:
         raise InputError(f"the training text opens with id {ids[0]}, but every line must open with BOS ({BOS})")
-    low, high = 0, 0
-    for begin in range(0, len(ids), PIECE):
-        piece = ids[begin : begin + PIECE]
-        low, high = min(low, int(piece.min())), max(high, int(piece.max()))
-        forget(piece)
+    low, high = id_bounds(ids)
     if low < 0 or high >= vocab_size:
         raise InputError(f"the training text has id {low if low < 0 else high}, not one of 0 … {vocab_size - 1}")

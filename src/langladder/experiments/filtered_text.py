@@ -105,7 +105,7 @@ def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig,
     kept["clean alone"] = [one for one in raw if one.kind == CLEAN]
     if empty := [name for name, documents in kept.items() if not documents]:
         raise InputError(f"experiment: {', '.join(empty)} leaves no document (conf/experiment/filtered_text.yaml)")
-    return {name: told(documents, raw) for name, documents in kept.items()}
+    return {name: score_filter(documents, raw) for name, documents in kept.items()}
 
 
 def new(documents: Sequence[Marked], config: DuplicatesConfig) -> list[Marked]:
@@ -114,7 +114,7 @@ def new(documents: Sequence[Marked], config: DuplicatesConfig) -> list[Marked]:
     return [one for one, kind in zip(documents, kinds, strict=True) if kind == 0]
 
 
-def told(documents: list[Marked], raw: Sequence[Marked]) -> Left:
+def score_filter(documents: list[Marked], raw: Sequence[Marked]) -> Left:
     """How right a filter was."""
 
     def of(kind: str, some: Sequence[Marked]) -> int:

@@ -86,27 +86,6 @@ class Shard:
         return self.scratch.with_suffix(f".{ending}")
 
 
-@dataclass(frozen=True)
-class Output:
-    """A shard of a split, to be written from cleaned shards.
-
-    Attributes:
-        folder: of a table with this shard alone.
-        split: position in SPLITS.
-        documents: the first in the corpus, and the one after the last.
-        number: of its first document in the split.
-        sources: files of cleaned rows, and the number in the corpus of the first document of each.
-        limits: as in `ShardWriter`.
-    """
-
-    folder: Path
-    split: int
-    documents: tuple[int, int]
-    number: int
-    sources: Sequence[tuple[Path, int]]
-    limits: tuple[int, int]
-
-
 def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
     """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none, on the current engine.
 

@@ -223,3 +223,13 @@ def _bounds(chunks: list[Any]) -> np.ndarray:
         offsets[row + 1 : row + len(bounds)] += offsets[row] - bounds[0]
         row += len(chunk)
     return offsets
+
+
+def id_bounds(ids: np.ndarray) -> tuple[int, int]:
+    """The lowest and the highest of some ids, found piece by piece: what is mapped need not fit into memory."""
+    low, high = int(ids[0]), int(ids[0])
+    for begin in range(0, len(ids), PIECE):
+        piece = ids[begin : begin + PIECE]
+        low, high = min(low, int(piece.min())), max(high, int(piece.max()))
+        forget(piece)
+    return low, high

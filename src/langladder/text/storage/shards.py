@@ -12,7 +12,6 @@ holds at most ROWS lines. So the bytes depend on the rows alone, not on how they
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -29,7 +28,6 @@ SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a d
 ROWS = 16_384  # lines of a record batch, at most
 SPLITS = ("train", "validation", "test")
 DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
-_SHARD = re.compile(r"data-(\d{5,9})-of-(\d{5,9})\.arrow")
 _TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
 _MAKER = "langladder"
 _NUMBERS = {"int64": pa.int64(), "float64": pa.float64()}

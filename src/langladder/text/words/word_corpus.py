@@ -11,11 +11,8 @@ import numpy as np
 
 from langladder.artefacts import read_arrays
 from langladder.errors import InputError
-from langladder.memory import forget
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.corpus_ids import TokenStream, id_bounds
 from langladder.text.words.vocabulary import Vocabulary
-
-PIECE = 1 << 22  # ids
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class WordCorpus:
         ids = self.stream.ids
         if len(ids) == 0:
             raise InputError("the word stream is empty: the vocabulary has none of the training text's words")
-        low, high = _bounds(ids)
+        low, high = id_bounds(ids)
         if not 0 <= low <= high < len(self.vocabulary):
             raise InputError(
                 f"word ids {low} … {high}, but the vocabulary has {len(self.vocabulary)} words; "
@@ -74,13 +71,3 @@ class WordCorpus:
         """(D + 1,) int64."""
         bounds: np.ndarray = self.stream.offsets if self.documents is None else self.documents
         return bounds
-
-
-def _bounds(ids: np.ndarray) -> tuple[int, int]:
-    """The lowest and the highest id, found piece by piece: what is mapped need not fit into memory."""
-    low, high = int(ids[0]), int(ids[0])
-    for begin in range(0, len(ids), PIECE):
-        piece = ids[begin : begin + PIECE]
-        low, high = min(low, int(piece.min())), max(high, int(piece.max()))
-        forget(piece)
-    return low, high
