@@ -13,7 +13,14 @@ from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
 from langladder.text.storage import tables
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
-from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
+from langladder.text.tokenize.encoding import (
+    TextSize,
+    encode_corpus,
+    encode_pairs,
+    total,
+    training_sides,
+    training_text,
+)
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
@@ -36,6 +43,15 @@ def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.Monk
     assert stored.tolist() == np.bincount(stream.ids, minlength=7).tolist() == stream.counts(7).tolist()
     assert report["train"] == {"documents": 2, "lines": 4, "tokens": 10} == report["test"]
     assert Tokenizer.load(tmp_path / "tokens" / "tokenizer.json").vocab_size == 7
+
+
+def test_golden_sizes_count_words_characters_and_bytes() -> None:
+    """`é` has two bytes, a Chinese character three, and is a word; each line has one end."""
+    size = TextSize()
+    size.add(["été là", "你好"], pa.array([-1.0, -2.0]))
+    assert size.figures() == {"words": 2 + 2 + 2, "characters": 6 + 2 + 2, "bytes": 9 + 6 + 2, "log_prob": -3.0}
+    both = total([size, size]).figures()
+    assert both == {"words": 12, "characters": 20, "bytes": 34, "log_prob": -6.0}
 
 
 def test_pairs_end_the_source_and_frame_the_target(tmp_path: Path) -> None:
