@@ -11,6 +11,7 @@ from langladder.models.translator import Translator
 from langladder.text.storage.corpus_ids import PairStream
 from langladder.text.storage.tables import PAIRS, read_table
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.conventions import conventions_of
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage
@@ -45,6 +46,7 @@ def main(job: Any, out: Path) -> None:
             tokenizers,
             beam,
             name=name,
+            split=conventions_of(TOKENS.parent, "source").split,
             n_best=chosen.n_best,
             bleu=bleu_config(TOKENS.parent, chosen.bleu_tokenize, bootstrap=1000),
             widths=chosen.search_error_widths,

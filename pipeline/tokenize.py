@@ -10,6 +10,7 @@ from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.conventions import conventions_of
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
@@ -19,7 +20,7 @@ def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
     tokenizer = train_tokenizer(sample, job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
-    report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards())
+    report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards(), conventions_of(clean))
     return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer)
 
 
@@ -32,7 +33,7 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     splits = encode_pairs(clean, source, target, folder)
     reports = {
         side: sample.report()
-        | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]).shards())
+        | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]).shards(), conventions_of(clean, side))
         | alphabet(training_sides(clean, [side]), tokenizer)
         for side, tokenizer, sample in zip(("source", "target"), (source, target), samples, strict=True)
     }

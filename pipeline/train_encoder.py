@@ -1,6 +1,5 @@
 """Stage `train_encoder`: pre-train one encoder on text with gaps; models/encoder/<rung>/, metrics, learning curve."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,8 @@ import torch
 from langladder.schema import locate
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
-from pipeline.provenance.made import keep, make, watched
-from pipeline.provenance.made_lm import TOKENIZER, TOKENS, streams
+from pipeline.provenance.made import copies_of, keep, make, watched
+from pipeline.provenance.made_lm import BESIDE, TOKENIZER, TOKENS, streams
 from pipeline.settings.stage import stage
 
 
@@ -23,7 +22,7 @@ def main(job: Any, out: Path) -> None:
         model = locate(rung.target)(rung.model, tokenizer.full_vocab_size)
         made = make(work, rung, job.seed, model, tokenizer, *streams(), settings=rung)
         figures, said = watched(model, made)
-        keep(work, out, model, made, figures, said=said, beside=lambda folder: shutil.copy(TOKENIZER, folder))
+        keep(work, out, model, made, figures, said=said, beside=copies_of(*BESIDE))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Stage `train_translator`: train one translator; models/translator/<rung>/, metrics, learning curve."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,10 @@ import torch
 from langladder.evaluation.bleu import bleu_config
 from langladder.schema import locate
 from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
-from pipeline.provenance.made import keep, make, watched
+from pipeline.provenance.made import copies_of, keep, make, watched
 from pipeline.settings.stage import stage
 
 TOKENS = Path("data/tokens/parallel")
@@ -29,12 +29,7 @@ def main(job: Any, out: Path) -> None:
         bleu = bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize
         made = make(work, rung, job.seed, model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu)
         figures, said = watched(model, made)
-        keep(work, out, model, made, figures, said=said, beside=_tokenizers)
-
-
-def _tokenizers(folder: Path) -> None:
-    for file in SIDES:
-        shutil.copy(file, folder)
+        keep(work, out, model, made, figures, said=said, beside=copies_of(*SIDES, TOKENS / CONVENTIONS))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What the stages that make rungs share: call the maker that the rung names, keep the model with what belongs to it."""
 
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,16 @@ def keep(
     write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), to_plain(figures))
     work.run.metrics({**figures, **made.cost})
     print(f"{work.stage} {work.rung}: {made.cost['seconds']:.0f} s, {said} → {place}")
+
+
+def copies_of(*files: Path) -> Callable[[Path], None]:
+    """For `keep`: copies files into the model's folder."""
+
+    def copy(folder: Path) -> None:
+        for file in files:
+            shutil.copy(file, folder)
+
+    return copy
 
 
 def watched(model: Any, made: Any) -> tuple[dict[str, Any], str]:

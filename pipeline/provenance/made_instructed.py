@@ -1,6 +1,5 @@
 """What the stages that make and judge instructed, rewarded and aligned models share."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 from langladder.corpora.instructions.judge import judgements, rewards_of_answers
 from langladder.models.base import LanguageModel
 from langladder.text.labelled.instructions import Dialogue, read_dialogues
+from langladder.text.storage.tables import CONVENTIONS
 from pipeline.provenance.job import TrackedJob
-from pipeline.provenance.made import keep, watched
+from pipeline.provenance.made import copies_of, keep, watched
 
 INSTRUCTIONS = Path("data/clean/instructions")
 TOKENS = Path("data/tokens/text")
@@ -40,5 +40,5 @@ def keep_instructed(work: TrackedJob, out: Path, base: Path, model: LanguageMode
     figures, said = watched(model, made)
     last: dict[str, Any] = next((row for row in reversed(made.curve) if "validation_loss" in row), {})
     figures |= {name: value for name, value in last.items() if name.startswith("validation_")} | figures
-    tokenizer = base / "tokenizer.json"
-    keep(work, out, model, made, figures, said=said, beside=lambda folder: shutil.copy(tokenizer, folder))
+    files = [base / name for name in ("tokenizer.json", CONVENTIONS) if (base / name).is_file()]
+    keep(work, out, model, made, figures, said=said, beside=copies_of(*files))

@@ -1,6 +1,5 @@
 """What the stages that make language models share: those of the family `lm`, and those that grow from it."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,14 @@ from langladder.infinity import show
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.tables import CONVENTIONS
 from pipeline.provenance import made
 from pipeline.provenance.job import TrackedJob
 
 TOKENS = Path("data/tokens/text")
 TOKENIZER = TOKENS / "tokenizer.json"
+BESIDE = (TOKENIZER, TOKENS / CONVENTIONS)
+"""What a language model is kept with."""
 
 
 def streams() -> list[TokenStream]:
@@ -31,4 +33,4 @@ def keep(work: TrackedJob, out: Path, model: LanguageModel, how: Made) -> None:
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
     }
     said = f"validation perplexity per word {show(figures['validation_perplexity_per_word'], '.2f')}"
-    made.keep(work, out, model, how, figures, said=said, beside=lambda folder: shutil.copy(TOKENIZER, folder))
+    made.keep(work, out, model, how, figures, said=said, beside=made.copies_of(*BESIDE))

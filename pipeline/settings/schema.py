@@ -55,6 +55,14 @@ SOURCES: dict[tuple[str, str], tuple[str, str]] = {
 Settings are named by their place in langladder: a job imports what it reads, and no more.
 """
 
+LANGUAGES = {
+    "text": ("language",),
+    "parallel": ("source_language", "target_language"),
+    "labels": ("language",),
+    "tags": ("language",),
+}
+"""Side → the keys of its languages, which the stage `clean` notes."""
+
 CLEANING = {
     "text": "text.clean.cleaning.CleanConfig",
     "parallel": "text.clean.clean_pairs.CleanPairsConfig",
@@ -165,7 +173,9 @@ def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
 def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
     source, _ = source_of(side, value)
     maker = (str, Field(alias="_maker_"))
-    return create_model("corpus", __base__=Config, kind=(str, ...), iid=(bool, True), source=(source, ...), maker=maker)
+    languages: dict[str, Any] = dict.fromkeys(LANGUAGES.get(side, ()), (str | None, None))
+    common: Any = {"kind": (str, ...), "iid": (bool, True), "source": (source, ...), "maker": maker}
+    return create_model("corpus", __base__=Config, **common, **languages)
 
 
 def source_of(side: str, value: Mapping[str, Any]) -> tuple[Any, str]:

@@ -74,7 +74,7 @@ def test_a_judge_reads_the_text_of_its_pairs(data: Data) -> None:
 def test_sentences_are_taken_from_every_range_of_lengths_that_has_enough(count: int, data: Data) -> None:
     every = Judge.open(data)
     there = np.array([len(sentence.text.split()) for sentence in every.sentences])
-    judge, words = attention_by_length.by_length(every, count)
+    judge, words = attention_by_length.by_length(every, count, str.split)
     assert words.tolist() == [len(sentence.text.split()) for sentence in judge.sentences]
     for low, high in BUCKETS:
         has, taken = (int(((one >= low) & (one <= (high or one.max()))).sum()) for one in (there, words))
@@ -83,7 +83,7 @@ def test_sentences_are_taken_from_every_range_of_lengths_that_has_enough(count: 
 
 def test_too_few_sentences_of_every_length_are_refused(data: Data) -> None:
     with pytest.raises(InputError, match=r"a_length=9999.*set it lower"):
-        attention_by_length.by_length(Judge.open(data), 9999)
+        attention_by_length.by_length(Judge.open(data), 9999, str.split)
 
 
 def test_position_losses_add_up_to_the_loss_of_the_references(data: Data) -> None:

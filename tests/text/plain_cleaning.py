@@ -11,9 +11,10 @@ from langladder.text.clean.cleaning import CleanConfig, cut_report
 from langladder.text.clean.duplicates import DuplicatesConfig, Scope, shingles
 from langladder.text.clean.splitting import cut, place
 from langladder.text.clean.statistics import TextStatistics, character_warnings
-from langladder.text.clean.steps import Book, build_steps, outside
+from langladder.text.clean.steps import Book, build_steps, outside, run_steps
 from langladder.text.storage.tables import SPLITS
-from langladder.text.words.words import split_words
+from langladder.text.words.conventions import Conventions
+from langladder.text.words.segmenters import Split
 
 Row = tuple[int, str, float | None]
 Document = list[tuple[str, float | None]]
@@ -56,8 +57,11 @@ class Seen:
 def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[dict[str, list[Row]], dict[str, Any]]:
     """The rows of each split, and the data report."""
     book, seen = Book(), Seen(config.duplicates)
+    first = next(name for name in (*SPLITS, "all") if name in raw)
+    steps = build_steps(config.steps)
+    split_words = Conventions.of(config.words, (run_steps(steps, text) for _, text, _ in raw[first])).split
     order = [name for name in ("test", "validation", "train", "all") if name in raw]
-    found: dict[str, list[Document]] = {name: documents(raw[name], config, book, seen) for name in order}
+    found: dict[str, list[Document]] = {name: documents(raw[name], config, book, seen, split_words) for name in order}
     own = [name for name in (*SPLITS, "all") if name in raw and name not in ("train", "all")]
     splits, cuts = dict[str, list[Document]](), []
     for name in (one for one in (*SPLITS, "all") if one in raw):
@@ -66,24 +70,26 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
             splits[wanted[0]] = found[name]
             continue
         places = np.array([place([line for line, _ in one], seed) for one in found[name]])
-        words = np.array([sum(len(split_words(line, "auto")) for line, _ in one) for one in found[name]])
+        words = np.array([sum(len(split_words(line)) for line, _ in one) for one in found[name]])
         cuts.append(cut(places, words, config.split, own))
         for split in wanted:
             pairs = zip(found[name], cuts[-1].splits, strict=True)
             splits[split] = [one for one, of in pairs if SPLITS[of] == split]
-    found_counts = {split: counts(splits[split]) for split in SPLITS}
+    found_counts = {split: counts(splits[split], split_words) for split in SPLITS}
     report = {
         "splits": found_counts,
         "cut_by_hash": [split for split in SPLITS if split not in raw],
-        **cut_report(cuts, character_warnings(found_counts.values(), "the text")),
+        **cut_report(cuts, [*book.warnings(), *character_warnings(found_counts.values(), "the text")]),
         "cleaning": book.report() | ({} if config.iid else config.duplicates.report()),
-        "leakage": {split: leakage(splits["train"], splits[split], config.leakage_words) for split in SPLITS[1:]},
+        "leakage": {
+            split: leakage(splits["train"], splits[split], config.leakage_words, split_words) for split in SPLITS[1:]
+        },
     }
     rows = {s: [(n, line, p) for n, one in enumerate(found_) for line, p in one] for s, found_ in splits.items()}
     return rows, report
 
 
-def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen) -> list[Document]:
+def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen, split_words: Split) -> list[Document]:
     """Cleaned documents, without those that are left empty or that were seen before."""
     steps, found = build_steps(config.steps), []
     for _, group in groupby(rows, key=lambda row: row[0]):
@@ -91,7 +97,7 @@ def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen) -> l
         for _, text, log_prob in group:
             book.read += 1
             line = book.apply(steps, text)
-            reason = outside(line, config.limits)
+            reason = outside(line, config.limits, split_words)
             if reason is None and not config.iid:
                 reason = seen.is_duplicate(line, "lines")
             if reason is not None:
@@ -109,19 +115,19 @@ def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen) -> l
     return found
 
 
-def counts(found: list[Document]) -> dict[str, Any]:
+def counts(found: list[Document], split_words: Split) -> dict[str, Any]:
     """Statistics of a split."""
     statistics = TextStatistics()
     for line in (line for one in found for line, _ in one):
-        statistics.add(line, split_words(line, "auto"))
+        statistics.add(line, split_words(line))
     return {"documents": len(found), **statistics.report()}
 
 
-def leakage(train: list[Document], held_out: list[Document], size: int) -> dict[str, Any]:
+def leakage(train: list[Document], held_out: list[Document], size: int, split_words: Split) -> dict[str, Any]:
     """n-grams and lines of a split, and the share that the training text has."""
 
     def grams(line: str) -> list[tuple[str, ...]]:
-        words = split_words(line, "auto")
+        words = split_words(line)
         span = min(len(words), size)
         return [tuple(words[at : at + span]) for at in range(len(words) - span + 1)] if words else []
 

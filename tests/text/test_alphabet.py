@@ -11,6 +11,7 @@ from langladder.text.storage import shards, tables
 from langladder.text.tokenize.alphabet import Alphabet, count_characters, count_characters_of
 from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer, visible
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.words.conventions import Conventions
 
 HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]
 
@@ -40,7 +41,7 @@ def test_workers_count_what_one_process_counts(tmp_path: Path, monkeypatch: pyte
     assert len(text.shards()) > 3
     with used(Local(2)):
         assert count_characters_of(text) == count_characters(HAN)
-        assert report_on(small, text.shards()) == report_on(small, [HAN])
+        assert report_on(small, text.shards(), Conventions()) == report_on(small, [HAN], Conventions())
         assert Sample.of(text.shards(), 100_000).report() == Sample.of([HAN], 100_000).report()
 
 
@@ -54,7 +55,7 @@ def test_golden_tokens_are_shown_as_text() -> None:
     small = tokenizer(lines, 300)
     for line in lines[:2]:
         assert small.decode(small.encode(line)) == line
-    samples = report_on(small, [lines], samples=2)["samples"]
+    samples = report_on(small, [lines], Conventions(), samples=2)["samples"]
     assert "▁männer" in samples[0]["tokens"].replace(" ", "") and "Ġ" not in samples[0]["tokens"]
     assert "\ufffd" not in samples[1]["tokens"]
     for byte, shown in ((0xE4, r"\xe4"), (0x20, "▁"), (0x41, "A")):

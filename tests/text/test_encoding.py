@@ -24,6 +24,7 @@ from langladder.text.tokenize.encoding import (
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.words.conventions import Conventions
 
 WORDS = TokenizerConfig(kind="word", vocab_size=None)
 
@@ -48,7 +49,7 @@ def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.Monk
 def test_golden_sizes_count_words_characters_and_bytes() -> None:
     """`é` has two bytes, a Chinese character three, and is a word; each line has one end."""
     size = TextSize()
-    size.add(["été là", "你好"], pa.array([-1.0, -2.0]))
+    size.add(["été là", "你好"], pa.array([-1.0, -2.0]), Conventions().split)
     assert size.figures() == {"words": 2 + 2 + 2, "characters": 6 + 2 + 2, "bytes": 9 + 6 + 2, "log_prob": -3.0}
     both = total([size, size]).figures()
     assert both == {"words": 12, "characters": 20, "bytes": 34, "log_prob": -6.0}

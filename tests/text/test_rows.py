@@ -14,7 +14,7 @@ from langladder.engine.base import Serial, used
 from langladder.engine.local import Local
 from langladder.errors import InputError
 from langladder.text.clean import rows as clean_rows
-from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, clean_pairs, clean_parallel
+from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, PairRules, clean_pairs, clean_parallel
 from langladder.text.clean.rows import CleanRowsConfig, RowType, repeated
 from langladder.text.clean.steps import Book
 from langladder.text.labelled.clean_instructions import (
@@ -57,15 +57,18 @@ def dialogue(prompt: str, response: str, asked: str | None = None, rejected: str
 
 
 def test_pairs() -> None:
-    config = CleanPairsConfig.model_validate({"source": STEPS, "max_length_ratio": 2, "limits": {"max_characters": 20}})
-    raw = [("A  b!", "Ein B!"), ("?", "x"), ("a", "b c d"), ("a", "b c"), ("a", "b" * 21)]
+    rules = PairRules.model_validate(
+        {"source": STEPS, "max_length_ratio": 4, "characters": 2.0, "limits": {"max_characters": 20}}
+    )
+    raw = [("A  b!", "Ein B!"), ("?", "x"), ("a", "b" * 9), ("a", "b" * 8), ("abcdefghi", "b c d"), ("a", "b" * 21)]
     book = Book()
-    found = list(clean_pairs([{"source": one, "target": two} for one, two in raw], config, book))
+    found = list(clean_pairs([{"source": one, "target": two} for one, two in raw], rules, book))
     assert [(one.row["source"], one.row["target"], one.dropped) for one in found] == [
         ("a b", "Ein B!", None),
         ("", "x", "empty"),
-        ("a", "b c d", "length_ratio"),
-        ("a", "b c", None),
+        ("a", "b" * 9, "length_ratio"),  # 9 of the target beside 2 that are expected
+        ("a", "b" * 8, None),
+        ("abcdefghi", "b c d", None),  # 5 beside 18
         ("a", "b" * 21, "too_long"),
     ]
     assert found[0].key == found[0].unshared == ("a b", "Ein B!") and found[0].split_by == "a b"

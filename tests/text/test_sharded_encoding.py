@@ -59,7 +59,7 @@ KINDS: list[Trained] = ["bpe_bytes", "wordpiece", "unigram", "word", "character"
 def test_tokens_are_those_of_each_line_framed(clean: Path, tmp_path: Path, kind: Trained) -> None:
     found = tokenised(clean / "clean", tmp_path / "out", Serial(), kind)
     streams = {"train.arrow", "validation.arrow", "test.arrow"}
-    assert set(found) == {"sizes.json", "tokenizer.json", "train_counts.safetensors"} | streams
+    assert set(found) == {"conventions.json", "sizes.json", "tokenizer.json", "train_counts.safetensors"} | streams
     stream = TokenStream.open(tmp_path / "out" / "train.arrow")
     assert (
         not stream.ids.flags.owndata

@@ -22,6 +22,7 @@ from langladder.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
 from langladder.text.tokenize.tokenizer_training import report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble
+from langladder.text.words.conventions import Conventions
 
 LINES = [
     "the cat looks at the looking glass and keeps looking",
@@ -246,7 +247,7 @@ def test_ids_are_checked_before_the_library_makes_room_for_them(kind: Any, numbe
 def test_golden_report() -> None:
     lines = ["Cats average 15 hours of sleep a day ."]
     tokenizer = train_tokenizer(lines, TokenizerConfig(kind="word", vocab_size=None))
-    report = report_on(tokenizer, [lines, ["Dogs average 15 hours"]])
+    report = report_on(tokenizer, [lines, ["Dogs average 15 hours"]], Conventions())
     assert (report["tokens"], report["fertility"], report["unknown_rate"]) == (13, 1.0, round(1 / 13, 6))
     assert report["compression"] == round((38 + 21) / 13, 4) and report["vocabulary_used"] == 1.0
     assert report["longest_tokens"][0] == "average"

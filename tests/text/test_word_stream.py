@@ -13,6 +13,7 @@ from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.storage import shards, tables
 from langladder.text.words import word_stream
+from langladder.text.words.conventions import Conventions, write_conventions
 from langladder.text.words.segmenters import WordChoice, splitter_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_corpus import WordCorpus
@@ -95,6 +96,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = {"document": [row // 7 for row in range(len(lines))], "text": lines, "log_prob": [None] * len(lines)}
     tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=tables.TEXT))
     assert len(shards.shard_files(tmp_path / "clean" / "train")) > 4
+    write_conventions(tmp_path / "clean", {"text": Conventions(words="apart")})
     return tmp_path / "clean"
 
 

@@ -66,7 +66,6 @@ def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
     from langladder.text.read.lines import read_lines
     from langladder.text.storage.corpus_ids import TokenStream
     from langladder.text.tokenize.encoding import framed
-    from langladder.text.words.words import split_words
 
     documents: list[list[str]] = [[]]
     for line in (line.strip() for line in read_lines(file)):
@@ -80,11 +79,12 @@ def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
     rows = iter(framed(ids) for ids in loaded.tokenizer.encode_lines(lines))
     parts = [np.concatenate([next(rows) for _ in document]) for document in documents if document]
     stream = TokenStream(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
-    words = sum(len(split_words(line, "auto")) + 1 for line in lines)
+    words = sum(len(loaded.conventions.split(line)) + 1 for line in lines)
     return score(
         loaded.model,
         stream,
         words=words,
+        word_unit=loaded.conventions.unit,
         characters=sum(len(line) + 1 for line in lines),
         bytes=sum(len(line.encode()) + 1 for line in lines),
     )

@@ -29,7 +29,7 @@ from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose
 from langladder.evaluation.translator_page import TranslationScores
 from langladder.schema import Config
-from langladder.text.words.scripts import read_writing
+from langladder.text.words.conventions import conventions_of
 
 
 class BleuConfig(Config):
@@ -50,7 +50,7 @@ def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0
     Raises:
         InputError: the tokens do not say how their target is written, or the tokenizer's package is missing.
     """
-    target = read_writing(tokens)["target"]
+    target = conventions_of(tokens, "target").writing
     tokenize = choose(choice, target)
     check(tokenize)
     return BleuConfig(tokenize=tokenize, spaced=target == "spaced", bootstrap=bootstrap)

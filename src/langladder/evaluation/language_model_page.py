@@ -8,6 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.infinity import from_plain, to_plain
+from langladder.text.words.conventions import WordUnit
 
 
 class TextScores(Measured):
@@ -15,6 +16,7 @@ class TextScores(Measured):
 
     Attributes:
         tokens, words, characters, bytes: of the text, ends of lines included.
+        word_unit: what its words are; graphemes where the text does not separate words.
         nll_nats: −log P of the whole text, in nats.
         floor_perplexity_per_word, above_floor_percent: None where the text's true probability is not known.
         unknown_rate: share of UNK among the predicted tokens; `note` says what that means.
@@ -23,6 +25,7 @@ class TextScores(Measured):
 
     tokens: int
     words: int
+    word_unit: WordUnit = "words"
     characters: int
     bytes: int
     nll_nats: float

@@ -3,7 +3,7 @@
 With L = −Σ log P(w_t | w_<t) the negative log-likelihood of the test text in nats, EOS counted and BOS not:
 
     perplexity per token  exp(L / tokens)       comparable only between models with the same tokenizer
-    perplexity per word   exp(L / words)        words: whitespace-separated, and one end a line
+    perplexity per word   exp(L / words)        words: by the conventions of the text, and one end a line
     bits per character    L / (ln 2 · chars)    characters: Unicode code points, and one newline a line
     bits per byte         L / (ln 2 · bytes)    bytes: UTF-8, and one newline a line
 
@@ -22,6 +22,7 @@ from langladder.models.base import LanguageModel, predicted
 from langladder.progress import working
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import PAD, UNK
+from langladder.text.words.conventions import WordUnit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
 
@@ -33,15 +34,17 @@ def score(
     words: int,
     characters: int,
     bytes: int,
+    word_unit: WordUnit = "words",
     log_prob: float | None = None,
     batch_tokens: int = SCORED_TOKENS,
 ) -> TextScores:
     """Score a text that `stream` holds tokenised.
 
     Args:
-        words: whitespace words of the text plus one end a line.
+        words: of the text plus one end a line.
         characters: Unicode code points of the text plus one newline a line.
         bytes: UTF-8 bytes of the text plus one newline a line.
+        word_unit: what its words are.
         log_prob: the text's true natural-log probability, where known.
         batch_tokens: tokens read at a time; changes the speed, not the result.
 
@@ -69,6 +72,7 @@ def score(
     return TextScores(
         tokens=tokens,
         words=words,
+        word_unit=word_unit,
         characters=characters,
         bytes=bytes,
         nll_nats=total,

@@ -11,7 +11,7 @@ from langladder.evaluation.search_errors import Sentence, by_width, find_search_
 from langladder.evaluation.translator_page import Candidate, LengthBucket, Translation, TranslatorPage
 from langladder.models.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import Split
 
 BUCKETS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, None))  # source words
 EXAMPLES = 6
@@ -24,6 +24,7 @@ def evaluate_translator(
     config: BeamConfig,
     *,
     name: str,
+    split: Split = str.split,
     n_best: int = 1,
     bleu: BleuConfig | None = None,
     widths: Sequence[int] = (),
@@ -34,6 +35,7 @@ def evaluate_translator(
     Args:
         tokenizers: of the source and of the target.
         name: of the rung.
+        split: cuts a source into words.
         n_best: translations that are shown of each example, at most the beam's width.
         bleu: what BLEU counts as a word, see `bleu.bleu_config`; None: as for most languages.
         widths: beam widths to compare, on at most `width_sentences` of the sentences.
@@ -43,7 +45,7 @@ def evaluate_translator(
     references = [[sentence.reference] for sentence in sentences]
     bleu = bleu or BleuConfig()
     log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
-    words = np.array([len(split_words(sentence.text, "auto")) for sentence in sentences])
+    words = np.array([len(split(sentence.text)) for sentence in sentences])
     chosen = _examples(words)
     several = config.model_copy(update={"n_best": min(n_best, config.width)})
     lists = translate(model, [sentences[i].source for i in chosen], several)

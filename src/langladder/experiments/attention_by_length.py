@@ -23,7 +23,8 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
-from langladder.text.words.words import split_words
+from langladder.text.words.conventions import conventions_of
+from langladder.text.words.segmenters import Split
 
 FIXED: Network = "seq2seq"
 CHO: dict[str, Any] = {"cell": "gru", "context_each_step": True, "readout": "maxout"}
@@ -49,7 +50,9 @@ class AttentionByLength(Experiment[AttentionByLengthConfig]):
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.run`."""
         config, found = self.config, {}
-        judge, words = by_length(Judge.open(data), config.fewer(config.a_length))
+        judge, words = by_length(
+            Judge.open(data), config.fewer(config.a_length), conventions_of(data.parallel, "source").split
+        )
         for name in config.networks:
             lr = config.fixed_lr if name == FIXED else config.lr
             kind, settings = config.small(name)
@@ -59,15 +62,15 @@ class AttentionByLength(Experiment[AttentionByLengthConfig]):
         return findings(found)
 
 
-def by_length(judge: Judge, count: int) -> tuple[Judge, np.ndarray]:
-    """The first `count` sentences of each range of lengths, and the source words of each.
+def by_length(judge: Judge, count: int, split: Split) -> tuple[Judge, np.ndarray]:
+    """The first `count` sentences of each range of lengths, and the source words of each; `split` cuts sources.
 
     A range of which there is less than a third of `count` is left out: its BLEU would say little.
 
     Raises:
         InputError: none is left.
     """
-    words = np.array([len(split_words(sentence.text, "auto")) for sentence in judge.sentences])
+    words = np.array([len(split(sentence.text)) for sentence in judge.sentences])
     ranges = [np.flatnonzero((words >= low) & (words <= (high or words.max()))) for low, high in BUCKETS]
     kept = [rows[:count] for rows in ranges if 3 * len(rows) >= count]
     if not kept:

@@ -14,7 +14,7 @@ from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.errors import InputError
 from langladder.experiments.experiment import Data
 from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.segmenters import splitter
+from langladder.text.words.conventions import conventions_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_corpus import WordCorpus
 
@@ -29,7 +29,7 @@ def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -
         InputError: the text has fewer than two different words.
     """
     text = list(islice(data.lines("train"), lines))
-    split, _ = splitter("auto", text)
+    split = conventions_of(data.clean).split
     vocabulary = Vocabulary.build(text, VocabularyConfig(words="auto"), split)
     rows = [vocabulary.encode(split(line)) for line in text]
     if len(vocabulary) < 2:

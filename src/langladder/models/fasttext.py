@@ -33,11 +33,11 @@ from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts, means
 from langladder.models.making import Made
-from langladder.models.units import WordUnits, mode_for, units_from
+from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.progress import working
 from langladder.text.labelled.labelled import Example
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.words.segmenters import InstalledWords, reading
 
 MULTIPLIER = np.uint64(116049371)
 SECOND = "<sep> "
@@ -52,7 +52,7 @@ class FastTextConfig(schema.Config):
     word_ngrams: int = Field(default=2, ge=1, le=10)  # the longest; 1: words alone
     buckets: int = Field(default=2_000_000, ge=1, le=2**31 - 1)
     min_count: int = Field(default=1, ge=1)  # rarer words have no vector
-    words: WordChoice = "auto"
+    words: InstalledWords = "auto"
     lowercase: bool = True
     loss: Literal["softmax", "hierarchical"] = "softmax"
     epochs: int = Field(default=5, ge=1)
@@ -122,7 +122,7 @@ class FastText(CountedClassifier):
         """Choose the words; the training texts as words."""
         texts = [text for one in train for text in (one.text, one.second) if text is not None]
         treed = any(one.tree is not None or one.heads is not None for one in train)
-        mode = mode_for(texts, "whitespace" if treed else self.config.words)
+        mode = reading("whitespace" if treed else self.config.words, texts)
         self.units = WordUnits([], mode, self.config.lowercase)
         tokens = [self.tokens(example) for example in train]
         counts = Counter(chain.from_iterable(tokens))

@@ -30,7 +30,7 @@ from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.units import Units, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.words.segmenters import InstalledWords, WordChoice
 
 STRENGTHS = {"naive_bayes": [0.3, 1.0, 3.0], "logistic": [1.0, 3.0, 10.0, 30.0], "nb_svm": [0.03, 0.1, 0.3, 1.0]}
 
@@ -43,7 +43,7 @@ class LinearConfig(schema.Config):
     """The shortest and the longest n-gram."""
     min_count: int = Field(default=1, ge=1)
     """Training texts that an n-gram must be in."""
-    words: WordChoice = "auto"
+    words: InstalledWords = "auto"
     lowercase: bool = True
     strengths: list[float] | None = Field(default=None, min_length=1)
     """C (of naive Bayes α) to choose from; null: a few."""

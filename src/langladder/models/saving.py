@@ -14,6 +14,7 @@ import numpy as np
 from langladder import artefacts, schema
 from langladder.atomic import Owner, atomic_folder
 from langladder.errors import InputError
+from langladder.text.storage.tables import CONVENTIONS
 
 ARRAYS = "model.safetensors"
 READING = "reading.json"
@@ -37,6 +38,7 @@ BESIDE = (
     "source.json",
     "target.json",
     "codes.json",
+    CONVENTIONS,
     READING,
     "provenance.json",
     "README.md",

@@ -19,8 +19,7 @@ from langladder.errors import InputError
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import EXTRAS, SAMPLE, WordChoice, splitter
-from langladder.text.words.words import stands_apart
+from langladder.text.words.segmenters import EXTRAS, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
 """Beside a model that reads subwords."""
@@ -95,7 +94,7 @@ class WordUnits(Units):
 
     @cached_property
     def _split(self) -> Any:
-        return splitter(self.mode, ["a , b"])[0]  # of a text whose punctuation stands apart: the mode as it is
+        return splitter_of(self.mode)
 
     def ids(self, words: Iterable[str]) -> np.ndarray:
         """(T,) int32 ids of words as they stand in a text."""
@@ -142,18 +141,13 @@ class WordUnits(Units):
         Raises:
             InputError: no word is left.
         """
-        chosen = mode_for(texts, mode)
+        chosen = reading(mode, texts)
         empty = cls([], chosen, lowercase)
         counts = Counter(empty.folded(word) for text in texts for word in empty._split(text))
         kept = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
         if not kept:
             raise InputError(f"input.min_count={min_count} leaves no word of the training texts; lower it")
         return cls(kept, chosen, lowercase)
-
-
-def mode_for(texts: Sequence[str], mode: WordChoice) -> WordChoice:
-    """The mode, where it is `auto` by how the texts are written: `apart` takes punctuation off the words."""
-    return "apart" if mode == "auto" and not stands_apart(list(texts[:SAMPLE])) else mode
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from langladder.models.tagger import Tagger
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import WordChoice, splitter_of
 
 
-def tag_lines(model: Tagger, lines: Sequence[str], mode: Any, explain: bool) -> list[dict[str, Any]]:
+def tag_lines(model: Tagger, lines: Sequence[str], mode: WordChoice, explain: bool) -> list[dict[str, Any]]:
     """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs.
 
     A blank line has no words and no tags; the model is not asked.
     """
-    sentences = [split_words(line, mode) for line in lines]
+    split = splitter_of(mode)
+    sentences = [split(line) for line in lines]
     asked = [words for words in sentences if words]
     tagged = iter(model.tag(asked) if asked else [])
     answers: list[dict[str, Any]] = [{"words": words, "tags": next(tagged) if words else []} for words in sentences]

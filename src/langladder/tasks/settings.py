@@ -3,12 +3,12 @@
 import math
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from langladder.errors import Policy
 from langladder.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.text.words.segmenters import WordChoice, installed
+from langladder.text.words.segmenters import InstalledWords
 
 
 class LMTrainingConfig(TrainingConfig):
@@ -45,19 +45,13 @@ class ReadingInput(InputVectors):
 
     units: Literal["words", "subwords"] = "words"
     """subwords: the tokens of the text's tokenizer (stage `tokenize`)."""
-    words: WordChoice = "auto"
+    words: InstalledWords = "auto"
     """What counts as a word; leaves of trees and words of tagged sentences are taken as they are."""
     lowercase: bool = True
     spread: float | None = Field(default=None, gt=0, le=10)
     """Standard deviation of the vectors' numbers, to which they are scaled; null: D^−½, as random rows have."""
     min_count: int = Field(default=1, ge=1)
     """Rarer words of the training texts are unknown, unless there is a vector for them."""
-
-    @field_validator("words")
-    @classmethod
-    def _is_installed(cls, choice: WordChoice) -> WordChoice:
-        installed(choice)
-        return choice
 
 
 class TransferInput(ReadingInput):

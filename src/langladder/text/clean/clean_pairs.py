@@ -6,12 +6,13 @@ one sentence fall together; a training pair that shares its source *or* its targ
 else the test would ask for sentences that were seen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import pyarrow.compute as pc
 from pydantic import Field
 
 from langladder.atomic import atomic_folder
@@ -20,9 +21,10 @@ from langladder.text.clean.cleaning import cut_report
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import character_warnings, measure_tables
-from langladder.text.clean.steps import Book, StepsConfig, build_steps, outside
-from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits
-from langladder.text.words.words import split_words
+from langladder.text.clean.steps import Book, StepsConfig, build_steps, found_conventions, outside
+from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, read_batches
+from langladder.text.words.conventions import Conventions, write_conventions
+from langladder.text.words.segmenters import WordChoice, splitter_of
 
 
 class CleanPairsConfig(CleanRowsConfig):
@@ -30,8 +32,46 @@ class CleanPairsConfig(CleanRowsConfig):
 
     source: StepsConfig = StepsConfig()
     target: StepsConfig = StepsConfig()
-    max_length_ratio: float | None = Field(default=None, gt=1)  # words of the longer side over those of the shorter
+    source_language: str | None = None  # BCP 47 tags, e.g. en and tr
+    target_language: str | None = None
+    # Characters of the longer side over those of the shorter, after those of the target are divided by how many the
+    # target has in the whole corpus for one of the source: the same bound for every pair of scripts.
+    max_length_ratio: float | None = Field(default=None, gt=1)
     leakage_words: int = Field(default=13, ge=1)
+
+
+class PairRules(CleanPairsConfig):
+    """The settings, with what the corpus decides; `words` are those of the source.
+
+    Attributes:
+        target_words: what a word of the target is.
+        characters: of the target for one of the source.
+    """
+
+    target_words: WordChoice = "auto"
+    characters: float = 1.0
+
+    @classmethod
+    def of(cls, config: CleanPairsConfig, sides: Mapping[str, Conventions], table: Path) -> Self:
+        """The rules of a corpus.
+
+        Args:
+            sides: how `source` and `target` are read.
+            table: raw pairs, whose characters are counted.
+        """
+        counts = dict.fromkeys(PAIRS.names, 0)
+        if config.max_length_ratio is not None:
+            for batch in read_batches(table, PAIRS):
+                for side in counts:
+                    counts[side] += pc.sum(pc.utf8_length(batch.column(side))).as_py() or 0
+        more = {"words": sides["source"].words, "target_words": sides["target"].words}
+        characters = max(counts["target"], 1) / max(counts["source"], 1)
+        return cls.model_validate(config.model_dump() | more | {"characters": characters})
+
+    def length_ratio(self, source: str, target: str) -> float:
+        """How many times longer one side is than the other, beside the mean of the corpus."""
+        shorter, longer = sorted((len(source) * self.characters, len(target)))
+        return longer / shorter
 
 
 def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig, seed: int) -> dict[str, Any]:
@@ -42,8 +82,14 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     names = present_splits(raw_folder)
     # Held-out pairs first: of two equal pairs, the one in the training text goes.
     ordered = sorted(names, key=("test", "validation", "train", "all").index)
+    first = raw_folder / f"{names[0]}.parquet"
+    sides = {
+        "source": found_conventions(first, "source", config.source, config.words, config.source_language),
+        "target": found_conventions(first, "target", config.target, config.words, config.target_language),
+    }
+    rules = PairRules.of(config, sides, first)
     with atomic_folder(out_folder, TABLES) as folder:
-        rows = CleanedRows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, config, seed)
+        rows = CleanedRows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, rules, seed)
         rows.drop_duplicates("duplicate_pair", across_tables=True)
         rows.cut(_cut)
         rows.drop_held_out(
@@ -53,17 +99,21 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
         rows.write()
         tables = {split: folder / f"{split}.parquet" for split in SPLITS}
         measured = {}
-        for side in PAIRS.names:
+        for side, conventions in sides.items():
             with TemporaryDirectory(dir=folder) as scratch:
-                measured[side] = measure_tables(tables, config.leakage_words, Path(scratch), current(), side)
-    sides = {split: {side: counts[split] for side, (counts, _) in measured.items()} for split in SPLITS}
+                measured[side] = measure_tables(
+                    tables, config.leakage_words, conventions.words, Path(scratch), current(), side
+                )
+        write_conventions(folder, sides)
+    figures = {split: {side: counts[split] for side, (counts, _) in measured.items()} for split in SPLITS}
     report = {
-        "splits": {split: {"pairs": counts["source"]["lines"], **counts} for split, counts in sides.items()},
+        "splits": {split: {"pairs": counts["source"]["lines"], **counts} for split, counts in figures.items()},
         "cut_by_hash": [split for split in SPLITS if split not in names],
         "cleaning": rows.book.report(),
         "leakage": {side: overlap for side, (_, overlap) in measured.items()},
     }
-    warnings = [
+    warnings = rows.book.warnings()
+    warnings += [
         line
         for side, (counts, _) in measured.items()
         for line in character_warnings(counts.values(), f"the {side} side")
@@ -71,18 +121,18 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     return report | cut_report(rows.cuts, warnings)
 
 
-def clean_pairs(rows: list[Row], config: CleanPairsConfig, book: Book) -> Iterator[Cleaned]:
+def clean_pairs(rows: list[Row], rules: PairRules, book: Book) -> Iterator[Cleaned]:
     """Run the steps on both sides; drop a pair with a side outside the limits, or one side far longer than the other.
 
     A training pair must share neither side with a held-out one.
     """
-    source_steps, target_steps = build_steps(config.source), build_steps(config.target)
+    source_steps, target_steps = build_steps(rules.source), build_steps(rules.target)
+    source_words, target_words = splitter_of(rules.words), splitter_of(rules.target_words)
     for row in rows:
         source, target = book.apply(source_steps, row["source"]), book.apply(target_steps, row["target"])
-        reason = outside(source, config.limits) or outside(target, config.limits)
-        if reason is None and config.max_length_ratio is not None:
-            shorter, longer = sorted(len(split_words(side, "auto")) for side in (source, target))
-            reason = "length_ratio" if longer > config.max_length_ratio * shorter else None
+        reason = outside(source, rules.limits, source_words) or outside(target, rules.limits, target_words)
+        if reason is None and rules.max_length_ratio is not None:
+            reason = "length_ratio" if rules.length_ratio(source, target) > rules.max_length_ratio else None
         sides = (source, target)
         yield Cleaned({"source": source, "target": target}, reason, key=sides, unshared=sides, split_by=source)
 
@@ -92,7 +142,8 @@ def _example(row: Row) -> str:
 
 
 def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
-    words = [len(split_words(source, "auto")) for source in rows.column("source", chosen)]
+    split = splitter_of(rows.config.words)
+    words = [len(split(source)) for source in rows.column("source", chosen)]
     return cut(rows.places[chosen], np.array(words, dtype=np.int64), rows.config.split, own, "source sentences")
 
 

@@ -36,12 +36,14 @@ from langladder.text.clean.steps import (
     LimitsConfig,
     StepsConfig,
     build_steps,
+    found_conventions,
     outside,
 )
 from langladder.text.storage.shards import SHARDED, shard_files
 from langladder.text.storage.tables import SPLITS, present_splits
 from langladder.text.storage.text_parts import Row, TextPart, read_rows, write_rows, write_tables
-from langladder.text.words.words import split_words
+from langladder.text.words.conventions import TEXT, write_conventions
+from langladder.text.words.segmenters import InstalledWords, WordChoice, splitter_of
 
 
 class CleanConfig(Config):
@@ -54,6 +56,8 @@ class CleanConfig(Config):
     # Lines are independent samples of one source: a repeated one is data, so none is dropped, overlap is only counted.
     iid: bool = False
     leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
+    words: InstalledWords = "auto"  # what a word is: in limits and statistics here, and in every figure per word later
+    language: str | None = None  # BCP 47 tag, e.g. tr
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Rules:
     steps: StepsConfig
     limits: LimitsConfig
     duplicates: DuplicatesConfig
+    words: WordChoice
     seed: int
 
 
@@ -101,7 +106,8 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     """
     names, engine = present_splits(raw_folder), current()
     compared = DuplicatesConfig(exact="keep", near="keep") if config.iid else config.duplicates
-    rules = Rules(config.steps, config.limits, compared, seed)
+    conventions = found_conventions(raw_folder / names[0], TEXT, config.steps, config.words, config.language)
+    rules = Rules(config.steps, config.limits, compared, conventions.words, seed)
     with atomic_folder(out_folder, SHARDED) as folder:
         scratch = folder / "work"
         scratch.mkdir()
@@ -116,13 +122,16 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
         counts_of = np.diff(starts).tolist()
         parts = [TextPart(shard.file("rows"), int(starts[n]), counts_of[n]) for n, shard in enumerate(shards)]
         write_tables(folder, SPLITS, parts, splits, _noted(shards, "bytes"), scratch, engine)
-        counts, overlap = measure_tables({s: folder / s for s in SPLITS}, config.leakage_words, scratch, engine)
+        counts, overlap = measure_tables(
+            {s: folder / s for s in SPLITS}, config.leakage_words, conventions.words, scratch, engine
+        )
+        write_conventions(folder, {TEXT: conventions})
         shutil.rmtree(scratch)
     documents = np.bincount(splits[splits >= 0], minlength=len(SPLITS)).tolist()
     return {
         "splits": {split: {"documents": documents[n], **counts[split]} for n, split in enumerate(SPLITS)},
         "cut_by_hash": [split for split in SPLITS if split not in names],
-        **cut_report(cuts, character_warnings(counts.values(), "the text")),
+        **cut_report(cuts, [*book.warnings(), *character_warnings(counts.values(), "the text")]),
         "cleaning": book.report() | compared.report(),
         "leakage": overlap,
     }
@@ -221,11 +230,12 @@ def clean_rows(rows: Iterable[Row], rules: Rules, book: Book, gone: Iterator[int
     Yields:
         The lines that stay. A line that was changed has no known log-probability any more.
     """
-    steps, kinds = build_steps(rules.steps), repeat(0) if gone is None else gone
+    steps, split = build_steps(rules.steps), splitter_of(rules.words)
+    kinds = repeat(0) if gone is None else gone
     for document, text, log_prob in rows:
         book.read += 1
         line = book.apply(steps, text)
-        reason = outside(line, rules.limits)
+        reason = outside(line, rules.limits, split)
         if reason is None and (kind := next(kinds)):
             reason = f"{KINDS[kind]}_line"
         if reason is None:
@@ -263,6 +273,7 @@ class DocumentNotes:
 
     def __init__(self, rules: Rules) -> None:
         self.seed = rules.seed
+        self.split = splitter_of(rules.words)
         self.duplicates = Notes(rules.duplicates, "documents")
         self.places: list[float] = []
         self.words: list[int] = []
@@ -279,7 +290,7 @@ class DocumentNotes:
                 for digest in (place, key):
                     digest.update(encoded)
                     digest.update(b"\n")
-                words += len(split_words(line, "auto"))
+                words += len(self.split(line))
                 size += len(encoded)
                 if self.duplicates.near:
                     whole.append(line)

@@ -30,6 +30,7 @@ from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, pla
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.storage.shards import truths
 from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
+from langladder.text.words.segmenters import InstalledWords
 
 DROPPED = -1  # instead of a split
 ROWS = 4096  # that are cleaned at a time
@@ -48,6 +49,7 @@ class CleanRowsConfig(Config):
     drop_duplicates: bool = True  # a row that was there before
     held_out_never_in_train: bool = True
     split: SplitConfig = SplitConfig()
+    words: InstalledWords = "auto"  # what a word is, in limits and statistics
     iid: bool = False  # rows are independent samples: nothing repeated is dropped, overlap is only counted
 
 

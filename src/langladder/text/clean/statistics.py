@@ -26,7 +26,7 @@ from langladder.sorted_runs import among, ascending, count_distinct, distinct, m
 from langladder.text.clean.steps import has_control_characters
 from langladder.text.storage.shards import read_shard, shard_files
 from langladder.text.storage.tables import read_batches
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import WordChoice, splitter_of
 
 _CLASSES = {
     "L": "letter",
@@ -246,21 +246,22 @@ class Part:
             yield batch.column(0).to_pylist()
 
 
-def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStatistics:
+def measure_part(part: Part, size: int, mode: WordChoice, wanted: Sequence[Path] = ()) -> TextStatistics:
     """Count one part, and save the hashes of its n-grams, lines and different words, ascending.
 
     Args:
         size: n of the n-grams.
+        mode: how lines are cut into words.
         wanted: files of ascending hashes of n-grams and lines, the only ones to save; none: all are saved.
 
     Returns:
         The counts, without the types, whose hashes are saved.
     """
-    statistics = TextStatistics()
+    statistics, split = TextStatistics(), splitter_of(mode)
     hashes: list[list[np.ndarray]] = [[np.zeros(0, dtype=np.uint64)] for _ in KINDS]
     known = [mapped(path) for path in wanted]
     for lines in part.lines():
-        words = [split_words(line, "auto") for line in lines]
+        words = [split(line) for line in lines]
         for line, of_line in zip(lines, words, strict=True):
             statistics.add(line, of_line)
         ngrams = chain.from_iterable(word_ngrams(of_line, size) for of_line in words)
@@ -278,13 +279,14 @@ def measure_part(part: Part, size: int, wanted: Sequence[Path] = ()) -> TextStat
 
 
 def measure_tables(
-    tables: Mapping[str, Path], size: int, scratch: Path, engine: Engine, column: str = "text"
+    tables: Mapping[str, Path], size: int, mode: WordChoice, scratch: Path, engine: Engine, column: str = "text"
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Measure the splits of a clean text.
 
     Args:
         tables: split → its table; `train`, and those held out.
         size: n of the n-grams.
+        mode: how lines are cut into words.
         scratch: an empty folder that all workers see.
         column: of the text.
 
@@ -296,9 +298,9 @@ def measure_tables(
         for split, table in tables.items()
     }
     held_out = [part for split, some in parts.items() if split != "train" for part in some]
-    found = list(engine.map(partial(measure_part, size=size), held_out, "measuring held-out text"))
+    found = list(engine.map(partial(measure_part, size=size, mode=mode), held_out, "measuring held-out text"))
     wanted = [_union(held_out, kind, scratch / f"wanted.{kind}", engine) for kind in KINDS]
-    call = partial(measure_part, size=size, wanted=wanted)
+    call = partial(measure_part, size=size, mode=mode, wanted=wanted)
     found += engine.map(call, parts["train"], "measuring training text")
     seen = [_union(parts["train"], kind, scratch / f"seen.{kind}", engine) for kind in KINDS]
     of_part = dict(zip([*held_out, *parts["train"]], found, strict=True))

@@ -10,17 +10,21 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
 
 from langladder.schema import Config
-from langladder.text.words.words import split_words
+from langladder.text.storage.tables import TableLines
+from langladder.text.words.conventions import Conventions
+from langladder.text.words.segmenters import Split, WordChoice
 
 Step = Callable[[str], str]
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 120
+MUCH = 0.1  # share of the lines that a reason drops, from which on it is a warning
 
 
 class StepsConfig(Config):
@@ -43,6 +47,21 @@ class StepsConfig(Config):
 def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
     """The (name, function) of every step that is switched on, in order."""
     return [(name, step) for name, make in _MAKERS.items() if (step := make(config)) is not None]
+
+
+def found_conventions(
+    table: Path, column: str, config: StepsConfig, words: WordChoice, language: str | None
+) -> Conventions:
+    """How the text of a raw table is read after the steps: decided by its first lines."""
+    steps = build_steps(config)
+    return Conventions.of(words, (run_steps(steps, line) for line in TableLines([(table, column)])), language)
+
+
+def run_steps(steps: list[tuple[str, Step]], line: str) -> str:
+    """A line after all steps."""
+    for _, step in steps:
+        line = step(line)
+    return line
 
 
 def _fix_encoding(config: StepsConfig) -> Step | None:
@@ -218,8 +237,8 @@ class LimitsConfig(Config):
         return self
 
 
-def outside(line: str, limits: LimitsConfig) -> str | None:
-    """Why a cleaned line goes: `empty`, `too_short`, `too_long`, or None."""
+def outside(line: str, limits: LimitsConfig, split: Split) -> str | None:
+    """Why a cleaned line goes: `empty`, `too_short`, `too_long`, or None. split: a line → its words."""
     if not line:
         return "empty"
     if len(line) < limits.min_characters:
@@ -227,7 +246,7 @@ def outside(line: str, limits: LimitsConfig) -> str | None:
     if limits.max_characters is not None and len(line) > limits.max_characters:
         return "too_long"
     if limits.min_words > 1 or limits.max_words is not None:
-        words = len(split_words(line, "auto"))
+        words = len(split(line))
         if words < limits.min_words:
             return "too_short"
         if limits.max_words is not None and words > limits.max_words:
@@ -268,6 +287,15 @@ class Book:
         for reason, examples in other.examples.items():
             mine = self.examples.setdefault(reason, [])
             mine += examples[: EXAMPLES - len(mine)]
+
+    def warnings(self) -> list[str]:
+        """A line for each reason that dropped more than a tenth of what was read."""
+        most = self.read * MUCH
+        found = [(reason, count) for reason, count in sorted(self.dropped.items()) if count > most]
+        return [
+            f"cleaning dropped {count:,} of {self.read:,} ({count / self.read:.0%}): {reason}"
+            for reason, count in found
+        ]
 
     def report(self) -> dict[str, Any]:
         """Figures ready for JSON."""

@@ -23,7 +23,7 @@ from langladder.schema import Config
 from langladder.text.clean.statistics import hashes_of, word_ngrams
 from langladder.text.read.documents import Document
 from langladder.text.read.sources import TextSource
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import InstalledWords, Split, WordChoice, splitter_of
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
 
@@ -36,6 +36,7 @@ class ContaminationSettings(Config):
     max_documents: int = Field(default=10, ge=1)  # an n-gram in more documents is a common phrase and is ignored
     remove: Literal["lines", "documents"] = "lines"  # documents: the whole document at the first n-gram
     max_lines: int = Field(default=10, ge=1)  # a document that would lose more lines is removed whole
+    words: InstalledWords = "auto"  # what a word is
 
 
 class ContaminationConfig(ContaminationSettings):
@@ -58,24 +59,27 @@ class HeldOutNGrams:
 
     Attributes:
         size: n.
+        words: what a word is.
         hashes: (G,) uint64, ascending: hashes of all different n-grams.
         sets: by name, (N,) uint64 hashes of the n-grams of a set and (L,) int64 number of n-grams in each of its lines.
     """
 
     size: int
+    words: WordChoice = "auto"
     hashes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     sets: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def add_set(self, name: str, lines: Iterable[str], min_words: int) -> None:
         """Add a test set; its lines with fewer than `min_words` words are ignored."""
-        kept = [line for line in map(normalize, lines) if len(split_words(line, "auto")) >= min_words]
-        self.sets[name] = ngram_hashes(kept, self.size)
+        split = splitter_of(self.words)
+        kept = [line for line in map(normalize, lines) if len(split(line)) >= min_words]
+        self.sets[name] = ngram_hashes(kept, self.size, split)
         self.hashes = np.unique(np.concatenate([self.hashes, self.sets[name][0]]))
 
     def find(self, documents: Sequence[Document]) -> Matches:
         """All n-grams of the test sets in the documents, whose lines are numbered through."""
         lines = [normalize(line) for document in documents for line in document.lines]
-        hashes, counts = ngram_hashes(lines, self.size)
+        hashes, counts = ngram_hashes(lines, self.size, splitter_of(self.words))
         if not len(self.hashes):
             return Matches(*np.zeros((3, 0), dtype=np.int64))
         ngrams = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
@@ -155,9 +159,9 @@ def contamination_report(
     }
 
 
-def ngram_hashes(lines: Iterable[str], size: int) -> tuple[np.ndarray, np.ndarray]:
+def ngram_hashes(lines: Iterable[str], size: int, split: Split) -> tuple[np.ndarray, np.ndarray]:
     """(N,) uint64 hashes of the n-grams of all lines, and (L,) int64 the number of n-grams in each line."""
-    ngrams = [word_ngrams(split_words(line, "auto"), size) for line in lines]
+    ngrams = [word_ngrams(split(line), size) for line in lines]
     return hashes_of(chain.from_iterable(ngrams)), np.array(list(map(len, ngrams)), dtype=np.int64)
 
 

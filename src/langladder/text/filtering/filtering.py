@@ -50,6 +50,7 @@ from langladder.text.read.sources import TextSource
 from langladder.text.storage.shards import SHARDED, read_shard, shard_files, write_dictionary
 from langladder.text.storage.tables import SPLITS, present_splits, read_column, write_batches
 from langladder.text.storage.tables import TEXT as TEXT_SCHEMA
+from langladder.text.words.segmenters import WordChoice
 
 REPORT = "filter.json"
 FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())
@@ -341,7 +342,7 @@ def drop_duplicate_documents(shard: Shard, book: Book) -> Iterator[Document]:
 
 def read_test_sets(config: ContaminationConfig, scratch: Path) -> HeldOutNGrams:
     """The n-grams of all test sets."""
-    held_out = HeldOutNGrams(config.ngram_words)
+    held_out = HeldOutNGrams(config.ngram_words, config.words)
     for name, source in config.sets.items():
         lines = read_test_set(source, scratch / f"{name}.set", f"filter.contamination.sets.{name}")
         held_out.add_set(name, lines, config.min_words)
@@ -356,7 +357,7 @@ def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path,
     folder.mkdir()
     save(folder / "hashes", held_out.hashes)
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
-    count = partial(count_ngrams_of, size=held_out.size, folder=folder)
+    count = partial(count_ngrams_of, size=held_out.size, words=held_out.words, folder=folder)
     for shard, _ in zip(shards, engine.map(count, shards, "counting n-grams"), strict=True):
         ngrams, documents = mapped(shard.path("ngrams"))
         counts[ngrams] += documents
@@ -364,9 +365,9 @@ def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path,
     return counts
 
 
-def count_ngrams_of(shard: Shard, size: int, folder: Path) -> None:
+def count_ngrams_of(shard: Shard, size: int, words: WordChoice, folder: Path) -> None:
     """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
-    held_out = HeldOutNGrams(size, mapped(folder / "hashes"))
+    held_out = HeldOutNGrams(size, words, mapped(folder / "hashes"))
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
     for batch in batched(shard.documents()):
         counts += held_out.count_documents(batch)
@@ -376,7 +377,7 @@ def count_ngrams_of(shard: Shard, size: int, folder: Path) -> None:
 
 def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:
     """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
-    held_out = HeldOutNGrams(config.ngram_words, mapped(folder / "hashes"))
+    held_out = HeldOutNGrams(config.ngram_words, config.words, mapped(folder / "hashes"))
     counts, common = mapped(folder / "counts"), Counter[str]()
     for batch in batched(shard.documents()):
         for document, removed in remove_contaminated(batch, held_out, counts, config, common):

@@ -13,7 +13,6 @@ was not fitted on its half; scikit-learn is used instead of Spark.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from heapq import nsmallest
 from statistics import median
 from typing import Any, Literal
@@ -25,7 +24,7 @@ from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.clean.splitting import place
 from langladder.text.read.sources import TextSource
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import InstalledWords, splitter_of
 
 MIN_HALF = 2  # documents that a model needs in each half
 MAX_LENGTH_RATIO = 3.0  # of median lengths; beyond it a model may learn the length alone
@@ -42,6 +41,7 @@ class QualitySettings(Config):
     features: int = Field(default=2**18, ge=2, le=2**24)  # n-grams are hashed to so many features
     c: float = Field(default=1.0, gt=0)  # inverse regularisation strength, as in scikit-learn
     max_documents: int = Field(default=10_000, ge=4)  # of each kind, to fit on
+    words: InstalledWords = "auto"  # what a word is
 
 
 class QualityConfig(QualitySettings):
@@ -115,7 +115,7 @@ class QualityModel:
         self.settings, self.seed, self.weights = settings, seed, weights
         sizes: dict[str, Any] = {"n_features": settings.features, "ngram_range": (1, settings.ngrams)}
         if settings.unit == "words":
-            sizes |= {"tokenizer": partial(split_words, mode="auto"), "token_pattern": None}
+            sizes |= {"tokenizer": splitter_of(settings.words), "token_pattern": None}
         self._vectorizer = HashingVectorizer(analyzer="word" if settings.unit == "words" else "char_wb", **sizes)
 
     def fit(self, good: Iterable[str], raw: Iterable[str]) -> FitReport:

@@ -24,7 +24,7 @@ from langladder.text.labelled.instructions import (
     Message,
 )
 from langladder.text.storage.tables import SPLITS, present_splits, read_batches
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import Split, reading, splitter_of
 
 
 class CleanInstructionsConfig(CleanRowsConfig):
@@ -51,13 +51,16 @@ def clean_instructions(
     names = present_splits(raw_folder)
     names += ["unseen"] if (raw_folder / "unseen.parquet").is_file() else []
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
+    config = config.model_copy(update={"words": reading(config.words, _texts(tables[0][1]))})
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
         rows = CleanedRows(tables, folder, DIALOGUE, config, seed, INSTRUCTION_SPLITS)
         rows.drop_duplicates()
         rows.cut(partial(cut_by_place, unit="prompts"))
         rows.drop_held_out("clean: every training prompt is held out; set held_out_never_in_train: false, or give more")
         rows.write()
-        found = {split: _figures(folder / f"{split}.parquet") for split in INSTRUCTION_SPLITS}
+        found = {
+            split: _figures(folder / f"{split}.parquet", splitter_of(config.words)) for split in INSTRUCTION_SPLITS
+        }
     return {
         "splits": {split: figures.report() for split, figures in found.items()},
         "kinds": {split: dict(sorted(figures.kinds.items())) for split, figures in found.items()},
@@ -67,6 +70,7 @@ def clean_instructions(
             split: {"dialogues": found[split].dialogues, "prompts_in_train": share}
             for split, share in rows.shares_in_train("prompt").items()
         },
+        **({"warnings": warnings} if (warnings := rows.book.warnings()) else {}),
     }
 
 
@@ -79,7 +83,7 @@ def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book
     Raises:
         InputError: a row is no dialogue.
     """
-    steps = build_steps(config.steps)
+    steps, split = build_steps(config.steps), splitter_of(config.words)
     for row in rows:
         one = Dialogue.of_row(row)
         one.check("no dialogue")
@@ -87,7 +91,7 @@ def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book
             messages = tuple(Message(role, book.apply(steps, text)) for role, text in one.messages)
             one = one._replace(messages=messages, rejected=one.rejected and book.apply(steps, one.rejected))
         texts = [message.text for message in one.messages] + ([] if one.rejected is None else [one.rejected])
-        reason = outside(" ".join(texts), config.limits) if all(texts) else "empty"
+        reason = outside(" ".join(texts), config.limits, split) if all(texts) else "empty"
         if reason is None and one.response is None:
             reason = "no_response"
         elif reason is None and one.rejected == one.response:
@@ -115,10 +119,10 @@ class _Figures:
     responses: Counter[int] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def add(self, one: Dialogue) -> None:
+    def add(self, one: Dialogue, split: Split) -> None:
         """Count a dialogue."""
-        prompt = sum(len(split_words(message.text, "auto")) for message in one.prompt)
-        response = len(split_words(one.response or "", "auto"))
+        prompt = sum(len(split(message.text)) for message in one.prompt)
+        response = len(split(one.response or ""))
         self.dialogues += 1
         self.turns += len(one.messages)
         self.longest = max(self.longest or 0, prompt + response)
@@ -137,10 +141,17 @@ class _Figures:
         }
 
 
-def _figures(path: Path) -> _Figures:
+def _texts(table: Path) -> Iterator[str]:
+    """The texts of raw dialogues."""
+    for batch in read_batches(table, INSTRUCTIONS, rows=4096):
+        for row in batch.to_pylist():
+            yield from (message["text"] for message in row["messages"])
+
+
+def _figures(path: Path, split: Split) -> _Figures:
     """Counts of the dialogues of a split."""
     figures = _Figures()
     for batch in read_batches(path, INSTRUCTIONS, rows=4096):
         for row in batch.to_pylist():
-            figures.add(Dialogue.of_row(row))
+            figures.add(Dialogue.of_row(row), split)
     return figures

@@ -23,11 +23,12 @@ from langladder.errors import InputError
 from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
 from langladder.text.clean.statistics import character_warnings, invisible, percentiles, share
-from langladder.text.clean.steps import Book, Step, StepsConfig, build_steps, outside
+from langladder.text.clean.steps import Book, Step, StepsConfig, build_steps, found_conventions, outside
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree
 from langladder.text.storage.tables import SPLITS, present_splits, read_batches
-from langladder.text.words.words import split_words
+from langladder.text.words.conventions import TEXT, Conventions, write_conventions
+from langladder.text.words.segmenters import Split, splitter_of
 
 FEW = 20  # so many labels are never too many
 EXAMPLES = 3  # texts with several labels that the report names
@@ -37,6 +38,7 @@ class CleanLabelledConfig(CleanRowsConfig):
     """How labelled text is cleaned. drop_duplicates: a text that was there before with the same label."""
 
     steps: StepsConfig = StepsConfig()
+    language: str | None = None  # BCP 47 tag, e.g. tr
 
 
 def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
@@ -52,17 +54,28 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     Raises:
         InputError: a split is left empty, too few texts to cut one, or a held-out label that train lacks.
     """
-    return _clean(raw_folder, out_folder, LABELLED_TEXT, config, seed)
+    first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
+    conventions = found_conventions(first, "text", config.steps, config.words, config.language)
+    return _clean(raw_folder, out_folder, LABELLED_TEXT, config, conventions, seed)
 
 
 def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
-    """Clean tagged sentences; otherwise as `clean_labels`."""
-    return _clean(raw_folder, out_folder, TAGGED_SENTENCE, config, seed)
+    """Clean tagged sentences, whose words are given; otherwise as `clean_labels`."""
+    rows = read_batches(raw_folder / f"{present_splits(raw_folder)[0]}.parquet", TAGGED)
+    sentences = (" ".join(words) for batch in rows for words in batch.column("words").to_pylist())
+    conventions = Conventions.of("whitespace", sentences, config.language)
+    return _clean(raw_folder, out_folder, TAGGED_SENTENCE, config, conventions, seed)
 
 
 def _clean(
-    raw_folder: Path, out_folder: Path, row_type: RowType, config: CleanLabelledConfig, seed: int
+    raw_folder: Path,
+    out_folder: Path,
+    row_type: RowType,
+    config: CleanLabelledConfig,
+    conventions: Conventions,
+    seed: int,
 ) -> dict[str, Any]:
+    config = config.model_copy(update={"words": conventions.words})
     unit = "examples" if row_type is LABELLED_TEXT else "sentences"
     names = present_splits(raw_folder)
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
@@ -74,10 +87,11 @@ def _clean(
             "clean: every training text is held out; set held_out_never_in_train: false, or give more"
         )
         cleaned.write()
-        found = {split: _Figures.of(_rows(folder, split, row_type)) for split in SPLITS}
+        found = {split: _Figures.of(_rows(folder, split, row_type), conventions.split) for split in SPLITS}
         labels = _labels(folder, row_type, unit, found)
         counts = {split: figures.labels for split, figures in found.items()}
         write_labels(folder, labels, counts)
+        write_conventions(folder, {TEXT: conventions})
         return {
             "splits": {
                 split: {unit: figures.rows} | figures.report(found["train"]) for split, figures in found.items()
@@ -90,7 +104,7 @@ def _clean(
                 split: {unit: found[split].rows, "in_train": part}
                 for split, part in cleaned.shares_in_train("text").items()
             },
-            **_warnings(found),
+            **_warnings(found, cleaned.book),
         }
 
 
@@ -105,12 +119,12 @@ def text_of(row: Row) -> str:
     return text if row["second"] is None else f"{text}\t{row['second']}"
 
 
-def words_of(row: Row) -> Sequence[str]:
-    """The words of a row."""
+def words_of(row: Row, split: Split) -> Sequence[str]:
+    """The words of a row. split: cuts a text whose words are not given."""
     if "words" in row:
         words: list[str] = row["words"]
         return words
-    return row["text"].split(" ") if _has_tree(row) else split_words(text_of(row), "auto")
+    return row["text"].split(" ") if _has_tree(row) else split(text_of(row))
 
 
 def labels_of(row: Row) -> Sequence[str]:
@@ -132,7 +146,7 @@ def clean_texts(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Ite
 
     An empty text, or one outside the limits, is dropped. Probabilities of a text that was changed are not known.
     """
-    steps = build_steps(config.steps)
+    steps, split = build_steps(config.steps), splitter_of(config.words)
     clean_word = _word_cleaner(steps, book)
     for row in rows:
         if _has_tree(row):
@@ -144,7 +158,7 @@ def clean_texts(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Ite
                 tree = Tree(*parse_tree(row["tree"])[:3], tuple(texts["text"].split(" ")))
                 texts["tree"] = bracketed(tree, {})[-1]
             row = row | texts | {"log_prob": None, "ceiling": None}
-        yield _cleaned(row, "empty" if row["second"] == "" else outside(text_of(row), config.limits))
+        yield _cleaned(row, "empty" if row["second"] == "" else outside(text_of(row), config.limits, split))
 
 
 def clean_sentences(rows: list[Row], config: CleanLabelledConfig, book: Book) -> Iterator[Cleaned]:
@@ -154,7 +168,7 @@ def clean_sentences(rows: list[Row], config: CleanLabelledConfig, book: Book) ->
         words = list(map(clean_word, row["words"]))
         if words != row["words"]:
             row = row | {"words": words, "log_prob": None, "ceilings": None}
-        yield _cleaned(row, outside(text_of(row), config.limits))
+        yield _cleaned(row, outside(text_of(row), config.limits, str.split))
 
 
 def _cleaned(row: Row, dropped: str | None) -> Cleaned:
@@ -275,11 +289,11 @@ class _Figures:
     unknown: int = 0
 
     @classmethod
-    def of(cls, rows: Iterator[Row]) -> Self:
+    def of(cls, rows: Iterator[Row], split: Split) -> Self:
         """Count some rows."""
         found = cls()
         for row in rows:
-            words = words_of(row)
+            words = words_of(row, split)
             found.rows += 1
             found.words.update(words)
             found.lengths[len(words)] += 1
@@ -338,13 +352,13 @@ def _several_labels(folder: Path, row_type: RowType, cleaned: CleanedRows) -> di
     return {"texts": len(several), "examples": examples}
 
 
-def _warnings(found: dict[str, _Figures]) -> dict[str, Any]:
-    """What to report of the characters of all splits; {} where there is nothing."""
+def _warnings(found: dict[str, _Figures], book: Book) -> dict[str, Any]:
+    """What to report of what was dropped, and of the characters of all splits; {} where there is nothing."""
     characters = Counter[str]()
     for figures in found.values():
         for word, count in figures.words.items():
             for character in word:
                 characters[character] += count
     report = {"invisible_characters": invisible(characters), "replacement_characters": characters["\ufffd"]}
-    warnings = character_warnings([report], "the text")
+    warnings = [*book.warnings(), *character_warnings([report], "the text")]
     return {"warnings": warnings} if warnings else {}

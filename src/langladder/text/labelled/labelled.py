@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from langladder.artefacts import read_json, word_list, write_json
 from langladder.errors import InputError
-from langladder.text.storage.tables import SPLITS, owner_of, read_table
+from langladder.text.storage.tables import CONVENTIONS, SPLITS, owner_of, read_table
 
 LABELLED = pa.schema(
     [
@@ -43,7 +43,7 @@ TAGGED = pa.schema(
 )
 LABELS = "labels.json"
 LABELLED_TABLES = owner_of(
-    "labelled tables", (LABELS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), LABELLED, TAGGED
+    "labelled tables", (LABELS, CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), LABELLED, TAGGED
 )
 
 Scheme = Literal["IOB2", "IOBES"]

@@ -27,6 +27,8 @@ from langladder.errors import InputError
 SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
 ROWS = 16_384  # lines of a record batch, at most
 SPLITS = ("train", "validation", "test")
+CONVENTIONS = "conventions.json"
+"""Beside clean tables, see `text.words.conventions`."""
 DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
 _TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
 _MAKER = "langladder"
@@ -51,7 +53,7 @@ _FILES = (INFO, STATE, "data-*-of-*.arrow")
 TABLE = Owner("a table of shards that langladder wrote", _FILES, _is_ours)
 SHARDED = Owner(
     "tables of text that langladder wrote",
-    (DICTIONARY, *(f"{split}/{name}" for split in (*SPLITS, "all") for name in _FILES)),
+    (DICTIONARY, CONVENTIONS, *(f"{split}/{name}" for split in (*SPLITS, "all") for name in _FILES)),
     _are_ours,
 )
 

@@ -25,7 +25,7 @@ from langladder.text.storage.shards import TABLE, ShardWriter, read_shard, shard
 TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
-SPLITS = shards.SPLITS
+SPLITS, CONVENTIONS = shards.SPLITS, shards.CONVENTIONS
 ROWS_PER_GROUP = 65_536
 LINES = 8_192  # of a batch
 CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
@@ -51,7 +51,7 @@ def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
     return Owner(f"{what} that langladder wrote", tuple(names), is_marked)
 
 
-TABLES = owner_of("tables of pairs", (f"{split}.parquet" for split in (*SPLITS, "all")), PAIRS)
+TABLES = owner_of("tables of pairs", (CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), PAIRS)
 
 
 def write_table(path: Path, table: pa.Table) -> None:

@@ -20,11 +20,10 @@ from langladder.text.storage.corpus_ids import counts_file
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
 from langladder.text.storage.tables import PAIRS, TEXT, TableLines, present_splits, read_batches
-from langladder.text.tokenize.alphabet import count_characters_of
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.scripts import write_writing, writing_of
-from langladder.text.words.words import split_words
+from langladder.text.words.conventions import conventions_of, write_conventions
+from langladder.text.words.segmenters import Split
 
 ROWS = 16_384
 LINES = 1024  # that the library encodes at a time; it takes about 100 bytes a token
@@ -37,7 +36,7 @@ class TextSize:
     character, bits per byte.
 
     Attributes:
-        words: words (`auto`) and one end a line.
+        words: as the conventions of the text cut them, and one end a line.
         characters: Unicode code points, and one newline a line.
         bytes: of UTF-8, and one newline a line.
         log_prob: sum of the lines' exact natural-log probabilities, None where any is unknown.
@@ -48,9 +47,9 @@ class TextSize:
     bytes: int = 0
     log_prob: float | None = 0.0
 
-    def add(self, lines: Sequence[str], log_probs: pa.Array) -> None:
-        """Add lines, and the log-probability of each."""
-        self.words += sum(len(split_words(line, "auto")) for line in lines) + len(lines)
+    def add(self, lines: Sequence[str], log_probs: pa.Array, split: Split) -> None:
+        """Add lines, and the log-probability of each. split: a line → its words."""
+        self.words += sum(len(split(line)) for line in lines) + len(lines)
         self.characters += sum(map(len, lines)) + len(lines)
         self.bytes += sum(len(line.encode()) for line in lines) + len(lines)
         known = self.log_prob is not None and log_probs.null_count == 0
@@ -95,7 +94,7 @@ def training_sides(clean_folder: Path, sides: list[str]) -> TableLines:
 
 
 def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) -> dict[str, Any]:
-    """Write `tokenizer.json`, one `TokenStream` a split, and how large each split is (`sizes.json`).
+    """Write `tokenizer.json`, one `TokenStream` a split, how large each split is (`sizes.json`), and the conventions.
 
     `train_counts.safetensors` says how often each token occurs in the training split, for `TokenStream.counts`.
 
@@ -103,10 +102,15 @@ def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) ->
         Documents, lines and tokens (EOS included, BOS not) of each split.
     """
     tokenizer.save(out_folder / "tokenizer.json")
+    conventions = conventions_of(clean_folder)
+    write_conventions(out_folder, {"text": conventions})
     tables = {split: clean_folder / split for split in present_splits(clean_folder)}
     encode = partial(_encode_text, out_folder)
     encoded = _encode(tables, encode, ("ids",), out_folder)
-    sizes = {split: total([part.size for part in parts]).figures() for split, parts in encoded.items()}
+    sizes = {
+        split: total([part.size for part in parts]).figures() | {"word_unit": conventions.unit}
+        for split, parts in encoded.items()
+    }
     write_json(out_folder / "sizes.json", sizes)
     if "train" in encoded:
         write_arrays(
@@ -117,17 +121,14 @@ def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) ->
 
 
 def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path) -> dict[str, Any]:
-    """Write `source.json`, `target.json` (equal where one tokenizer is shared) and one `PairStream` a split.
-
-    Beside them stands, for whoever scores translations, how each side of the training text is written (`scripts`).
+    """Write `source.json`, `target.json` (equal where one tokenizer is shared), conventions, a `PairStream` a split.
 
     Returns:
         Pairs and tokens (EOS included, BOS not) of each side and split.
     """
     source.save(out_folder / "source.json")
     target.save(out_folder / "target.json")
-    written = {side: writing_of(count_characters_of(training_sides(clean_folder, [side]))) for side in PAIRS.names}
-    write_writing(out_folder, written)
+    write_conventions(out_folder, {side: conventions_of(clean_folder, side) for side in PAIRS.names})
     tables = {split: clean_folder / f"{split}.parquet" for split in present_splits(clean_folder)}
     return _figures(_encode(tables, partial(_encode_pairs, out_folder), ("source", "target"), out_folder))
 
@@ -160,7 +161,7 @@ def _figures(encoded: dict[str, list[Encoded]]) -> dict[str, Any]:
 def _encode_text(folder: Path, part: Part) -> Encoded:
     """One shard of text. A row of ids is a document; lines of one document are consecutive rows."""
     number, shard = part
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    tokenizer, split = Tokenizer.load(folder / "tokenizer.json"), conventions_of(folder).split
     result = Encoded({"ids": folder / f"part-{number:06}"}, {"documents": 0, "lines": 0, "tokens": 0})
     result.counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
     documents, lengths = ([np.zeros(0, dtype=np.int64)] for _ in range(2))  # (L,) of each line
@@ -173,7 +174,7 @@ def _encode_text(folder: Path, part: Part) -> Encoded:
             lengths.append(lengths_of_lines)
             result.figures["lines"] += len(lines)
             result.figures["tokens"] += len(ids) - len(lines)
-            result.size.add(lines, batch.column("log_prob"))
+            result.size.add(lines, batch.column("log_prob"), split)
             result.counts += np.bincount(ids, minlength=len(result.counts))
         begins = np.flatnonzero(np.diff(np.concatenate(documents), prepend=-1))  # first line of each document
         if len(begins):

@@ -34,7 +34,8 @@ from langladder.text.tokenize.alphabet import count_characters
 from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
-from langladder.text.words.words import split_words
+from langladder.text.words.conventions import Conventions
+from langladder.text.words.segmenters import WordChoice, splitter_of
 
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
 SCORE_DECIMALS = 4  # far above the noise of summing in another order, far below what changes a segmentation
@@ -197,30 +198,33 @@ class Counts(NamedTuple):
     lines: int
 
 
-def count_tokens(tokenizer: Tokenizer, lines: Iterable[str]) -> Counts:
-    """Encode lines and count."""
+def count_tokens(tokenizer: Tokenizer, mode: WordChoice, lines: Iterable[str]) -> Counts:
+    """Encode lines and count. mode: how they are cut into words."""
     uses = np.zeros(tokenizer.vocab_size, dtype=np.int64)
-    words = size = total = 0
+    words, size, total, split = 0, 0, 0, splitter_of(mode)
     for batch in line_batches(lines):
         uses += np.bincount(encode_lines(tokenizer, batch)[0], minlength=tokenizer.vocab_size)
-        words += sum(len(split_words(line, "auto")) for line in batch)
+        words += sum(len(split(line)) for line in batch)
         size += sum(len(line.encode()) for line in batch)
         total += len(batch)
     return Counts(uses, words, size, total)
 
 
-def report_on(tokenizer: Tokenizer, parts: Sequence[Iterable[str]], *, samples: int = SAMPLES) -> dict[str, Any]:
+def report_on(
+    tokenizer: Tokenizer, parts: Sequence[Iterable[str]], conventions: Conventions, *, samples: int = SAMPLES
+) -> dict[str, Any]:
     """Measure a tokenizer on some text (the held-out text says more than the text it was trained on).
 
     Args:
         parts: the lines of the text, in parts that can be iterated again; workers count them.
+        conventions: what a word of the text is.
         samples: how many of the first lines are shown.
 
     Returns:
         fertility (tokens per word), compression (bytes per token), unknown_rate (unknown tokens per token), vocabulary
         use, the longest tokens, and some lines cut into their tokens.
     """
-    found = list(current().map(partial(count_tokens, tokenizer), parts, "counting tokens"))
+    found = list(current().map(partial(count_tokens, tokenizer, conventions.words), parts, "counting tokens"))
     uses = np.sum([one.uses for one in found], axis=0)
     words, size = sum(one.words for one in found), sum(one.bytes for one in found)
     first = list(islice(chain.from_iterable(parts), samples))
@@ -236,6 +240,7 @@ def report_on(tokenizer: Tokenizer, parts: Sequence[Iterable[str]], *, samples: 
         "vocab_size": tokenizer.vocab_size,
         "lines": sum(one.lines for one in found),
         "tokens": tokens,
+        "words": conventions.description,
         "fertility": round(tokens / max(words, 1), 4),
         "compression": round(size / max(tokens, 1), 4),
         "unknown_rate": round(int(uses[UNK]) / max(tokens, 1), 6),

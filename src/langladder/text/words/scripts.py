@@ -8,19 +8,15 @@ Korean parts its words with spaces.
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.artefacts import read_json, write_json
-from langladder.errors import InputError
 from langladder.text.words.words import SPACELESS_CLASS
 
 Writing = Literal["spaced", "chinese", "japanese", "unspaced"]
 """unspaced: the other scripts without spaces between words, such as Thai."""
 
-FILE = "writing.json"
 KANA_SHARE = 0.1  # of Han and kana together, from which on a text is Japanese
 _HAN = regex.compile(r"\p{Han}")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}ー]")  # the sign of length belongs to both
@@ -58,20 +54,3 @@ def _kind(character: str) -> str:
         if pattern.match(character):
             return kind
     return "spaced"
-
-
-def write_writing(folder: Path, sides: dict[str, Writing]) -> None:
-    """Note, beside the tokens of sentence pairs, how each side is written."""
-    write_json(folder / FILE, sides)
-
-
-def read_writing(folder: Path) -> dict[str, Any]:
-    """What `write_writing` noted: side (source, target) → `Writing`.
-
-    Raises:
-        InputError: the folder has no such note.
-    """
-    if not (folder / FILE).is_file():
-        raise InputError(f"{folder}: has no {FILE}; make the tokens of the sentence pairs anew (stage `tokenize`)")
-    found: dict[str, Any] = read_json(folder / FILE)
-    return found

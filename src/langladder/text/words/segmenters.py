@@ -1,16 +1,18 @@
-"""Which words a vocabulary is made of: one of the readings of `words`, or a segmenter for a script without spaces.
+"""How a line is cut into words: a mode of `words`, or a segmenter for a script without spaces.
 
 Where one word ends and the next begins in Chinese, Japanese or Thai, only a dictionary or a model can tell. Three
-well-kept libraries do, each where it is installed; without one a character is a word, which is honest and coarse.
+libraries do, each where it is installed; without one, a grapheme (a character with its signs) counts as a word.
 What is between spaces and in another script is read as `apart` has it.
 """
 
 import importlib.util
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from langladder.errors import InputError
 from langladder.text.words.words import WordMode, has_unspaced_script, split_words, stands_apart
@@ -23,50 +25,36 @@ EXTRAS: dict[Segmenter, str] = {"jieba": "chinese", "fugashi": "japanese", "pyth
 SAMPLE = 20_000  # lines looked at to see whether a text is tokenised already
 
 
-def installed(choice: WordChoice) -> None:
-    """Raises: InputError: the choice needs a library that is not installed."""
+def installed(choice: WordChoice) -> WordChoice:
+    """The choice. Raises: InputError: it needs a library that is not installed."""
     if choice in EXTRAS and importlib.util.find_spec(choice) is None:
         raise InputError(
             f"the library {choice} is not installed: pip install 'langladder[{EXTRAS[choice]}]'; "
-            "or take words: auto, a character a word"
+            "or set words: auto, which takes a grapheme for a word"
         )
+    return choice
 
 
-def splitter(choice: WordChoice, lines: Iterable[str]) -> tuple[Split, str]:
-    """How lines become words, and that in words for the reports.
+InstalledWords = Annotated[WordChoice, AfterValidator(installed)]
+"""The type of a setting."""
 
-    `auto` looks at the first lines: where punctuation stands apart already, white space separates words; else
-    punctuation is taken off.
+
+def reading(choice: WordChoice, lines: Iterable[str]) -> WordChoice:
+    """The mode or segmenter that a choice means for a text.
+
+    Of `auto`: where the first lines have their punctuation apart already, white space separates words; otherwise
+    punctuation is taken off their ends (`apart`).
 
     Args:
-        lines: the training text.
+        lines: the training text, of which the first 20,000 are looked at.
     """
-    mode, said = reading(choice, lines)
-    return splitter_of(mode), said
+    return "apart" if choice == "auto" and not stands_apart(islice(lines, SAMPLE)) else choice
 
 
+@lru_cache(maxsize=4)
 def splitter_of(mode: WordChoice) -> Split:
-    """How lines become words in one reading; `auto` is that of `words`, which takes no punctuation off."""
+    """How lines are cut into words in a mode, or by a segmenter, which takes seconds to load and is kept."""
     return _segmenting(mode) if mode in EXTRAS else partial(split_words, mode=mode)  # type: ignore[arg-type]
-
-
-def reading(choice: WordChoice, lines: Iterable[str]) -> tuple[WordChoice, str]:
-    """Which reading a choice means for a text, and that in words for the reports (see `splitter`)."""
-    if choice in EXTRAS:
-        return choice, f"words as {choice} cuts them"
-    sample = list(islice(lines, SAMPLE))
-    mode: Any = choice
-    if choice == "auto" and not stands_apart(sample):
-        mode = "apart"
-    said = {
-        "whitespace": "words as white space separates them",
-        "auto": "words as white space separates them (punctuation stands apart already)",
-        "apart": "words as white space separates them, punctuation at their ends taken off",
-        "unicode": "words by Unicode's letters, marks and digits",
-    }[mode]
-    if mode != "whitespace" and any(has_unspaced_script(line) for line in sample[:1000]):
-        said += "; scripts without spaces: a character a word (a segmenter cuts words: docs/your-corpus.md)"
-    return mode, said
 
 
 def _segmenting(choice: WordChoice) -> Split:

@@ -13,26 +13,20 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from langladder.artefacts import count_list, read_json, word_list, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
-from langladder.text.words.segmenters import Split, WordChoice, installed, splitter
+from langladder.text.words.segmenters import InstalledWords, Split, reading, splitter_of
 
 
 class VocabularyConfig(Config):
     """Which words get an id."""
 
-    words: WordChoice = "whitespace"
+    words: InstalledWords = "whitespace"
     min_count: int = Field(default=1, ge=1)
     max_size: int | None = Field(default=None, ge=1)  # the most frequent ones; null: no cap
-
-    @field_validator("words")
-    @classmethod
-    def _is_installed(cls, choice: WordChoice) -> WordChoice:
-        installed(choice)
-        return choice
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class Vocabulary:
         config = config or VocabularyConfig()
         if split is None:
             lines = list(lines)
-            split, _ = splitter(config.words, lines)
+            split = splitter_of(reading(config.words, lines))
         counter: Counter[str] = Counter()
         for line in lines:
             counter.update(split(line))

@@ -25,8 +25,9 @@ from langladder.engine.base import current
 from langladder.errors import InputError
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
-from langladder.text.storage.tables import TableLines, present_splits, read_batches
-from langladder.text.words.segmenters import Split, WordChoice, reading, splitter_of
+from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.words.conventions import conventions_of
+from langladder.text.words.segmenters import Split, WordChoice, splitter_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, no_word_left
 
 ROWS = 16_384
@@ -75,15 +76,15 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
 
     Returns:
         Figures for the metrics: types, documents, words, kept words, coverage (share of running words that have an id),
-        and what was taken for a word.
+        and what was taken for a word, which the stage `clean` decided.
     """
     train = clean_folder / "train"
     if "train" not in present_splits(clean_folder):
         raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
-    mode, said = reading(config.words, TableLines([(train, "text")]))
+    conventions = conventions_of(clean_folder)
     shards = shard_files(train)
     buckets = -(-len(shards) // BUCKET_SHARDS)
-    count = partial(_count_shard, mode, buckets, out_folder)
+    count = partial(_count_shard, conventions.words, buckets, out_folder)
     counted = list(current().map(count, list(enumerate(shards)), "counting words"))
     vocabulary = _vocabulary([one.stem for one in counted], buckets, config, out_folder)
     vocabulary.save(out_folder / "vocabulary.json")
@@ -105,7 +106,7 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
         "words": running,
         "kept_words": kept,
         "coverage": round(kept / running, 6),
-        "read_as": said,
+        "read_as": conventions.description,
     }
 
 
@@ -116,7 +117,7 @@ def _count_shard(mode: WordChoice, buckets: int, scratch: Path, part: tuple[int,
     words, ordered by bucket, with where each bucket ends (`buckets`).
     """
     number, shard = part
-    known = NumberedWords(_splitter(mode))
+    known = NumberedWords(splitter_of(mode))
     numbers, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
     documents = [np.zeros(0, dtype=np.int64)]
     for batch in read_batches(shard, COLUMNS, ROWS):
@@ -137,12 +138,6 @@ def _count_shard(mode: WordChoice, buckets: int, scratch: Path, part: tuple[int,
     }
     write_arrays(stem.with_suffix(".safetensors"), arrays)
     return Counted(stem, len(running))
-
-
-@lru_cache(maxsize=2)
-def _splitter(mode: WordChoice) -> Split:
-    """Kept for the next shard: segmenters take seconds to load."""
-    return splitter_of(mode)
 
 
 def _write_words(path: Path, words: pa.Table) -> None:

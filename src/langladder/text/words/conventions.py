@@ -1,0 +1,96 @@
+"""How a text is read: what a word of it is, how it is written, and in which language.
+
+The stage `clean` decides this once for each text (of pairs: for `source` and `target`) and writes it beside the clean
+tables. All counts of words use it: limits, statistics, leakage, perplexity per word, the vocabulary of word vectors. A
+language model keeps it beside its tokenizer, so that the words of other texts are counted in the same way.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import ValidationError
+
+from langladder.artefacts import read_json, write_json
+from langladder.errors import InputError
+from langladder.schema import Config
+from langladder.text.storage.tables import CONVENTIONS
+from langladder.text.words.scripts import Writing, writing
+from langladder.text.words.segmenters import SAMPLE, Split, WordChoice, reading, splitter_of
+
+WordUnit = Literal["words", "graphemes"]
+"""Graphemes: a character with its signs, of a text that does not separate words."""
+TEXT = "text"
+"""The name of the only text of a folder that has no pairs."""
+DESCRIPTIONS: dict[str, str] = {
+    "whitespace": "words as white space separates them",
+    "auto": "words as white space separates them (punctuation stands apart already)",
+    "apart": "words as white space separates them, without the punctuation at their ends",
+    "unicode": "words by Unicode's letters, marks and digits",
+}
+GRAPHEMES = "graphemes: this text does not separate words; choose a segmenter (`words`)"
+
+
+class Conventions(Config):
+    """How one text is read.
+
+    Attributes:
+        words: what a word is; `auto` with no look at the text any more.
+        writing: with or without spaces between words.
+        language: BCP 47 tag such as `tr` or `zh-Hant`; None: not stated.
+    """
+
+    words: WordChoice = "auto"
+    writing: Writing = "spaced"
+    language: str | None = None
+
+    @classmethod
+    def of(cls, choice: WordChoice, lines: Iterable[str], language: str | None = None) -> Self:
+        """The conventions of a text.
+
+        Args:
+            choice: what the settings call a word; `auto` depends on the text.
+            lines: the first 20,000 are read.
+        """
+        sample = list(islice(lines, SAMPLE))
+        return cls(words=reading(choice, sample), writing=writing(sample), language=language)
+
+    @property
+    def split(self) -> Split:
+        """A line → its words."""
+        return splitter_of(self.words)
+
+    @property
+    def unit(self) -> WordUnit:
+        """What `split` gives: without a segmenter, a script without spaces is cut into graphemes."""
+        return "graphemes" if self.writing != "spaced" and self.words in ("auto", "apart", "unicode") else "words"
+
+    @property
+    def description(self) -> str:
+        """What a word is, for reports."""
+        if self.unit == "graphemes":
+            return GRAPHEMES
+        return DESCRIPTIONS.get(self.words, f"words as {self.words} cuts them")
+
+
+def write_conventions(folder: Path, texts: Mapping[str, Conventions]) -> None:
+    """Write conventions.json: name of the text (`text`; of pairs `source`, `target`) → its conventions."""
+    write_json(folder / CONVENTIONS, {name: conventions.model_dump(mode="json") for name, conventions in texts.items()})
+
+
+def conventions_of(folder: Path, name: str = TEXT) -> Conventions:
+    """The conventions of one text of a folder of clean text, of tokens, or of a model.
+
+    A folder without conventions.json (a model from elsewhere) has the default ones.
+
+    Raises:
+        InputError: the file holds something else.
+    """
+    path = Path(folder) / CONVENTIONS
+    if not path.is_file():
+        return Conventions()
+    try:
+        return Conventions.model_validate(read_json(path)[name])
+    except (KeyError, TypeError, ValidationError) as error:
+        raise InputError(f"{path}: not the conventions of {name!r} ({str(error)[:200]})") from error
