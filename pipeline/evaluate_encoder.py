@@ -9,6 +9,7 @@ from langladder.models.encoder import Encoder
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import TEXT, read_batches
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.conventions import conventions_of
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.provenance.made_lm import TOKENS
@@ -33,6 +34,7 @@ def main(job: Any, out: Path) -> None:
             [row["log_prob"] for row in rows],
             name=rung.name,
             length=training.sequence_length,
+            split=conventions_of(TOKENS).split,
             most_lines=training.most_lines,
             judged=rung.judged,
             work=work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length),

@@ -45,8 +45,9 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
         )
         judged(work, out, page, folder, page.scores.figures())
     scores = page.scores
+    name_of_figure, figure = scores.headline
     above = "" if (floor := scores.above_floor_percent) is None else f", {show(floor, '.1f')} % above the entropy floor"
-    print(f"{stage} {name}: test perplexity per word {show(scores.perplexity_per_word, '.2f')}{above}")
+    print(f"{stage} {name}: test {name_of_figure} {show(figure, '.2f')}{above}")
 
 
 def _work(model: LanguageModel, rung: Any) -> Work | None:

@@ -27,10 +27,11 @@ def streams() -> list[TokenStream]:
 def keep(work: TrackedJob, out: Path, model: LanguageModel, how: Made) -> None:
     """Write the model with its tokenizer, its curve and its validation figures."""
     sizes = read_json(TOKENS / "sizes.json")["validation"]
-    scores = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes).figures()
+    found = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
+    scores, (name, value) = found.figures(), found.headline
     figures: dict[str, Any] = {"parameters": model.number_of_parameters()}
     figures |= {
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
     }
-    said = f"validation perplexity per word {show(figures['validation_perplexity_per_word'], '.2f')}"
+    said = f"validation {name} {show(value, '.2f')}"
     made.keep(work, out, model, how, figures, said=said, beside=made.copies_of(*BESIDE))

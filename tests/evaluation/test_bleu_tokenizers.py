@@ -9,7 +9,8 @@ from langladder.errors import InputError
 from langladder.evaluation import bleu_tokenizers
 from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu, score_translations
 from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose, installed
-from langladder.text.words.scripts import Writing, write_writing
+from langladder.text.words.conventions import Conventions, write_conventions
+from langladder.text.words.scripts import Writing
 
 CHINESE = ["猫在桌子上睡觉。", "老师今天买了三本书。", "我的朋友不喜欢喝牛奶。"]
 THAI = ["แมวนอนบนโต๊ะ", "ครูซื้อหนังสือสามเล่มวันนี้"]
@@ -84,9 +85,10 @@ def test_a_tokenizer_without_its_package_is_refused(monkeypatch: pytest.MonkeyPa
 def test_the_tokens_say_how_their_target_is_written(
     tmp_path: Path, target: Writing, tokenize: str, spaced: bool
 ) -> None:
-    write_writing(tmp_path, {"source": "spaced", "target": target})
+    write_conventions(tmp_path, {"source": Conventions(), "target": Conventions(writing=target)})
     found = bleu_config(tmp_path)
     assert (found.tokenize, found.spaced) == (tokenize, spaced)
     assert bleu_config(tmp_path, "intl").tokenize == "intl"
-    with pytest.raises(InputError, match=r"writing\.json; make the tokens"):
-        bleu_config(tmp_path / "none")
+    (tmp_path / "conventions.json").write_text('{"target": {"writing": "upwards"}}')
+    with pytest.raises(InputError, match=r"conventions\.json: not the conventions of 'target'"):
+        bleu_config(tmp_path)

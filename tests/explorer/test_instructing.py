@@ -36,7 +36,7 @@ def test_an_answer_grows_to_what_is_given_at_once(models: Path, config: Sampling
 
 
 def test_a_model_that_did_not_learn_to_answer_goes_on(models: Path) -> None:
-    _, model, tokenizer = read_model(models / "lm/gpt")
+    _, model, tokenizer, _ = read_model(models / "lm/gpt")
     *_, last = instructing.streamed(model, tokenizer, " say cat ", GREEDY)
     (ids,) = generate(model, [BOS, *tokenizer.encode("say cat").tolist()], GREEDY)
     assert last == tokenizer.decode(ids).strip()

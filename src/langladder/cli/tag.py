@@ -13,6 +13,7 @@ from langladder.errors import InputError, printable
 
 if TYPE_CHECKING:
     from langladder.models.tagger import Tagger
+    from langladder.text.words.segmenters import WordChoice
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_red", "bright_cyan", "bright_green", "bright_yellow")
 CHUNK = 512  # sentences tagged together
@@ -25,13 +26,14 @@ CHUNK = 512  # sentences tagged together
 @click.option(
     "--words",
     "mode",
-    type=click.Choice(["apart", "whitespace", "unicode"]),
+    type=click.Choice(["whitespace", "apart", "auto", "unicode", "jieba", "fugashi", "pythainlp"]),
     default="whitespace",
     show_default=True,
-    help="What is a word: whitespace, what stands between spaces; apart, punctuation taken off; unicode, letters.",
+    help="What a word is: whitespace, what stands between spaces; apart, the same without the punctuation at its ends; "
+    "unicode, a run of letters; jieba, fugashi, pythainlp: as these cut Chinese, Japanese, Thai.",
 )
 @json_option
-def tag(model: Path, given: tuple[str, ...], explain: bool, mode: str, as_json: bool) -> None:
+def tag(model: Path, given: tuple[str, ...], explain: bool, mode: "WordChoice", as_json: bool) -> None:
     """Tag the words of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
     As many lines come out as went in: a blank one is answered by an empty one.
 
@@ -90,7 +92,7 @@ def _colour(model: "Tagger", name: str) -> str:
     return COLOURS[model.tags.index(name) % len(COLOURS)]
 
 
-def _converse(model: "Tagger", mode: str, explain: bool, as_json: bool) -> None:
+def _converse(model: "Tagger", mode: "WordChoice", explain: bool, as_json: bool) -> None:
     from langladder.serving.tagging import tag_lines
 
     for line in asked("A sentence a line, words apart from punctuation; Ctrl-D ends."):

@@ -13,6 +13,7 @@ from langladder.models.bert import BERT
 from langladder.tasks.masked_settings import Judged
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.segmenters import Split
 
 GUESSES = 5
 
@@ -26,6 +27,7 @@ def evaluate_encoder(
     *,
     name: str,
     length: int,
+    split: Split = str.split,
     judged: Judged,
     most_lines: int | None = None,
     work: Work | None = None,
@@ -35,10 +37,11 @@ def evaluate_encoder(
     Args:
         sentences, log_probs: the same text in words, a line each; natural-log probabilities where they are known.
         name: of the rung. length: tokens of a row, most_lines: its lines at most, as in training.
+        split: cuts a line into words.
     """
     lines = sentences_of(test)
     chosen = np.linspace(0, len(lines) - 1, min(judged.sentences, len(lines))).astype(np.int64).tolist()
-    words = sum(len(sentences[line].split()) for line in chosen)
+    words = sum(len(split(sentences[line])) for line in chosen)
     grammar = known_grammar(sentences, log_probs) if judged.words else None
     hidden = hidden_words(grammar, tokenizer, sentences, judged.words) if grammar is not None else []
     told = said(model, hidden) if hidden else torch.zeros(0, model.vocab_size)

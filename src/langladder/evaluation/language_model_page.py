@@ -25,7 +25,7 @@ class TextScores(Measured):
 
     tokens: int
     words: int
-    word_unit: WordUnit = "words"
+    word_unit: WordUnit = "auto"
     characters: int
     bytes: int
     nll_nats: float
@@ -47,6 +47,13 @@ class TextScores(Measured):
     @model_serializer(mode="wrap")
     def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return to_plain(plain(self))
+
+    @property
+    def headline(self) -> tuple[str, float]:
+        """The figure by which models are compared, with its name: per word, or where words are graphemes, in bits."""
+        if self.word_unit == "graphemes":
+            return "bits per character", self.bits_per_character
+        return "perplexity per word", self.perplexity_per_word
 
     def figures(self) -> dict[str, Any]:
         """What was measured, infinite where it is."""

@@ -34,7 +34,7 @@ def score(
     words: int,
     characters: int,
     bytes: int,
-    word_unit: WordUnit = "words",
+    word_unit: WordUnit = "auto",
     log_prob: float | None = None,
     batch_tokens: int = SCORED_TOKENS,
 ) -> TextScores:

@@ -27,6 +27,7 @@ from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
+from langladder.text.words.conventions import conventions_of
 
 LONGEST_ORDER = 6
 
@@ -50,8 +51,9 @@ class Units(Experiment[UnitsConfig]):
         """See `Experiment.run`."""
         config = self.config
         train, test = list(lines(data, "train")), list(self._few(lines(data, "test")))
-        size = {
-            "words": sum(len(line.split()) + 1 for line in test),
+        split = conventions_of(data.clean).split
+        size: dict[str, Any] = {
+            "words": sum(len(split(line)) + 1 for line in test),
             "characters": sum(len(line) + 1 for line in test),
             "bytes": sum(len(f"{line}\n".encode()) for line in test),
         }

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
@@ -13,6 +13,7 @@ from langladder.errors import InputError
 from langladder.explorer.page import Page
 from langladder.serving.shelf import Shelf
 from langladder.serving.streaming import streamed
+from langladder.text.words.segmenters import WordChoice
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40
@@ -34,7 +35,7 @@ class Tagging(BaseModel):
     """A sentence; `words` says what a word is, as for `langladder tag`."""
 
     text: Text
-    words: Literal["whitespace", "apart", "unicode"] = "whitespace"
+    words: WordChoice = "whitespace"
     models: Models
 
 

@@ -16,6 +16,7 @@ from langladder.serving.labelling import answer, parsed
 from langladder.serving.tagging import tag_lines
 from langladder.text.labelled.questions import Question
 from langladder.text.labelled.trees import DEEPEST, Tree, parse_tree
+from langladder.text.words.segmenters import WordChoice
 
 TAGS = {
     "ADJ": "adjective",
@@ -131,7 +132,7 @@ def _covered(nodes: Sequence[Node]) -> list[list[int]]:
     return found
 
 
-def tags(model: Tagger, sentence: str, mode: str) -> dict[str, Any]:
+def tags(model: Tagger, sentence: str, mode: WordChoice) -> dict[str, Any]:
     """A tag for each word with its probability, given the whole sentence, and the second best.
 
     Args:

@@ -19,11 +19,10 @@ from langladder.errors import InputError
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import EXTRAS, WordChoice, reading, splitter_of
+from langladder.text.words.segmenters import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
 """Beside a model that reads subwords."""
-MODES = ("whitespace", "unicode", "auto", "apart", *EXTRAS)
 
 
 class Read(NamedTuple):
@@ -200,6 +199,6 @@ def units_from(path: Path, description: Any) -> Units:
     if kind != "words" or set(description) != {"kind", "mode", "lowercase", "words"}:
         raise InputError(f"{path}: units: not the words or subwords of a model")
     mode, lowercase = description["mode"], description["lowercase"]
-    if mode not in MODES or not isinstance(lowercase, bool):
+    if mode not in CHOICES or not isinstance(lowercase, bool):
         raise InputError(f"{path}: units: mode {str(mode)[:40]!r}, lowercase {str(lowercase)[:40]!r} are not allowed")
     return WordUnits(word_list(path, description["words"]), mode, lowercase)

@@ -17,6 +17,7 @@ from langladder.serving.tagging import tag_lines
 from langladder.serving.translators import LoadedTranslator
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.questions import Question
+from langladder.text.words.segmenters import CHOICES
 
 
 class Classifying(Kind):
@@ -84,8 +85,8 @@ class Tagging(Kind):
 
     def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
         """See `Kind.answer`; words as the training text has them, or as the parameter says that they are cut."""
-        if asked["words"] not in (modes := ("apart", "whitespace", "unicode")):
-            raise InputError(f"params: words: {asked['words']!r} is not allowed; one of {', '.join(modes)}")
+        if asked["words"] not in CHOICES:
+            raise InputError(f"params: words: {asked['words']!r} is not allowed; one of {', '.join(CHOICES)}")
         found = tag_lines(self.model, [row["text"] for row in rows], asked["words"], explain=True)
         return [{column.name: one[column.name] for column in self.gives} for one in found]
 

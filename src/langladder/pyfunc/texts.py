@@ -54,7 +54,7 @@ class Continuing(Kind):
 
     def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
         """See `Kind.answer`; bits of what the model holds for impossible are None."""
-        config, (_, model, tokenizer) = sampling(asked), self.loaded
+        config, (_, model, tokenizer, _) = sampling(asked), self.loaded
         texts = [row["text"] for row in rows]
         begun = [ids.tolist() for ids in tokenizer.encode_lines(texts)]
         new = generate_batch(model, [[BOS, *ids] for ids in begun], config)

@@ -23,19 +23,22 @@ def ladder_plot(
 ) -> str | None:
     """The project's picture: perplexity per word of each language model over the entropy floor, first rung lowest.
 
+    Where words are graphemes, it shows bits per character, without the floor.
+
     Args:
         corpus: name of the text.
         standalone: an SVG file on a white panel (for README and docs) instead of an element of the page.
     """
     if not rungs:
         return None
-    values = [rung.page.scores.perplexity_per_word for rung in rungs]
-    floor = next((rung.page.scores.floor_perplexity_per_word for rung in rungs), None)
+    name = rungs[0].page.scores.headline[0]
+    losses = [rung.page.scores.headline[1] for rung in rungs]
+    floor = rungs[0].page.scores.floor_perplexity_per_word if name == "perplexity per word" else None
     with drawing():
         figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
-        finite = [value for value in values if isfinite(value)]
+        finite = [value for value in losses if isfinite(value)]
         _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
-        values = [min(value, axes.get_xlim()[1]) for value in values]  # what is infinite stands at the edge
+        values = [min(value, axes.get_xlim()[1]) for value in losses]  # what is infinite stands at the edge
         left = floor if floor else axes.get_xlim()[0]
         marks = approach_marks(figure, [rung.approach for rung in rungs])
         colours = [marks[rung.approach][0] for rung in rungs]
@@ -45,7 +48,7 @@ def ladder_plot(
             axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
         for height, (rung, place) in enumerate(zip(rungs, values, strict=True)):
             above = rung.page.scores.above_floor_percent
-            text = numbers.perplexity(rung.page.scores.perplexity_per_word) + (
+            text = shown(name, losses[height]) + (
                 f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else ""
             )
             axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
@@ -59,9 +62,14 @@ def ladder_plot(
             top = (floor, len(rungs) - 0.28)
             axes.annotate(note, top, (6, 0), textcoords="offset points", color=SERIES[1], va="top")
         text = f"the test text of {corpus}" if corpus else "the test text"
-        axes.set_xlabel(visible(f"perplexity per word on {text} (lower is better)"))
-        label = "Perplexity per word of every language model" + (f"; entropy floor {floor:.4g}" if floor else "")
+        axes.set_xlabel(visible(f"{name} on {text} (lower is better)"))
+        label = f"{name.capitalize()} of every language model" + (f"; entropy floor {floor:.4g}" if floor else "")
         return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
+
+
+def shown(name: str, value: float) -> str:
+    """A headline figure, see `TextScores.headline`."""
+    return numbers.decimals(3)(value) if name == "bits per character" else numbers.perplexity(value)
 
 
 def dated(rung: Entry[Any]) -> str:

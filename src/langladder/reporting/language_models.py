@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -13,9 +14,10 @@ from langladder.reporting.choosing import BESIDE, choice
 from langladder.reporting.columns import Column, cost_columns, work_columns
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.ladder_plot import ladder_plot
+from langladder.reporting.ladder_plot import ladder_plot, shown
 from langladder.reporting.section import Figure, Section
 from langladder.reporting.views import Aligned, aligned
+from langladder.text.words.conventions import description_of
 
 LanguageModels = Sequence[Entry[LanguageModelPage]]
 
@@ -79,14 +81,24 @@ COLUMNS: tuple[Column[LanguageModelPage], ...] = (
 
 
 def columns(pages: Sequence[LanguageModelPage]) -> tuple[Column[LanguageModelPage], ...]:
-    """The same for all."""
-    del pages
-    return COLUMNS
+    """The columns; where words are graphemes, bits per character come first.
+
+    Perplexity per word says what a word was.
+    """
+    units = {page.scores.word_unit for page in pages}
+    per_word, per_token, per_character, *rest = COLUMNS
+    said = "; ".join(map(description_of, sorted(units)))
+    per_word = replace(per_word, explanation=f"{per_word.explanation}. A word: {said}")
+    if "graphemes" not in units:
+        return (per_word, per_token, per_character, *rest)
+    per_character = replace(per_character, brief=True, compared=True)
+    per_word = replace(per_word, title="perplexity per grapheme", brief=False, compared=False)
+    return (per_character, per_word, per_token, *rest)
 
 
 def loss(page: LanguageModelPage) -> float:
-    """Perplexity per word."""
-    return page.scores.perplexity_per_word
+    """The figure by which language models are compared, see `TextScores.headline`."""
+    return page.scores.headline[1]
 
 
 def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
@@ -96,7 +108,8 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     if not measured:
         return None
     best = min(measured, key=lambda rung: loss(rung.page))
-    text = f"{best.title}, with perplexity per word {numbers.perplexity(loss(best.page))}"
+    name, value = best.page.scores.headline
+    text = f"{best.title}, with {name} {shown(name, value)}"
     above = best.page.scores.above_floor_percent
     text += "" if above is None else f", {numbers.percent(above)} above the floor"
     return "Best language model on this text", text
@@ -106,7 +119,8 @@ def picture(inputs: ReportInputs, family: str) -> Figure | None:
     """The ladder, with its caption."""
     rungs = inputs.judged_alike(family, LanguageModelPage)
     svg = ladder_plot(rungs, inputs.meta.text)
-    caption = "Perplexity per word on the test text, from the oldest rung at the foot to the newest at the top."
+    name = rungs[0].page.scores.headline[0] if rungs else ""
+    caption = f"{name.capitalize()} on the test text, from the oldest rung at the foot to the newest at the top."
     if any(rung.page.scores.floor_perplexity_per_word for rung in rungs):
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
     return None if svg is None else Figure(Markup(svg), caption)

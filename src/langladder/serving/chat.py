@@ -114,7 +114,7 @@ def read_answering(folder: Path) -> Answering:
     Raises:
         InputError: as `read_model` and `chooser_of`.
     """
-    _, model, tokenizer = read_model(folder)
+    _, model, tokenizer, _ = read_model(folder)
     chooser = chooser_of(folder, tokenizer, None, None) if kind_of(folder) == "instruct" else None
     return Answering(model.eval() if hasattr(model, "eval") else model, tokenizer, chooser, threading.Lock())
 

@@ -190,8 +190,8 @@ def _state(folder: Path) -> tuple[int, int]:
 def _read_language_model(folder: Path) -> Rung:
     from langladder.models.loaded import read_model
 
-    _, model, tokenizer = read_model(folder)
-    return Rung(model, tokenizer, threading.Lock())
+    loaded = read_model(folder)
+    return Rung(loaded.model, loaded.tokenizer, threading.Lock())
 
 
 def _read_vectors(folder: Path) -> "WordVectors":

@@ -19,8 +19,8 @@ from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.words.scripts import Writing, writing
 from langladder.text.words.segmenters import SAMPLE, Split, WordChoice, reading, splitter_of
 
-WordUnit = Literal["words", "graphemes"]
-"""Graphemes: a character with its signs, of a text that does not separate words."""
+WordUnit = WordChoice | Literal["graphemes"]
+"""What a word is: by a mode or a segmenter; graphemes (characters with their signs) where a text separates no words."""
 TEXT = "text"
 """The name of the only text of a folder that has no pairs."""
 DESCRIPTIONS: dict[str, str] = {
@@ -28,8 +28,13 @@ DESCRIPTIONS: dict[str, str] = {
     "auto": "words as white space separates them (punctuation stands apart already)",
     "apart": "words as white space separates them, without the punctuation at their ends",
     "unicode": "words by Unicode's letters, marks and digits",
+    "graphemes": "graphemes: this text does not separate words; choose a segmenter (`words`)",
 }
-GRAPHEMES = "graphemes: this text does not separate words; choose a segmenter (`words`)"
+
+
+def description_of(unit: WordUnit) -> str:
+    """What a word is, for people."""
+    return DESCRIPTIONS.get(unit, f"words as {unit} cuts them")
 
 
 class Conventions(Config):
@@ -64,14 +69,12 @@ class Conventions(Config):
     @property
     def unit(self) -> WordUnit:
         """What `split` gives: without a segmenter, a script without spaces is cut into graphemes."""
-        return "graphemes" if self.writing != "spaced" and self.words in ("auto", "apart", "unicode") else "words"
+        return "graphemes" if self.writing != "spaced" and self.words in ("auto", "apart", "unicode") else self.words
 
     @property
     def description(self) -> str:
         """What a word is, for reports."""
-        if self.unit == "graphemes":
-            return GRAPHEMES
-        return DESCRIPTIONS.get(self.words, f"words as {self.words} cuts them")
+        return description_of(self.unit)
 
 
 def write_conventions(folder: Path, texts: Mapping[str, Conventions]) -> None:

@@ -19,6 +19,7 @@ from langladder.text.words.words import WordMode, has_unspaced_script, split_wor
 
 Segmenter = Literal["jieba", "fugashi", "pythainlp"]
 WordChoice = WordMode | Segmenter
+CHOICES: tuple[WordChoice, ...] = ("whitespace", "apart", "auto", "unicode", "jieba", "fugashi", "pythainlp")
 Split = Callable[[str], list[str]]
 
 EXTRAS: dict[Segmenter, str] = {"jieba": "chinese", "fugashi": "japanese", "pythainlp": "thai"}
