@@ -1,0 +1,86 @@
+"""What a word of a text is: decided once, written down, and used by every count."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from langladder.errors import InputError
+from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
+from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.storage import tables
+from langladder.text.tokenize.encoding import encode_corpus
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.conventions import Conventions, conventions_of, write_conventions
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
+from langladder.text.words.word_stream import encode_words
+
+THAI = [f"แมวตัวที่{n}นอนบนโต๊ะ" for n in range(60)]
+PROSE = [f"The cat, number {n}, sleeps." for n in range(60)]
+APART = [f"the cat , number {n} , sleeps ." for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "unit"),
+    [
+        (PROSE, "apart", "apart"),
+        (APART, "auto", "auto"),
+        (THAI, "auto", "graphemes"),
+        (["她喜欢看书。"], "apart", "graphemes"),
+    ],
+)
+def test_golden_conventions(lines: list[str], words: str, unit: str) -> None:
+    found = Conventions.of("auto", lines, "th")
+    assert (found.words, found.unit, found.language) == (words, unit, "th")
+    assert ("choose a segmenter" in found.description) == (unit == "graphemes")
+
+
+def test_a_chosen_segmenter_gives_words() -> None:
+    pytest.importorskip("pythainlp")
+    found = Conventions.of("pythainlp", THAI)
+    assert found.unit == "pythainlp" and len(found.split(THAI[1])) < len(Conventions.of("auto", THAI).split(THAI[1]))
+
+
+def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> None:
+    rows = {"document": [*range(60)], "text": PROSE, "log_prob": [None] * 60}
+    tables.write_table(tmp_path / "raw" / "all", pa.table(rows, schema=tables.TEXT))
+    config = CleanConfig.model_validate({"limits": {"max_words": 8}, "language": "en"})
+    report = clean_text(tmp_path / "raw", tmp_path / "clean", config, seed=1)  # the cat , number 7 , sleeps .
+    assert conventions_of(tmp_path / "clean") == Conventions(words="apart", language="en")
+    assert (
+        not report["cleaning"]["dropped"]
+        and report["splits"]["train"]["words"] == 8 * report["splits"]["train"]["lines"]
+    )
+    with pytest.raises(InputError, match="too_long 60"):
+        clean_text(
+            tmp_path / "raw", tmp_path / "none", CleanConfig.model_validate({"limits": {"max_words": 7}}), seed=1
+        )
+    tokenizer = train_tokenizer(PROSE, TokenizerConfig(kind="word", vocab_size=None))
+    encode_corpus(tmp_path / "clean", tokenizer, tmp_path / "tokens")
+    figures = encode_words(tmp_path / "clean", VocabularyConfig(), tmp_path)
+    assert figures["words"] == 8 * figures["documents"]
+    assert {",", "cat"} <= set(Vocabulary.load(tmp_path / "vocabulary.json").words)
+
+
+def test_sides_of_pairs_have_their_own_conventions(tmp_path: Path) -> None:
+    """Three times as long as the corpus' mean, of a script with few characters a word: dropped; and said."""
+    pairs = [*zip(PROSE, THAI, strict=True), *((f"Go {n}", THAI[n] * 4) for n in range(10))]
+    sides = pa.table([[one for one, _ in pairs], [two for _, two in pairs]], schema=tables.PAIRS)
+    tables.write_table(tmp_path / "raw" / "all.parquet", sides)
+    config = CleanPairsConfig(max_length_ratio=3.0, source_language="en", target_language="th")
+    report = clean_parallel(tmp_path / "raw", tmp_path / "clean", config, seed=1)
+    assert conventions_of(tmp_path / "clean", "source").unit == "apart"
+    assert conventions_of(tmp_path / "clean", "target") == Conventions(words="auto", writing="unspaced", language="th")
+    assert report["cleaning"]["dropped"]["length_ratio"]["count"] == 10
+    assert "cleaning dropped 10 of 70 (14%): length_ratio" in report["warnings"]
+
+
+def test_what_is_no_conventions_is_named(tmp_path: Path) -> None:
+    assert conventions_of(tmp_path) == Conventions()
+    write_conventions(tmp_path, {"source": Conventions()})
+    with pytest.raises(InputError, match=r"conventions\.json: not the conventions of 'text'"):
+        conventions_of(tmp_path)
+    (tmp_path / "conventions.json").write_text('{"text": {"words": "spaces"}}')
+    with pytest.raises(InputError, match="spaces"):
+        conventions_of(tmp_path)
