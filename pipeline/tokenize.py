@@ -8,8 +8,8 @@ from langladder.atomic import atomic_folder
 from langladder.text.storage.tables import TableLines
 from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer
-from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizer_training import Sample, few_tokens, report_on, train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
@@ -20,7 +20,7 @@ def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     tokenizer = train_tokenizer(sample, job.tokenizer)
     splits = encode_corpus(clean, tokenizer, folder)
     report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards())
-    return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer)
+    return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer, job.tokenizer)
 
 
 def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
@@ -33,19 +33,21 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     reports = {
         side: sample.report()
         | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]).shards())
-        | alphabet(training_sides(clean, [side]), tokenizer)
+        | alphabet(training_sides(clean, [side]), tokenizer, job.tokenizer)
         for side, tokenizer, sample in zip(("source", "target"), (source, target), samples, strict=True)
     }
     return {"splits": splits} | reports
 
 
-def alphabet(text: TableLines, tokenizer: Tokenizer) -> dict[str, Any]:
-    """How many characters the training text has, and a warning where byte-level BPE has too little room for them."""
+def alphabet(text: TableLines, tokenizer: Tokenizer, config: TokenizerConfig) -> dict[str, Any]:
+    """How many characters the training text has; warnings where the vocabulary is too small for them, or too large."""
     found = Alphabet.of(count_characters_of(text))
-    warning = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
-    if warning:
+    small = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
+    few = few_tokens(tokenizer, config)
+    warnings = [warning for warning in (few, None if few else small) if warning]
+    for warning in warnings:
         print(f"tokenize: warning: {warning}")
-    return {"characters": found.size, "common_characters": found.common} | ({"warning": warning} if warning else {})
+    return {"characters": found.size, "common_characters": found.common} | ({"warnings": warnings} if warnings else {})
 
 
 @stage

@@ -100,6 +100,23 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
     return Tokenizer(backend, config.kind)
 
 
+def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
+    """What to say where fewer tokens came out than were asked for; None where all did or `vocab_size` is a cap."""
+    got, asked = tokenizer.vocab_size, config.vocab_size
+    if asked is None or got >= asked or config.kind in ("word", "character"):
+        return None
+    pairs = config.kind != "unigram"
+    why = (
+        f"no other pair occurs {config.min_frequency:,} times inside words" if pairs else "the text has no more pieces"
+    )
+    lower = " or a lower min_frequency" if pairs and config.min_frequency > 1 else ""
+    marks = "; cutting: marks finds more in scripts with combining marks" if config.cutting == "gpt2" else ""
+    return (
+        f"vocab_size {asked:,} was asked for, {got:,} tokens came out: {why}. Use more text{lower}, or set "
+        f"vocab_size to {got:,} in conf/tokenizer{marks}"
+    )
+
+
 def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str]) -> hf.Tokenizer:
     """The library's tokenizer of a kind, trained; it looks for no special in a text."""
     size = UNLIMITED if config.vocab_size is None else config.vocab_size
@@ -130,7 +147,7 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str])
         case "character":  # BPE without merges: no trainer is needed
             tokens = [*specials, *alphabet][: max(size, len(specials))]
             return assemble("character", models.BPE(_numbered(tokens), [], unk_token=unknown))
-    backend = assemble(config.kind, model)
+    backend = assemble(config.kind, model, cutting=config.cutting)
     backend.train_from_iterator(lines, trainer)
     trained = json.loads(backend.to_str())
     trained["added_tokens"] = []  # these would be looked for in every text before it is tokenised

@@ -10,6 +10,8 @@
 | character | one character | always |
 | bert | as wordpiece, after BERT's own cleaning (`text.tokenize.pretrained`); from elsewhere, not trained here | no |
 
+bpe_bytes cuts a text into words, numbers, marks and white space before it merges (`CUTTING`); GPT-2's own rule parts
+letters from their combining marks, so that Hindi, Thai or vocalised Arabic hardly get a merge.
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
 """
@@ -32,6 +34,7 @@ from langladder.text.words.words import UNSPACED
 
 Trained = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
 Kind = Literal[Trained, "bert"]
+Cutting = Literal["marks", "gpt2"]
 END_OF_WORD = "</w>"
 CONTINUES = "##"
 IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -42,11 +45,16 @@ _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for place, byte in enumerate(_HIDDEN)}
 
+# GPT-2's rule, but that a word is a letter and all letters, combining marks and joiners (ZWNJ, ZWJ) behind it, as in
+# Unicode's word boundaries (UAX 29, WB4) and in GPT-4o's rule. Text without marks and joiners is cut as by GPT-2.
+CUTTING = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}[\p{L}\p{M}\u200c\u200d]*| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
 
 class TokenizerConfig(Config):
     """Which tokenizer, and how large."""
 
     kind: Trained = "bpe_bytes"
+    cutting: Cutting = "marks"  # of bpe_bytes: gpt2 parts letters from their combining marks, as GPT-2 does
     vocab_size: int | None = Field(
         default=8000, ge=1, le=10_000_000
     )  # specials included; null (word, character): all there are
@@ -198,7 +206,8 @@ class Tokenizer:
             backend = hf.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
             kind = _kind_of(settings)
             # What cuts and joins text is ours: rules from elsewhere may never end, padding may fill all memory.
-            own = json.loads(assemble(kind, backend.model, settings.get("normalizer")).to_str())
+            cutting, cleaning = _cutting_of(settings), settings.get("normalizer")
+            own = json.loads(assemble(kind, backend.model, cutting=cutting, cleaning=cleaning).to_str())
             other = [part for part in _RULES if settings.get(part) != own[part]]
             if other:
                 raise InputError(f"{path}: no tokenizer of kind {kind} of this project (other: {', '.join(other)})")
@@ -260,15 +269,21 @@ _RULES = ("truncation", "padding", "normalizer", "pre_tokenizer", "decoder")
 _CLEANING = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 
 
-def assemble(kind: Kind, model: Any, cleaning: Mapping[str, bool | None] | None = None) -> hf.Tokenizer:
+def assemble(
+    kind: Kind, model: Any, *, cutting: Cutting = "marks", cleaning: Mapping[str, bool | None] | None = None
+) -> hf.Tokenizer:
     """A model with the way text is cut before it and put together after it.
 
     Args:
+        cutting: of kind `bpe_bytes`, as in `TokenizerConfig`.
         cleaning: of kind `bert`, what its normalizer does, by the names of `tokenizers.normalizers.BertNormalizer`.
     """
     backend = hf.Tokenizer(model)
     if kind == "bpe_bytes":
-        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+        own = cutting == "marks"
+        cut = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not own)
+        words = [pre_tokenizers.Split(hf.Regex(CUTTING), "isolated")]
+        backend.pre_tokenizer = pre_tokenizers.Sequence([*words, cut]) if own else cut
         backend.decoder = decoders.ByteLevel()
     elif kind == "bpe_words":
         backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -319,7 +334,12 @@ def _kind_of(settings: dict[str, Any]) -> Kind:
         return kinds[model["type"]]
     if model.get("end_of_word_suffix"):
         return "bpe_words"
-    return "bpe_bytes" if (settings["pre_tokenizer"] or {}).get("type") == "ByteLevel" else "character"
+    return "character" if settings["pre_tokenizer"] is None else "bpe_bytes"
+
+
+def _cutting_of(settings: dict[str, Any]) -> Cutting:
+    """How byte-level BPE cuts: old files and those of GPT-2 have its own rule, which is built into the library."""
+    return "gpt2" if (settings["pre_tokenizer"] or {}).get("type") == "ByteLevel" else "marks"
 
 
 # ---- words among tokens
