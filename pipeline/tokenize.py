@@ -10,6 +10,7 @@ from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_training import Sample, few_tokens, report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.words.normalisation import Normalisation
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
@@ -17,7 +18,7 @@ from pipeline.settings.stage import stage
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
     sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
-    tokenizer = train_tokenizer(sample, job.tokenizer)
+    tokenizer = train_tokenizer(sample, job.tokenizer, Normalisation.read(clean))
     splits = encode_corpus(clean, tokenizer, folder)
     report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards())
     return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer, job.tokenizer)
@@ -27,7 +28,11 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
     samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
-    source, *other = [train_tokenizer(sample, job.tokenizer) for sample in samples[: 2 - job.shared_tokenizer]]
+    written = [Normalisation.read(clean, side) for side in ("source", "target")]
+    if job.shared_tokenizer and written[0] != written[1]:  # one tokenizer cannot know which side it reads
+        written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
+    pairs = list(zip(samples, written, strict=False))[: 2 - job.shared_tokenizer]
+    source, *other = [train_tokenizer(sample, job.tokenizer, names) for sample, names in pairs]
     target = other[0] if other else source
     splits = encode_pairs(clean, source, target, folder)
     reports = {

@@ -34,6 +34,7 @@ from langladder.text.tokenize.alphabet import count_characters
 from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
+from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.words import split_words
 
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
@@ -76,11 +77,14 @@ def count_bytes(lines: Iterable[str]) -> int:
     return sum(len(line.encode()) for line in lines)
 
 
-def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+def train_tokenizer(
+    lines: Iterable[str], config: TokenizerConfig, normalisation: Normalisation | None = None
+) -> Tokenizer:
     """Learn a tokenizer from training lines.
 
     Args:
         lines: training text, a list or another thing that can be iterated again.
+        normalisation: how it was written by cleaning; every text that is encoded is written so first.
 
     Raises:
         InputError: no text, or the characters alone are more than `vocab_size`.
@@ -97,7 +101,7 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
             f"{len(alphabet):,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
             "kind bpe_bytes"
         )
-    return Tokenizer(backend, config.kind)
+    return Tokenizer(backend, config.kind, normalisation)
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
