@@ -138,7 +138,8 @@ def test_chinese_characters_need_a_library_that_is_said(monkeypatch: pytest.Monk
 
 
 def test_golden_chinese_characters() -> None:
-    pytest.importorskip("opencc", reason="the library opencc is not installed")
+    library = "opencc"
+    pytest.importorskip(library, reason=f"the library {library} is not installed")
     assert clean("漢語 ok", han="simplified") == "汉语 ok" and clean("汉语", han="traditional") == "漢語"
 
 
