@@ -8,9 +8,10 @@ from langladder.atomic import atomic_folder
 from langladder.text.storage.tables import TableLines
 from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer
-from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.tokenizer_training import Sample, few_tokens, report_on, train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.words.conventions import conventions_of
+from langladder.text.words.normalisation import Normalisation
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
@@ -18,35 +19,41 @@ from pipeline.settings.stage import stage
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
     sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
-    tokenizer = train_tokenizer(sample, job.tokenizer)
+    tokenizer = train_tokenizer(sample, job.tokenizer, Normalisation.read(clean))
     splits = encode_corpus(clean, tokenizer, folder)
     report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards(), conventions_of(clean))
-    return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer)
+    return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer, job.tokenizer)
 
 
 def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
     samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
-    source, *other = [train_tokenizer(sample, job.tokenizer) for sample in samples[: 2 - job.shared_tokenizer]]
+    written = [Normalisation.read(clean, side) for side in ("source", "target")]
+    if job.shared_tokenizer and written[0] != written[1]:  # one tokenizer cannot know which side it reads
+        written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
+    pairs = list(zip(samples, written, strict=False))[: 2 - job.shared_tokenizer]
+    source, *other = [train_tokenizer(sample, job.tokenizer, names) for sample, names in pairs]
     target = other[0] if other else source
     splits = encode_pairs(clean, source, target, folder)
     reports = {
         side: sample.report()
         | report_on(tokenizer, TableLines([(clean / "validation.parquet", side)]).shards(), conventions_of(clean, side))
-        | alphabet(training_sides(clean, [side]), tokenizer)
+        | alphabet(training_sides(clean, [side]), tokenizer, job.tokenizer)
         for side, tokenizer, sample in zip(("source", "target"), (source, target), samples, strict=True)
     }
     return {"splits": splits} | reports
 
 
-def alphabet(text: TableLines, tokenizer: Tokenizer) -> dict[str, Any]:
-    """How many characters the training text has, and a warning where byte-level BPE has too little room for them."""
+def alphabet(text: TableLines, tokenizer: Tokenizer, config: TokenizerConfig) -> dict[str, Any]:
+    """How many characters the training text has; warnings where the vocabulary is too small for them, or too large."""
     found = Alphabet.of(count_characters_of(text))
-    warning = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
-    if warning:
+    small = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
+    few = few_tokens(tokenizer, config)
+    warnings = [warning for warning in (few, None if few else small) if warning]
+    for warning in warnings:
         print(f"tokenize: warning: {warning}")
-    return {"characters": found.size, "common_characters": found.common} | ({"warning": warning} if warning else {})
+    return {"characters": found.size, "common_characters": found.common} | ({"warnings": warnings} if warnings else {})
 
 
 @stage

@@ -107,6 +107,17 @@ def test_parity_with_transformers(tmp_path: Path, tokenizer: Tokenizer, settings
         assert ids == [BOS, *tokenizer.encode(text).tolist()]
 
 
+@pytest.mark.parametrize("cutting", ["marks", "gpt2"])
+def test_transformers_cuts_words_with_marks_as_the_exported_file_says(tmp_path: Path, cutting: Any) -> None:
+    transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")
+    lines = ["हिन्दी में लिखी हुई किताबें", "ที่นี่มีน้ำ", "it's a cafe\u0301"]
+    tokenizer = train_tokenizer(lines * 3, TokenizerConfig(vocab_size=400, cutting=cutting))
+    export_gpt2(gpt(tokenizer), tokenizer, tmp_path / "hf")
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    for line in lines:
+        assert read(line).input_ids == [BOS, *tokenizer.encode(line).tolist()]
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_parity_of_weights_made_by_transformers(tmp_path: Path, tied: bool) -> None:
     transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")

@@ -65,7 +65,7 @@ def undeclared(found: dict[tuple[str, bool], list[str]], allowed: set[str]) -> d
 
 ASIDE = {  # what the library imports where it is installed, and says how to install it where not
     "cluster": {"dask", "distributed", "s3fs"},
-    "chinese": {"jieba"},
+    "chinese": {"jieba", "opencc"},
     "japanese": {"fugashi"},
     "thai": {"pythainlp"},
     "maps": {"umap-learn"},

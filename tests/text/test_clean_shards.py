@@ -108,7 +108,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "split": {"by": "words"},
     },
     "nothing": {
-        "steps": {"fix_encoding": False, "unicode": "none", "control_characters": False, "whitespace": False},
+        "steps": {
+            "fix_encoding": False,
+            "unicode": "none",
+            "control_characters": False,
+            "invisible": False,
+            "whitespace": False,
+        },
         "duplicates": {"exact": "keep"},
     },
 }

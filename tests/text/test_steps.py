@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from langladder.text.clean.steps import StepsConfig, build_steps
 
-OFF = {"fix_encoding": False, "unicode": "none", "control_characters": False, "whitespace": False}
+OFF = {"fix_encoding": False, "control_characters": False, "invisible": False, "unicode": "none", "whitespace": False}
 
 
 def clean(line: str, **switches: object) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, read_given, vectors_argument
-from langladder.cli.words import file_of
+from langladder.cli.words import file_of, note_spelled
 from langladder.errors import Damage
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def analogy(
         return
     from langladder.evaluation.word_questions import analogy as answers_to
 
+    note_spelled(known, asked)
     answers = answers_to(known, asked, count, METHODS[method], restrict)
     if as_json:
         print_json({"a": asked[0], "b": asked[1], "c": asked[2], "method": METHODS[method], "answers": answers}, damage)

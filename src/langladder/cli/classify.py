@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.cli.output import echo, json_option, print_json, print_table
+from langladder.cli.output import echo, json_option, note_normalised, print_json, print_table
 from langladder.cli.reading import asked, is_folder, lines_given
 from langladder.errors import InputError
 
@@ -44,7 +44,9 @@ def classify(model: Path, given: tuple[str, ...], explain: bool, top: int, as_js
         return
     from langladder.serving.labelling import BLANK, answer, parsed
 
-    texts = [parsed(loaded, line, where) if line.strip() else BLANK for where, line in lines_given(given)]
+    lines = list(lines_given(given))
+    note_normalised(loaded.normalisation, [line for _, line in lines], "lines")
+    texts = [parsed(loaded, line, where) if line.strip() else BLANK for where, line in lines]
     answers: list[Answer] = []
     for first in range(0, len(texts), CHUNK):
         part = answer(loaded, texts[first : first + CHUNK], top, explain)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.output import json_option, print_json, print_table, read_given, vectors_argument
+from langladder.cli.words import note_spelled
 from langladder.errors import Damage
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def neighbours(
     from langladder.evaluation.word_questions import nearest
 
     known = read_given(vectors, damage)
+    note_spelled(known, words)
     found = {word: nearest(known, word, count, measure) for word in words}
     if as_json:
         answers = [{"word": word, "nearest": near} for word, near in found.items()]

@@ -7,7 +7,7 @@ control characters of what a model says are shown, not obeyed (`langladder.error
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,6 +17,7 @@ from langladder.remote import located
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
+    from langladder.text.words.normalisation import Normalisation
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Cell = str | int | float | None
@@ -65,6 +66,22 @@ def json_option(function: Function) -> Function:
 def echo(text: str, err: bool = False) -> None:
     """Print a text; on a terminal, and on stderr, without its control characters."""
     click.echo(printable(text) if err or sys.stdout.isatty() else text, err=err)
+
+
+def note_normalised(
+    normalisation: "Normalisation", texts: Sequence[str], what: str, known: Container[str] = frozenset()
+) -> None:
+    """Say once, on stderr, that texts that were asked for are not written as the training text was, and are now.
+
+    Args:
+        what: such texts in the plural: `lines`, `words`.
+        known: those of them that are taken as they are.
+    """
+    changed, names = normalisation.changing([text for text in texts if text not in known])
+    if changed:
+        some, by = f"{changed:,} of {len(texts):,} {what}", ", ".join(names)
+        verb = "was" if changed == 1 else "were"
+        echo(f"note: {some} {verb} normalised as the training text was ({by})", err=True)
 
 
 def print_json(value: Any, damage: Damage | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import json_option, note_normalised, print_json, print_table
 from langladder.cli.reading import is_folder
 from langladder.models.loaded import LoadedModel, read_model
 
@@ -54,7 +54,7 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
 
 
 def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
-    """The scores of a text file.
+    """The scores of a text file; its words, characters and bytes are those of the normalised text.
 
     Raises:
         InputError: it cannot be read, or holds nothing.
@@ -76,6 +76,8 @@ def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
     lines = [line for document in documents for line in document]
     if not lines:
         raise InputError(f"{file}: has blank lines only")
+    note_normalised(loaded.tokenizer.normalisation, lines, f"lines of {file}")
+    lines = loaded.tokenizer.normalisation.normalise_all(lines)
     rows = iter(framed(ids) for ids in loaded.tokenizer.encode_lines(lines))
     parts = [np.concatenate([next(rows) for _ in document]) for document in documents if document]
     stream = TokenStream(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))

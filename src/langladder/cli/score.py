@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import json_option, note_normalised, print_json, print_table
 from langladder.cli.reading import is_folder, standard_input
 from langladder.errors import InputError
 from langladder.models.loaded import LoadedModel, read_model
@@ -33,7 +33,11 @@ def score(asked: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
         sentences += _lines(file)
     if not folders or not sentences:
         raise click.UsageError(f"{len(folders)} models and {len(sentences)} sentences: name at least one of each")
-    found = {str(folder): score_sentences(read_model(folder), sentences) for folder in folders}
+    found = {}
+    for folder in folders:
+        loaded = read_model(folder)
+        note_normalised(loaded.tokenizer.normalisation, sentences, "sentences")
+        found[str(folder)] = score_sentences(loaded, sentences)
     if as_json:
         models = [{"model": model, "sentences": ranked} for model, ranked in found.items()]
         print_json({"unit": "bits", "models": models})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.cli.output import interval, json_option, print_json, print_table, read_given, vectors_argument
-from langladder.cli.words import file_of
+from langladder.cli.words import file_of, note_spelled
 from langladder.errors import Damage
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def similarity(vectors: str, damage: Damage, asked: tuple[str, ...], measure: "M
 def _compare(vectors: "WordVectors", first: str, second: str, damage: Damage, as_json: bool) -> None:
     from langladder.evaluation.word_questions import compare
 
+    note_spelled(vectors, [first, second])
     figures = compare(vectors, first, second)
     if as_json:
         print_json({"first": first, "second": second} | figures, damage)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.cli.output import json_option, print_json, print_table
+from langladder.cli.output import json_option, note_normalised, print_json, print_table
 from langladder.cli.reading import asked, is_folder, lines_given
 from langladder.errors import InputError, printable
 
@@ -55,6 +55,7 @@ def tag(model: Path, given: tuple[str, ...], explain: bool, mode: "WordChoice", 
     from langladder.serving.tagging import tag_lines
 
     lines = [line for _, line in lines_given(given)]
+    note_normalised(loaded.normalisation, lines, "lines")
     answers: list[dict[str, Any]] = []
     for first in range(0, len(lines), CHUNK):
         part = tag_lines(loaded, lines[first : first + CHUNK], mode, explain)

@@ -1,8 +1,10 @@
-"""Files of words that the user names (`evaluation.word_questions` knows the words themselves)."""
+"""Words, and files of words, that the user names (`evaluation.word_questions` knows the words themselves)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from langladder.cli.output import note_normalised
 from langladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,3 +22,8 @@ def file_of(vectors: "WordVectors", given: str, wanted: str) -> Path:
         what = f"{given!r} is one word" if given in vectors else f"{given}: no such file, and no word that has a vector"
         raise InputError(f"{what}; {wanted}")
     return path
+
+
+def note_spelled(vectors: "WordVectors", words: Sequence[str]) -> None:
+    """Say that words are asked for in another spelling than was typed: that of the training text."""
+    note_normalised(vectors.normalisation, words, "words", vectors.index)

@@ -28,6 +28,7 @@ from langladder import artefacts
 from langladder.atomic import Owner, atomic_folder
 from langladder.counts.stored import write_sparse
 from langladder.errors import InputError
+from langladder.text.words.normalisation import Normalisation
 
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
@@ -58,12 +59,14 @@ class WordVectors:
         matrix: (V, D) float32, a NumPy array or a SciPy CSR matrix.
         counts: (V,) int64 occurrences in the training text, or None where unknown.
         about: how the vectors came to be (resolved settings, hashes of inputs); kept with them, JSON.
+        normalisation: how their training text was written; questions are written so first (`spelled`).
     """
 
     words: list[str]
     matrix: Any
     counts: np.ndarray | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    normalisation: Normalisation = field(default_factory=Normalisation, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.words) != self.matrix.shape[0]:
@@ -115,6 +118,10 @@ class WordVectors:
             return np.asarray(self.unit[first].multiply(self.unit[second]).sum(axis=1)).ravel()
         found: np.ndarray = np.einsum("pd,pd->p", self.unit[first], self.unit[second])
         return found
+
+    def spelled(self, word: str) -> str:
+        """A word that is asked for as the training text writes it; as it is where it has a row."""
+        return word if word in self.index else self.normalisation.normalise(word)
 
     def row(self, word: str) -> int:
         """The row of a word.
@@ -221,6 +228,8 @@ class WordVectors:
         """Write `vectors.safetensors` (the matrix or its CSR parts) and `words.json` (the rest), atomically."""
         counts = None if self.counts is None else self.counts.tolist()
         description = {"format": artefacts.FORMAT_VERSION, "about": self.about, "words": self.words, "counts": counts}
+        if self.normalisation.names:
+            description["normalisation"] = list(self.normalisation.names)
         with atomic_folder(Path(folder), VECTORS) as temporary:
             if self.is_sparse:
                 write_sparse(temporary / "vectors.safetensors", self.matrix.astype(np.float32))

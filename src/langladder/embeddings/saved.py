@@ -11,6 +11,7 @@ from langladder.counts.stored import read_sparse
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.errors import InputError
+from langladder.text.words.normalisation import Normalisation
 
 
 def load_vectors(folder: Path) -> WordVectors:
@@ -33,7 +34,8 @@ def load_vectors(folder: Path) -> WordVectors:
         raise InputError(f"{path}: {len(words)} words, but vectors.safetensors has {matrix.shape[0]} vectors")
     if not isinstance(about, dict):
         raise InputError(f"{path}: about: a {type(about).__name__}, not an object")
-    vectors = WordVectors(words, matrix, counts, about)
+    written = Normalisation.checked(description.get("normalisation"), f"{path}: normalisation")
+    vectors = WordVectors(words, matrix, counts, about, normalisation=written)
     if "kind" not in description:
         return vectors
     if description["kind"] != "subword":

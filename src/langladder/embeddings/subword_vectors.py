@@ -138,7 +138,7 @@ class SubwordVectors(WordVectors):
             raise InputError(f"{folder / 'ngrams.safetensors'}: not a whole number and a vector of numbers a bucket")
         rule = NgramBuckets(*(cut[key] for key in keys))
         own = (vectors.words, vectors.matrix, vectors.counts, vectors.about)
-        return cls(*own, rule, arrays["buckets"], arrays["vectors"])
+        return cls(*own, rule, arrays["buckets"], arrays["vectors"], normalisation=vectors.normalisation)
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

@@ -129,7 +129,8 @@ def _score(
 ) -> AnalogySection:
     known = []
     for question in section.questions:
-        words = [word.casefold() for word in question] if ignore_case else question
+        words = [vectors.normalisation.normalise(word) for word in question]
+        words = [word.casefold() for word in words] if ignore_case else words
         if all(word in rows for word in words):
             known.append([rows[word] for word in words])
     asked = np.array(known, dtype=np.int64).reshape(-1, 4)

@@ -73,7 +73,10 @@ def evaluate_similarity(
     """
     files, skipped = question_files(path, lambda line: _parse(line) is not None, "word pairs with scores")
     rows = rows_by_word(vectors, ignore_case=ignore_case)
-    fold = str.casefold if ignore_case else str
+
+    def fold(word: str) -> str:
+        spelled = vectors.normalisation.normalise(word)
+        return spelled.casefold() if ignore_case else spelled
 
     sets = []
     for file in files:

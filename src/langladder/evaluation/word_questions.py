@@ -1,7 +1,8 @@
 """The questions that people ask of word vectors, by words, with answers that can be shown: whoever asks, one answer.
 
-Words that are not known are refused with the nearest spellings. A vector that knows character n-grams has more words
-than rows: it answers what needs no row.
+Words are asked for as the training text of the vectors writes them: in another form of Unicode, or with capitals where
+that text has none, they are found, too. Words that are not known are refused with the nearest spellings. A vector that
+knows character n-grams has more words than rows: it answers what needs no row.
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ def find(vectors: WordVectors, word: str) -> int:
 
 def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cosine") -> list[dict[str, Any]]:
     """[{"word", "score"}], nearest first; the score of "euclidean" is the distance."""
+    word = vectors.spelled(word)
     if measure == "cosine":
         check(vectors, word)
         return [{"word": other, "score": round(cosine, 6)} for other, cosine in vectors.nearest(word, count)]
@@ -61,7 +63,7 @@ def analogy(
     Args:
         asked: a, b, c. restrict: answer from the most frequent so many words only.
     """
-    a, b, c = asked
+    asked = a, b, c = [vectors.spelled(word) for word in asked]
     if restrict is None:
         for word in asked:
             check(vectors, word)
@@ -80,6 +82,7 @@ def analogy(
 
 def compare(vectors: WordVectors, first: str, second: str) -> dict[str, float]:
     """Cosine, dot product and Euclidean distance of two words."""
+    first, second = vectors.spelled(first), vectors.spelled(second)
     for word in (first, second):
         check(vectors, word)
     v, w = vectors[first].astype(np.float64), vectors[second].astype(np.float64)
@@ -95,7 +98,7 @@ def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[dict[str, An
     """
     from langladder.evaluation.clusters import compactness_scores  # scikit-learn takes time to load
 
-    asked = list(dict.fromkeys(words))
+    asked = list(dict.fromkeys(map(vectors.spelled, words)))
     if len(asked) < LEAST_ODD:
         raise InputError(f"words: {len(asked)} different; of {LEAST_ODD} or more one can be odd")
     scores = compactness_scores(vectors, np.array([find(vectors, word) for word in asked]))

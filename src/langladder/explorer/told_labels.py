@@ -12,7 +12,7 @@ from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
 from langladder.reporting.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.reporting.word_weights import attended, marked
-from langladder.serving.labelling import answer, parsed
+from langladder.serving.labelling import answer, normalised, parsed
 from langladder.serving.tagging import tag_lines
 from langladder.text.labelled.questions import Question
 from langladder.text.labelled.trees import DEEPEST, Tree, parse_tree
@@ -63,6 +63,7 @@ def labels(model: Classifier, text: str) -> dict[str, Any]:
         example = parsed(model, right_branching(text.split()))
     else:
         example = parsed(model, text if getattr(model, "reads_trees", False) else words_of_tree(text))
+    example = normalised(model, example)
     (found,) = answer(model, [example], len(model.labels), explain=False)
     why = decision(model, example, model.labels.index(found.top[0][0]), found.top[0][1])
     note = "no brackets were given: read as a tree that branches to the right" if plain else ""

@@ -118,7 +118,8 @@ def router(shelf: Shelf) -> APIRouter:
         """The best answers by 3CosAdd and by 3CosMul."""
         from langladder.evaluation.word_questions import analogy as answers
 
-        vectors, words = shelf.vectors(asked.model), [_word(word) for word in (asked.a, asked.b, asked.c)]
+        vectors = shelf.vectors(asked.model)
+        words = [vectors.spelled(_word(word)) for word in (asked.a, asked.b, asked.c)]
         return {
             "add": answers(vectors, words, asked.count, "3cosadd"),
             "mul": answers(vectors, words, asked.count, "3cosmul") if all(word in vectors for word in words) else [],
@@ -198,10 +199,10 @@ def _bias(vectors: "WordVectors", asked: Bias) -> dict[str, Any]:
     from langladder.embeddings.word_lists import BiasLists
     from langladder.evaluation.bias import debias_and_audit
 
-    pairs = [_listed(part) for part in re.split(r"[,;\n]", asked.pairs) if part.strip()]
+    pairs = [list(map(vectors.spelled, _listed(part))) for part in re.split(r"[,;\n]", asked.pairs) if part.strip()]
     if not pairs or any(len(pair) < 2 for pair in pairs):
         raise InputError("pairs: write two words a pair, and a comma between pairs: she he, woman man")
-    words = _listed(asked.words)
+    words = list(map(vectors.spelled, _listed(asked.words)))
     if not words:
         raise InputError("words: none is given; write some that should be neutral")
     within = [word for pair in pairs for word in pair]

@@ -18,6 +18,7 @@ from langladder.artefacts import read_json, word_list
 from langladder.errors import InputError
 from langladder.models.saving import READING, load_by_kind
 from langladder.text.labelled.labelled import Example
+from langladder.text.words.normalisation import Normalisation
 
 
 class Explained(NamedTuple):
@@ -47,6 +48,8 @@ class Classifier(ABC):
     labels: list[str]
     SIZES: ClassVar[tuple[str, ...]] = ("number_of_labels",)
     WHAT: ClassVar[str] = "classifier"
+    normalisation: Normalisation = Normalisation()
+    """How the training texts were written; what is asked from outside (`serving`) is written so first."""
 
     @abstractmethod
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:

@@ -60,6 +60,7 @@ class CountedClassifier(Classifier):
         saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
         labels, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0])
         model: Self = saved.kind(saved.config, labels)
+        model.normalisation = saved.normalisation
         path = Path(folder) / ARRAYS
         arrays = artefacts.read_arrays(path)
         try:

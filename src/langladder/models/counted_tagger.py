@@ -109,6 +109,7 @@ class CountedTagger(Tagger):
         kind: Any = saved.kind
         tags, reading = read_reading(folder, set(kind.KEYS), saved.sizes[0])
         tagger: Self = kind(saved.config, tags)
+        tagger.normalisation = saved.normalisation
         path = Path(folder) / ARRAYS
         lists = {key: _strings(Path(folder) / READING, key, reading[key]) for key in kind.KEYS}
         arrays = artefacts.read_arrays(path)

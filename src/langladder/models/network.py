@@ -103,6 +103,8 @@ def load_network(saved: Saved, folder: Path) -> Any:
     if wrong := misfits(own_tensors(outline(saved, folder)), facts):
         raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong)})")
     network = saved.kind(saved.config, *saved.sizes)
+    if saved.normalisation.names:
+        network.normalisation = saved.normalisation
     fill(network, path)
     return network
 

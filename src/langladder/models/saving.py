@@ -1,7 +1,8 @@
 """How every model is kept: a folder of `model.safetensors` (its arrays) and `config.json` (what it is).
 
-config.json holds the format version, the class (`_target_`), the vocabulary sizes by name, and the settings. Only
-classes of this package are ever built from it.
+config.json holds the format version, the class (`_target_`), the vocabulary sizes by name, the settings and, of models
+that read words, how their training text was written (`normalisation`). Only classes of this package are ever built from
+it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from langladder import artefacts, schema
 from langladder.atomic import Owner, atomic_folder
 from langladder.errors import InputError
 from langladder.text.storage.tables import CONVENTIONS
+from langladder.text.words.normalisation import Normalisation
 
 ARRAYS = "model.safetensors"
 READING = "reading.json"
@@ -47,11 +49,15 @@ MODEL = Owner("a model that langladder saved", (ARRAYS, "config.json", *BESIDE),
 
 
 class Saved(NamedTuple):
-    """What a folder says it holds: the class, its checked settings, the vocabulary sizes in the order asked for."""
+    """What a folder says it holds: the class, its checked settings, the vocabulary sizes in the order asked for.
+
+    normalisation: how its training text was written, where it reads words.
+    """
 
     kind: Any
     config: schema.Config
     sizes: list[int]
+    normalisation: Normalisation = Normalisation()
 
 
 def write_model(
@@ -74,6 +80,8 @@ def write_model(
         **sizes,
         "config": config.model_dump(mode="json"),
     }
+    if names := getattr(model, "normalisation", Normalisation()).names:
+        description["normalisation"] = list(names)
     with atomic_folder(Path(folder), MODEL) as temporary:
         artefacts.write_arrays(temporary / ARRAYS, arrays)
         artefacts.write_json(temporary / "config.json", description)
@@ -106,7 +114,8 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     if not issubclass(kind, wanted) or isabstract(kind):
         raise InputError(f"{path}: holds a {description['_target_']}, not a {wanted.__name__}")
     config = schema.checked(kind.Config, description["config"], f"{path}: config")  # type: ignore[attr-defined]
-    return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes])
+    written = Normalisation.checked(description.get("normalisation"), f"{path}: normalisation")
+    return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes], written)
 
 
 def load_by_kind(folder: Path, wanted: Any) -> Any:

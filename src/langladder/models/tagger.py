@@ -17,6 +17,7 @@ from langladder import schema
 from langladder.models.saving import load_by_kind
 from langladder.nn.crf import Allowed
 from langladder.text.labelled.labelled import may_follow, scheme_of
+from langladder.text.words.normalisation import Normalisation
 
 Sentences = Sequence[Sequence[str]]
 
@@ -31,6 +32,8 @@ class Tagger(ABC):
     tags: list[str]
     SIZES: ClassVar[tuple[str, ...]] = ("number_of_labels",)
     WHAT: ClassVar[str] = "tagger"
+    normalisation: Normalisation = Normalisation()
+    """How the training texts were written; what is asked from outside (`serving`) is written so first."""
 
     @abstractmethod
     def tag(self, sentences: Sentences) -> list[list[str]]:

@@ -90,7 +90,7 @@ class Vectors(Kind):
         """See `Kind.answer`."""
         found = []
         for row in rows:
-            text, count = row["text"], max(0, asked["neighbours"])
+            text, count = self.vectors.spelled(row["text"]), max(0, asked["neighbours"])
             near = self.vectors.nearest(text, count) if count and text in self.vectors else []
             answer = {"vector": text_vector(self.vectors, text).astype("<f8").tolist()}
             found.append(

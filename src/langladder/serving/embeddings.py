@@ -76,7 +76,8 @@ def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
         InputError: no word of it has a vector.
     """
     found = []
-    for word in [text] if text in vectors else split_words(text, "auto"):
+    whole = vectors.spelled(text)
+    for word in [whole] if whole in vectors else map(vectors.spelled, split_words(text, "auto")):
         try:
             found.append(vectors[word])
         except InputError:  # it has none

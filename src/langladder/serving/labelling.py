@@ -11,7 +11,7 @@ from langladder.evaluation.classifier_page import Decision
 from langladder.evaluation.decisions import decision
 from langladder.models.classifier import Classifier
 from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import parse_tree
+from langladder.text.labelled.trees import Tree, bracketed, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
 MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
@@ -66,14 +66,30 @@ def parsed(model: Classifier, line: str, where: str = "") -> Example:
     return Example(texts[0], texts[1] if len(texts) == 2 else None)
 
 
+def normalised(model: Classifier, example: Example) -> Example:
+    """An example as the training text of the model is written; of a tree, each word by itself."""
+    written = model.normalisation
+    if example.tree is not None:
+        tree = parse_tree(example.tree)
+        words = tuple(map(written.word, tree.words))
+        return (
+            example if words == tree.words else Example(" ".join(words), tree=bracketed(Tree(*tree[:3], words), {})[-1])
+        )
+    second = None if example.second is None else written.normalise(example.second)
+    return Example(written.normalise(example.text), second)
+
+
 def answer(model: Classifier, examples: Sequence[Example], top: int, explain: bool) -> list[Answer]:
     """The best labels of each example, the likeliest first; none of `BLANK`.
+
+    The model reads a text as its training text is written; the answer has the text as it was given.
 
     Raises:
         InputError: an example cannot be read or is too long, or the classifier cannot tell why.
     """
     units: Any = getattr(model, "units", None)  # majority reads nothing
-    asked = [example for example in examples if example is not BLANK]
+    written = {id(example): normalised(model, example) for example in examples if example is not BLANK}
+    asked = [written[id(example)] for example in examples if example is not BLANK]
     for example in asked if units else ():
         if (pieces := len(units.example(example).pieces)) > MOST_PIECES:
             raise InputError(f"{example.text[:40]!r} … has {pieces:,} words; a text may have {MOST_PIECES:,}: cut it")
@@ -87,7 +103,7 @@ def answer(model: Classifier, examples: Sequence[Example], top: int, explain: bo
         order = np.argsort(-p, kind="stable")[:top]
         best = [(model.labels[place], round(float(p[place]), 6)) for place in order]
         line = example.text if example.second is None else f"{example.text}\t{example.second}"
-        why = decision(model, example, int(order[0]), best[0][1]) if explain else None
+        why = decision(model, written[id(example)], int(order[0]), best[0][1]) if explain else None
         if why is not None and not why.weights:
             raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
         found.append(Answer(line, example, best, why))

@@ -12,11 +12,12 @@ from langladder.text.words.segmenters import WordChoice, splitter_of
 def tag_lines(model: Tagger, lines: Sequence[str], mode: WordChoice, explain: bool) -> list[dict[str, Any]]:
     """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs.
 
-    A blank line has no words and no tags; the model is not asked.
+    A blank line has no words and no tags; the model is not asked. The model reads each word as its training text is
+    written; the answer has the words as they were given.
     """
     split = splitter_of(mode)
     sentences = [split(line) for line in lines]
-    asked = [words for words in sentences if words]
+    asked = [[model.normalisation.word(word) for word in words] for words in sentences if words]
     tagged = iter(model.tag(asked) if asked else [])
     answers: list[dict[str, Any]] = [{"words": words, "tags": next(tagged) if words else []} for words in sentences]
     if not explain:

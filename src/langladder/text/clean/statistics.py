@@ -180,7 +180,7 @@ def character_warnings(reports: Iterable[Mapping[str, Any]], what: str) -> list[
         more = f" and {len(unseen) - NAMED} kinds more" if len(unseen) > NAMED else ""
         warnings.append(
             f"{what} has {unseen.total():,} invisible character(s) ({kinds}{more}): a word with one is another word; "
-            "if they are not meant, take them out of the files"
+            "if they are not meant, take them out of the files (`invisible` in conf/clean takes out all but joiners)"
         )
     if lost:
         warnings.append(

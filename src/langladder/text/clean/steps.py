@@ -1,13 +1,16 @@
 """Cleaning lines: steps from a line to a line, limits on its length, and counts of what both did.
 
-The steps run in the order of the fields below, which matters: characters are repaired before anything is matched,
-markup goes before addresses (an address may stand inside a link), contractions are expanded while their apostrophes are
-still there, and white space comes last, tidying after the others. Nothing here assumes spaces between words.
+The steps run in the order of the fields below, which matters: characters are repaired before anything is matched, what
+is invisible goes before Unicode's form joins what it parted, markup goes before addresses (an address may stand inside
+a link), contractions are expanded while their apostrophes are still there, and white space comes last, tidying after
+the others. Nothing here assumes spaces between words.
+
+The steps of `text.words.normalisation` say how words are written, and travel with what is trained on the text.
 """
 
 import html
+import importlib.util
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +22,11 @@ from pydantic import Field, model_validator
 from langladder.schema import Config
 from langladder.text.storage.tables import TableLines
 from langladder.text.words.conventions import Conventions
+from langladder.text.words.normalisation import Normalisation, function_of, lowercase_of
 from langladder.text.words.segmenters import Split, WordChoice
 
 Step = Callable[[str], str]
+ARABIC = ("tatweel", "harakat", "alef", "yeh")
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 120
 MUCH = 0.1  # share of the lines that a reason drops, from which on it is a warning
@@ -31,17 +36,45 @@ class StepsConfig(Config):
     """Which steps run. The defaults repair and tidy, and leave the words of the text alone."""
 
     fix_encoding: bool = True  # undo mojibake ("â€™" for "’") where ftfy is sure of it
-    unicode: Literal["none", "NFC", "NFKC"] = "NFC"  # NFKC also folds full-width letters, ligatures, superscripts
     control_characters: bool = True  # take out control characters, byte-order marks and non-characters
+    invisible: bool = True  # take out what shows nothing: soft hyphens, zero-width spaces, marks of direction
+    unicode: Literal["none", "NFC", "NFKC"] = "NFC"  # NFKC also folds full-width letters, ligatures, superscripts
     html: bool = False  # strip tags, decode entities; "<unk>" and "a < b" are text, not tags
     url: str | None = None  # null: keep; "": remove; else the token put in its place, e.g. "<url>"
     email: str | None = None
     handle: str | None = None  # @name
     contractions: Literal["keep", "expand", "expand_slang"] = "keep"  # English: don't → do not; slang: u → you
     lowercase: bool = False
-    digits: Literal["keep", "zero", "remove"] = "keep"  # zero: 1984 → 0000
+    # BCP 47, such as tr: how it lower-cases (tr, az: I → ı, İ → i; lt: dots stay under accents). null: as Unicode does,
+    # with the final sigma of Greek, but İ → i.
+    language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    # Arabic: tatweel and harakat (vowel signs) go; alef: أ إ آ ٱ → ا; yeh: ى → ي
+    arabic: list[Literal["tatweel", "harakat", "alef", "yeh"]] = Field(default_factory=list)
+    han: Literal["keep", "simplified", "traditional"] = "keep"  # Chinese, by OpenCC: pip install 'langladder[chinese]'
+    digits: Literal["keep", "zero", "remove", "ascii"] = "keep"  # zero: 1984 → 0000; ascii: ٣, ३, ３ → 3
     punctuation: Literal["keep", "isolate", "remove"] = "keep"  # isolate: a token by itself
     whitespace: bool = Field(default=True)  # one space between words, none at the ends
+
+    @model_validator(mode="after")
+    def _is_installed(self) -> Self:
+        if self.han != "keep" and importlib.util.find_spec("opencc") is None:
+            raise ValueError(
+                f"han: {self.han} needs the library opencc, which is not installed: pip install 'langladder[chinese]'; "
+                "or set han: keep"
+            )
+        return self
+
+
+def normalisation_of(config: StepsConfig) -> Normalisation:
+    """The steps that what is asked of a model gets, too: of `text.words.normalisation`, in their order."""
+    names = {
+        "invisible": config.invisible,
+        config.unicode: config.unicode != "none",
+        lowercase_of(config.language): config.lowercase,
+        **{name: name in config.arabic for name in ARABIC},
+        f"digits_{config.digits}": config.digits != "keep",
+    }
+    return Normalisation(tuple(name for name, used in names.items() if used))
 
 
 def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
@@ -89,9 +122,12 @@ def _fix_encoding(config: StepsConfig) -> Step | None:
     return step
 
 
+def _invisible(config: StepsConfig) -> Step | None:
+    return function_of("invisible") if config.invisible else None
+
+
 def _unicode(config: StepsConfig) -> Step | None:
-    form = config.unicode
-    return None if form == "none" else lambda line: unicodedata.normalize(form, line)
+    return None if config.unicode == "none" else function_of(config.unicode)
 
 
 _SPACING = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85]")
@@ -127,11 +163,16 @@ def _html(config: StepsConfig) -> Step | None:
         return None
     import nh3
 
+    after = [step for step in (_invisible(config), _unicode(config)) if step is not None]  # what an entity may be
+
     def step(line: str) -> str:
         if "<" not in line and "&" not in line:
             return line
         marked = _BREAKING.sub(r" \g<0>", _NOT_A_TAG.sub("&lt;", line))  # a tag that breaks the line parts words
-        return html.unescape(nh3.clean(marked, tags=set()))
+        line = html.unescape(nh3.clean(marked, tags=set()))
+        for repair in after:
+            line = repair(line)
+        return line
 
     return step
 
@@ -169,17 +210,24 @@ def _contractions(config: StepsConfig) -> Step | None:
 
 
 def _lowercase(config: StepsConfig) -> Step | None:
-    return str.lower if config.lowercase else None
+    return function_of(lowercase_of(config.language)) if config.lowercase else None
 
 
-_DIGIT = re.compile(r"\d")
+def _arabic(config: StepsConfig) -> Step | None:
+    return Normalisation(tuple(sorted(config.arabic, key=ARABIC.index))).normalise if config.arabic else None
+
+
+def _han(config: StepsConfig) -> Step | None:
+    if config.han == "keep":
+        return None
+    import opencc  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    convert = opencc.OpenCC("t2s" if config.han == "simplified" else "s2t").convert
+    return lambda line: line if line.isascii() else str(convert(line))
 
 
 def _digits(config: StepsConfig) -> Step | None:
-    if config.digits == "keep":
-        return None
-    by = "0" if config.digits == "zero" else ""
-    return lambda line: _DIGIT.sub(by, line)
+    return None if config.digits == "keep" else function_of(f"digits_{config.digits}")
 
 
 # Tokens in angle brackets ("<unk>", "<url>") stay whole; so do apostrophes inside words and marks inside numbers.
@@ -203,14 +251,17 @@ def _whitespace(config: StepsConfig) -> Step | None:
 
 _MAKERS: dict[str, Callable[[StepsConfig], Step | None]] = {
     "fix_encoding": _fix_encoding,
-    "unicode": _unicode,
     "control_characters": _control_characters,
+    "invisible": _invisible,
+    "unicode": _unicode,
     "html": _html,
     "url": _url,
     "email": _email,
     "handle": _handle,
     "contractions": _contractions,
     "lowercase": _lowercase,
+    "arabic": _arabic,
+    "han": _han,
     "digits": _digits,
     "punctuation": _punctuation,
     "whitespace": _whitespace,

@@ -1,6 +1,7 @@
 """Tokenizers of a GPT-2 or a BERT from another project, with the ids of this one.
 
-GPT-2 (Radford et al. 2019, section 2.2) is the kind `bpe_bytes` with other merges. Its folder has either of
+GPT-2 (Radford et al. 2019, section 2.2) is the kind `bpe_bytes` with `cutting: gpt2` and other merges. Its folder has
+either of
 
     tokenizer.json              byte-level BPE: tokens with ids, merges in their order, how text is cut
     vocab.json and merges.txt   tokens with ids; `#version`, then a merge a line; added ones in tokenizer_config.json
@@ -100,7 +101,7 @@ def gpt2_tokens(folder: Path, *, end: Any, pad: Any = None) -> PretrainedTokens:
         raise InputError(f"{path}: adds a token that is spelt like another")
     if incomplete := next((pair for pair in merges if any(part not in ours for part in (*pair, "".join(pair)))), None):
         raise InputError(f"{path}: merges {' '.join(incomplete)[:60]!r}, of which its tokens lack a part or the whole")
-    tokenizer = Tokenizer(assemble("bpe_bytes", models.BPE(vocab=ours, merges=merges)), "bpe_bytes")
+    tokenizer = Tokenizer(assemble("bpe_bytes", models.BPE(vocab=ours, merges=merges), cutting="gpt2"), "bpe_bytes")
     return PretrainedTokens(tokenizer, np.array(theirs, dtype=np.int64))
 
 
@@ -111,7 +112,7 @@ def _in_bytes(text: str) -> str:
 
 
 def _bpe_parts(path: Path) -> tuple[dict[str, Any], Any, Merges]:
-    """Tokens, added ones and merges of tokenizer.json, which cuts text as this project's byte-level BPE does."""
+    """Tokens, added ones and merges of tokenizer.json, which cuts text as GPT-2 does."""
     found = json_object(path, read_json(path))
     model, cut = json_object(path, found.get("model")), json_object(path, found.get("pre_tokenizer") or {})
     settings = {
@@ -182,7 +183,7 @@ def _bert_tokenizer(path: Path, vocabulary: list[str], cleaning: dict[str, Any])
     model = models.WordPiece(
         ids, unk_token=SPELLINGS[UNK], max_input_chars_per_word=LONGEST_WORD, continuing_subword_prefix=CONTINUES
     )
-    tokenizer = Tokenizer(assemble("bert", model, cleaning), "bert")
+    tokenizer = Tokenizer(assemble("bert", model, cleaning=cleaning), "bert")
     theirs = [numbers[PAD_TOKEN], numbers[UNK_TOKEN], -1, -1, *(numbers[token] for token in others)]
     return PretrainedTokens(tokenizer, np.array([*theirs, *(numbers[token] for token in BEHIND)], dtype=np.int64))
 

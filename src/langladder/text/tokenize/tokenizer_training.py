@@ -35,6 +35,7 @@ from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
 from langladder.text.words.conventions import Conventions
+from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmenters import WordChoice, splitter_of
 
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
@@ -77,11 +78,14 @@ def count_bytes(lines: Iterable[str]) -> int:
     return sum(len(line.encode()) for line in lines)
 
 
-def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+def train_tokenizer(
+    lines: Iterable[str], config: TokenizerConfig, normalisation: Normalisation | None = None
+) -> Tokenizer:
     """Learn a tokenizer from training lines.
 
     Args:
         lines: training text, a list or another thing that can be iterated again.
+        normalisation: how it was written by cleaning; every text that is encoded is written so first.
 
     Raises:
         InputError: no text, or the characters alone are more than `vocab_size`.
@@ -98,7 +102,24 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
             f"{len(alphabet):,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
             "kind bpe_bytes"
         )
-    return Tokenizer(backend, config.kind)
+    return Tokenizer(backend, config.kind, normalisation)
+
+
+def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
+    """What to say where fewer tokens came out than were asked for; None where all did or `vocab_size` is a cap."""
+    got, asked = tokenizer.vocab_size, config.vocab_size
+    if asked is None or got >= asked or config.kind in ("word", "character"):
+        return None
+    pairs = config.kind != "unigram"
+    why = (
+        f"no other pair occurs {config.min_frequency:,} times inside words" if pairs else "the text has no more pieces"
+    )
+    lower = " or a lower min_frequency" if pairs and config.min_frequency > 1 else ""
+    marks = "; cutting: marks finds more in scripts with combining marks" if config.cutting == "gpt2" else ""
+    return (
+        f"vocab_size {asked:,} was asked for, {got:,} tokens came out: {why}. Use more text{lower}, or set "
+        f"vocab_size to {got:,} in conf/tokenizer{marks}"
+    )
 
 
 def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str]) -> hf.Tokenizer:
@@ -131,7 +152,7 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str])
         case "character":  # BPE without merges: no trainer is needed
             tokens = [*specials, *alphabet][: max(size, len(specials))]
             return assemble("character", models.BPE(_numbered(tokens), [], unk_token=unknown))
-    backend = assemble(config.kind, model)
+    backend = assemble(config.kind, model, cutting=config.cutting)
     backend.train_from_iterator(lines, trainer)
     trained = json.loads(backend.to_str())
     trained["added_tokens"] = []  # these would be looked for in every text before it is tokenised

@@ -1,0 +1,255 @@
+r"""Normalisation: the steps of cleaning that say how words are written, in training texts and in what a model is asked.
+
+A model knows the words of its training text as cleaning left them. So the names of those steps travel with it: inside
+tokenizer.json, as the `normalizer` of the `tokenizers` library, and beside the words of models without a tokenizer.
+
+Each step is a list of rules, from which both are made: the Python function that cleans, and the library's normalizer.
+Patterns are written in the syntax that `regex` and Oniguruma share, and hold no class of Unicode that a later version
+of Python would make larger.
+
+    invisible       what shows nothing goes: zero-width spaces, soft hyphens, word joiners, marks of direction. Joiners
+                    (U+200C, U+200D) and variation selectors stay: scripts and emoji need them
+    NFC, NFKC       Unicode's forms (UAX 15). NFKC would cut Thai ำ and Lao ຳ in two; here they stay whole
+    lowercase       Unicode's lower case (SpecialCasing.txt) with the final sigma of Greek. `İ` becomes `i`: without a
+                    language Unicode makes `i` and U+0307 of it, which is no letter of any text
+    lowercase_tr    of Turkish and Azeri: İ → i, I → ı
+    lowercase_lt    of Lithuanian: i and j keep their dot under an accent
+    tatweel         Arabic: the letter that only lengthens a word goes
+    harakat         Arabic: vowel signs and marks of recitation go; hamza and madda stay
+    alef            Arabic: أ إ آ ٱ → ا
+    yeh             Arabic: ى → ي, as Lucene's ArabicNormalizer has it
+    digits_…        of every script: all to 0 (zero), out (remove), or to 0 … 9 (ascii)
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import regex  # type: ignore[import-untyped]
+
+from langladder.artefacts import read_json, write_json
+from langladder.errors import InputError
+
+FILE = "normalisation.json"
+"""In a clean folder and beside words: column → names of the steps."""
+
+
+class Replace(NamedTuple):
+    """Every match of a pattern becomes a text."""
+
+    pattern: str
+    by: str = ""
+
+
+Rule = Replace | Literal["NFC", "NFKC", "lower"]
+
+
+class Step(NamedTuple):
+    """Rules that run one after the other; `ascii`: whether they change text of ASCII characters alone."""
+
+    rules: Sequence[Rule]
+    ascii: bool = False
+
+
+_MARKS = [chr(point) for point in range(0x300, 0x370)]
+_ABOVE = "".join(mark for mark in _MARKS if unicodedata.combining(mark) == 230)
+_BELOW = "".join(mark for mark in _MARKS if unicodedata.combining(mark) not in (0, 230))
+_MORE_ABOVE = f"(?=[{_BELOW}]*[{_ABOVE}])"  # an accent above follows (SpecialCasing.txt)
+_SIGMA = Replace(r"(?<=\p{Cased}\p{Case_Ignorable}*)Σ(?!\p{Case_Ignorable}*\p{Cased})", "ς")
+_LOWER: list[Rule] = [_SIGMA, "lower"]
+_DOTTED = Replace("İ|I\u0307", "i")
+_ZEROS = (  # of the scripts that have digits of their own
+    "٠۰߀०০੦૦୦௦౦೦൦෦๐໐༠၀႐០᠐᥆᧐᪀᪐᭐᮰᱀᱐꘠꣐꤀꧐꧰꩐꯰０"
+    "\U000104a0\U00011066\U000110f0\U00011136\U0001d7ce\U0001d7d8\U0001d7e2\U0001d7ec\U0001d7f6"
+)
+_ASCII_DIGITS = [Replace("[" + "".join(chr(ord(zero) + n) for zero in _ZEROS) + "]", str(n)) for n in range(10)]
+
+STEPS: dict[str, Step] = {
+    "invisible": Step([Replace(r"[\u00AD\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069]")]),
+    "NFC": Step(["NFC"]),
+    "NFKC": Step(["NFKC", Replace("\u0e4d\u0e32", "\u0e33"), Replace("\u0ecd\u0eb2", "\u0eb3")]),
+    "lowercase": Step([_DOTTED, *_LOWER], ascii=True),
+    "lowercase_tr": Step([_DOTTED, Replace("I", "ı"), *_LOWER], ascii=True),
+    "lowercase_lt": Step(
+        [
+            *(Replace(one, by) for one, by in (("Ì", "i̇̀"), ("Í", "i̇́"), ("Ĩ", "i̇̃"))),
+            *(Replace(f"{one}{_MORE_ABOVE}", f"{one.lower()}\u0307") for one in "IJĮ"),
+            *_LOWER,
+        ],
+        ascii=True,
+    ),
+    "tatweel": Step([Replace("\u0640")]),
+    "harakat": Step(
+        [Replace(r"[\u0610-\u061A\u064B-\u0652\u0656-\u065F\u0670\u06D6-\u06DC\u06DF-\u06E4\u06E7\u06E8\u06EA-\u06ED]")]
+    ),
+    "alef": Step([Replace("[أإآٱ]", "ا")]),
+    "yeh": Step([Replace("ى", "ي")]),
+    "digits_zero": Step([Replace(r"\p{Nd}", "0")], ascii=True),
+    "digits_remove": Step([Replace(r"\p{Nd}")], ascii=True),
+    "digits_ascii": Step(_ASCII_DIGITS),
+}
+"""In the order in which they run."""
+
+
+def lowercase_of(language: str | None) -> str:
+    """The step that lower-cases a language, a BCP 47 tag such as `tr` or `az-Latn`; None: no language in particular."""
+    base = (language or "").partition("-")[0].lower()
+    return "lowercase_tr" if base in ("tr", "az") else "lowercase_lt" if base == "lt" else "lowercase"
+
+
+@cache
+def function_of(name: str) -> Callable[[str], str]:
+    """A step as a Python function."""
+    step = STEPS[name]
+    functions = [_function(rule) for rule in step.rules]
+
+    def apply(text: str) -> str:
+        for function in functions:
+            text = function(text)
+        return text
+
+    if name == "lowercase":  # what str.lower does, final sigma and all, but for dotted capital I
+        return lambda text: apply(text) if "İ" in text or "I\u0307" in text else text.lower()
+    if name == "invisible":  # none of them is printable
+        return lambda text: text if text.isprintable() else apply(text)
+    return apply if step.ascii else lambda text: text if text.isascii() else apply(text)
+
+
+def _function(rule: Rule) -> Callable[[str], str]:
+    if isinstance(rule, Replace):
+        pattern, by = regex.compile(rule.pattern), rule.by
+        return lambda text: pattern.sub(by, text)
+    return str.lower if rule == "lower" else lambda text: unicodedata.normalize(rule, text)
+
+
+def _parts(name: str) -> list[Any]:
+    """A step as normalizers of the `tokenizers` library."""
+    from tokenizers import Regex, normalizers
+
+    known = {"NFC": normalizers.NFC, "NFKC": normalizers.NFKC, "lower": normalizers.Lowercase}
+    return [
+        normalizers.Replace(Regex(rule.pattern), rule.by) if isinstance(rule, Replace) else known[rule]()
+        for rule in STEPS[name].rules
+    ]
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """Steps by their names, in their order."""
+
+    names: tuple[str, ...] = ()
+
+    @cached_property
+    def _functions(self) -> list[Callable[[str], str]]:
+        return [function_of(name) for name in self.names]
+
+    @cached_property
+    def _changes_ascii(self) -> bool:
+        return any(STEPS[name].ascii for name in self.names)
+
+    def normalise(self, text: str) -> str:
+        """A text as the training text is written."""
+        if not self._changes_ascii and text.isascii():
+            return text
+        for function in self._functions:
+            text = function(text)
+        return text
+
+    def normalise_all(self, texts: Iterable[str]) -> list[str]:
+        """Each of some texts."""
+        return list(map(self.normalise, texts)) if self.names else list(texts)
+
+    def word(self, word: str) -> str:
+        """A word, as cleaning has it where words have tags: one that would be removed or split stays as it is."""
+        after = self.normalise(word)
+        return after if len(after.split()) == 1 else word
+
+    def changing(self, texts: Sequence[str]) -> tuple[int, list[str]]:
+        """How many of some texts are changed, and by which steps."""
+        changed, names = 0, set[str]()
+        for text in texts:
+            before = text
+            for name, function in zip(self.names, self._functions, strict=True):
+                after = function(text)
+                names |= {name} if after != text else set()
+                text = after
+            changed += text != before
+        return changed, [name for name in self.names if name in names]
+
+    def normalizer(self) -> Any:
+        """The same for the `tokenizers` library; None where nothing is to be done."""
+        from tokenizers import normalizers
+
+        return normalizers.Sequence([part for name in self.names for part in _parts(name)]) if self.names else None
+
+    @classmethod
+    def checked(cls, names: Any, where: str) -> Self:
+        """The steps that a file names.
+
+        Args:
+            where: the file and key, for messages.
+
+        Raises:
+            InputError: they are no list of different names.
+        """
+        if names is None:
+            return cls()
+        if not isinstance(names, list) or not all(isinstance(name, str) and name in STEPS for name in names):
+            raise InputError(f"{where}: {str(names)[:80]}; allowed is a list of {', '.join(STEPS)}")
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}: {', '.join(names)[:80]}: a step stands there twice")
+        return cls(tuple(names))
+
+    @classmethod
+    def read_normalizer(cls, value: Any) -> Self:
+        """The steps of the `normalizer` of a tokenizer.json.
+
+        Raises:
+            InputError: it has others than those of this project.
+        """
+        if value is None:
+            return cls()
+        parts = value.get("normalizers") if isinstance(value, dict) and value.get("type") == "Sequence" else None
+        if not isinstance(parts, list):
+            raise InputError("normalizer: not a sequence of the steps of this project")
+        names: list[str] = []
+        place = 0
+        while place < len(parts):
+            fitting = [name for name, own in _as_json().items() if parts[place : place + len(own)] == own]
+            if not fitting:
+                raise InputError(f"normalizer: {str(parts[place])[:80]} is no step of this project")
+            names.append(max(fitting, key=lambda name: len(_as_json()[name])))
+            place += len(_as_json()[names[-1]])
+        return cls.checked(names, "normalizer")
+
+    @classmethod
+    def read(cls, folder: Path, column: str = "text") -> Self:
+        """The steps that a folder names for one of its columns; none where it has no such file (older ones)."""
+        path = Path(folder) / FILE
+        found = read_json(path) if path.is_file() else {}
+        if not isinstance(found, dict):
+            raise InputError(f"{path}: a {type(found).__name__}, not an object")
+        return cls.checked(found.get(column), f"{path}: {column}")
+
+
+def write_normalisation(folder: Path, columns: dict[str, Normalisation]) -> None:
+    """Note in a folder by which steps each column of its text was written."""
+    write_json(Path(folder) / FILE, {column: list(one.names) for column, one in columns.items()})
+
+
+@cache
+def _as_json() -> dict[str, list[Any]]:
+    """Each step as tokenizer.json holds it."""
+    import json
+
+    import tokenizers as hf
+
+    found = {}
+    for name in STEPS:
+        backend = hf.Tokenizer(hf.models.BPE())
+        backend.normalizer = Normalisation((name,)).normalizer()
+        found[name] = json.loads(backend.to_str())["normalizer"]["normalizers"]
+    return found

@@ -1,0 +1,258 @@
+"""How words are written: by Python and by the `tokenizers` library alike, for training texts and for what is asked."""
+
+import json
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers as hf
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from langladder.errors import InputError
+from langladder.text.clean.steps import Book, StepsConfig, build_steps, normalisation_of
+from langladder.text.tokenize.token_steps import Steps
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
+from langladder.text.words.normalisation import STEPS, Normalisation, lowercase_of, write_normalisation
+
+SCRIPTS = {
+    "latin": "Zażółć gęślą jaźń; ĲSSELMEER Ǆ ﬁne №",
+    "turkish": "İstanbul'da IŞIK büyük ev",
+    "greek": "ΟΔΟΣ ΣΟΦΟΣ Ἀθῆναι Σ",
+    "cyrillic": "Ёлка, йод и Її",
+    "arabic": "أُحِبُّ ٱلْقِرَاءَةَ إلى المدرســة ١٢٣",
+    "hebrew": "בְּרֵאשִׁית בָּרָא",
+    "hindi": "हिन्दी क़लम ज़रूर ३ क्‍ष",
+    "thai": "น้ำ ทำ กำลัง ๑๒",
+    "lao": "ນ້ຳ ຄຳ",
+    "tamil": "தமிழ் கோ",
+    "korean": "한국어 ｶﾞ",
+    "japanese": "ガギグ ﾃﾞｰﾀ １２３ ㌔",
+    "vietnamese": "Tiếng Việt ĐƯỢC",
+    "emoji": "👩‍💻 ❤️ 1️⃣",
+}
+FORMS = [*SCRIPTS.values(), *(unicodedata.normalize("NFD", text) for text in SCRIPTS.values())]
+NEWER = {0x32FF, 0xA7F2, 0xA7F3, 0xA7F4, 0xAB69}  # younger than the library's tables of NFKC
+ALL = [chr(point) for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point)) not in ("Cs", "Cn", "Co")]
+OLDER = [one for one in ALL if ord(one) < 0x10000 and ord(one) not in NEWER]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_python_and_the_library_write_every_character_alike(name: str) -> None:
+    step, characters = Normalisation((name,)), OLDER if name == "NFKC" else ALL
+    library = step.normalizer()
+    blocks = [
+        "".join(f"x{one}x " for one in characters[start : start + 100]) for start in range(0, len(characters), 100)
+    ]
+    for text in (*FORMS, *blocks):
+        assert step.normalise(text) == library.normalize_str(text), ascii(text)
+        assert step.normalise(step.normalise(text)) == step.normalise(text), ascii(text)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+@pytest.mark.parametrize("text", FORMS, ids=ascii)
+def test_forms_are_unicode_s_but_thai_and_lao_vowels_stay_whole(form: Any, text: str) -> None:
+    found = Normalisation((form,)).normalise(text)
+    whole = found.replace("\u0e33", "\u0e4d\u0e32").replace("\u0eb3", "\u0ecd\u0eb2") if form == "NFKC" else found
+    assert whole == unicodedata.normalize(form, text)
+    assert Normalisation((form,)).normalise(unicodedata.normalize("NFD", text)) == found
+
+
+def test_golden_thai_and_lao_vowels() -> None:
+    for text in ("น้ำ", "ນ້ຳ"):
+        assert clean(text, unicode="NFKC") == clean(text) == text
+
+
+def clean(line: str, **switches: Any) -> str:
+    for _, step in build_steps(StepsConfig.model_validate(switches)):
+        line = step(line)
+    return line
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        (None, "İSTANBUL IŞIK", "istanbul işik"),
+        (None, "I\u0307stanbul", "istanbul"),
+        ("en", "ΟΔΟΣ ΣΑΣ. Σ", "οδος σας. σ"),
+        ("tr", "İSTANBUL IŞIK ISI", "istanbul ışık ısı"),
+        ("tr-TR", "I\u0307z IZ", "iz ız"),
+        ("az", "İL ILIQ", "il ılıq"),
+        ("lt", "Ì J\u0301 Į\u0303 IK", "i\u0307\u0300 j\u0307\u0301 į\u0307\u0303 ik"),
+        ("lt", "I\u0328\u0303", "į\u0307\u0303"),
+        ("el", "ΟΔΟΣ", "οδος"),
+    ],
+)
+def test_golden_lower_case_of_languages(language: str | None, before: str, after: str) -> None:
+    assert clean(before, lowercase=True, language=language) == after
+    assert Normalisation((lowercase_of(language),)).normalizer().normalize_str(clean(before)) == after
+
+
+@given(st.text(st.sampled_from("ΑΣςσ'. -İIıi\u0307\u0328\u0301JĮÌ\u00adx")))
+def test_lower_case_is_python_s_but_for_the_dotted_capital(text: str) -> None:
+    plain = text.replace("İ", "i").replace("I\u0307", "i")
+    assert Normalisation(("lowercase",)).normalise(text) == plain.lower()
+    for name in ("lowercase", "lowercase_tr", "lowercase_lt", "invisible"):
+        assert Normalisation((name,)).normalizer().normalize_str(text) == Normalisation((name,)).normalise(text)
+
+
+def test_golden_invisible_characters() -> None:
+    strange = "a\u00adb\u200bc\u200e\u200f\u061c\u2060\u2061\u2064\u202a\u202e\u2066\u2069d"
+    assert clean(strange) == "abcd" and clean(strange, invisible=False) == strange
+    kept = "क्‍ष می‌خواهم ❤️ 👩‍💻"
+    assert clean(kept) == kept
+    assert clean("cafe\u200b\u0301 e\u0301") == "café é"  # before Unicode's form
+    assert clean("co&shy;op cafe&#x301;", html=True) == "coop café"
+    book = Book()
+    book.apply(build_steps(StepsConfig()), strange)
+    assert book.report()["changed_by_step"] == {"invisible": 1}
+
+
+@pytest.mark.parametrize(
+    ("switches", "before", "after"),
+    [
+        ({"arabic": ["tatweel"]}, "المدرســة", "المدرسة"),
+        ({"arabic": ["harakat"]}, "أُحِبُّ ٱلْقِرَاءَةَ", "أحب ٱلقراءة"),
+        ({"arabic": ["harakat"], "unicode": "none"}, "\u0627\u0654", "\u0627\u0654"),
+        ({"arabic": ["alef"]}, "أحمد إلى آمن ٱسم", "احمد الى امن اسم"),
+        ({"arabic": ["yeh"]}, "إلى على", "إلي علي"),
+        ({"arabic": ["yeh", "alef", "harakat", "tatweel"]}, "إِلـى", "الي"),
+        ({"digits": "ascii"}, "٣ ३ ３ ๓ x² 7", "3 3 3 3 x² 7"),
+        ({"digits": "zero"}, "٣ 1984", "0 0000"),
+        ({"digits": "remove"}, "a٣b 19", "ab"),
+    ],
+)
+def test_golden_steps_by_choice(switches: dict[str, Any], before: str, after: str) -> None:
+    assert clean(before, **switches) == after
+    assert normalisation_of(StepsConfig.model_validate(switches)).normalizer().normalize_str(before).strip() == after
+
+
+def test_chinese_characters_need_a_library_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ValidationError, match=r"han: simplified needs .* pip install 'langladder\[chinese\]'"):
+        StepsConfig(han="simplified")
+
+
+def test_golden_chinese_characters() -> None:
+    library = "opencc"
+    pytest.importorskip(library, reason=f"the library {library} is not installed")
+    assert clean("漢語 ok", han="simplified") == "汉语 ok" and clean("汉语", han="traditional") == "漢語"
+
+
+def test_the_names_of_the_steps_are_those_of_cleaning() -> None:
+    assert normalisation_of(StepsConfig()).names == ("invisible", "NFC")
+    more = StepsConfig(unicode="NFKC", lowercase=True, language="tr", arabic=["yeh", "tatweel"], digits="ascii")
+    assert normalisation_of(more).names == ("invisible", "NFKC", "lowercase_tr", "tatweel", "yeh", "digits_ascii")
+    assert normalisation_of(StepsConfig(unicode="none", invisible=False)).names == ()
+    with pytest.raises(ValidationError):
+        StepsConfig(language="no such language!")
+
+
+@pytest.mark.parametrize("text", FORMS, ids=ascii)
+def test_cleaning_writes_as_queries_are_written(text: str) -> None:
+    for config in (StepsConfig(), StepsConfig(unicode="NFKC", lowercase=True, language="tr", digits="ascii")):
+        cleaned = text
+        for name, step in build_steps(config):
+            cleaned = step(cleaned) if name != "whitespace" else cleaned
+        assert normalisation_of(config).normalise(text) == cleaned
+        assert normalisation_of(config).normalise(cleaned) == cleaned
+
+
+def test_changes_are_counted_with_their_steps() -> None:
+    steps = Normalisation(("invisible", "NFC", "lowercase"))
+    assert steps.changing(["abc", "Abc", "cafe\u0301"]) == (2, ["NFC", "lowercase"])
+    assert Normalisation(("invisible",)).word("\u00ad") == "\u00ad"
+
+
+# ---- inside tokenizer.json
+
+LINES = ["büyük ev", "kahve café", "the cat , ok", "1984 xyz"]
+KINDS: dict[Kind, int | None] = {
+    "bpe_bytes": 300, "bpe_words": 80, "wordpiece": 80, "unigram": 40, "word": None, "character": None,
+}  # fmt: skip
+WRITTEN = Normalisation(("invisible", "NFKC", "lowercase_tr", "digits_zero"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tokenizer_encodes_as_its_training_text_was_written(kind: Any, tmp_path: Path) -> None:
+    lines = [WRITTEN.normalise(line) for line in LINES]
+    tokenizer = train_tokenizer(lines, TokenizerConfig(kind=kind, vocab_size=KINDS[kind]), WRITTEN)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    again, library = (
+        Tokenizer.load(tmp_path / "tokenizer.json"),
+        hf.Tokenizer.from_file(str(tmp_path / "tokenizer.json")),
+    )
+    assert again.normalisation == WRITTEN and again.same_as(tokenizer) and again.kind == kind
+    plain = train_tokenizer(lines, TokenizerConfig(kind=kind, vocab_size=KINDS[kind]))
+    assert not again.same_as(plain)
+    for line in LINES:
+        wanted = plain.encode(WRITTEN.normalise(line)).tolist()
+        for query in (line, unicodedata.normalize("NFD", line), f"\u200b{line}", line.replace("1984", "２００１")):
+            assert again.encode(query).tolist() == wanted == library.encode(query).ids
+            assert again.encode_with_places(query)[0].tolist() == wanted
+    steps = Steps(again)
+    assert steps.pieces(unicodedata.normalize("NFD", "büyük")) == steps.pieces("büyük")
+
+
+def test_golden_places_are_those_of_the_text_that_was_asked() -> None:
+    tokenizer = train_tokenizer(["büyük ev"] * 3, TokenizerConfig(vocab_size=300), Normalisation(("invisible", "NFC")))
+    query = "bu\u0308yu\u0308k\u00ad ev"
+    ids, places = tokenizer.encode_with_places(query)
+    assert [tokenizer.piece(int(token)) for token in ids] == ["büyük", " ev"]
+    assert [query[start:stop].strip("\u00ad") for start, stop in places.tolist()] == ["bu\u0308yu\u0308k", "ev"]
+
+
+def test_no_special_is_found_in_a_text_that_is_normalised() -> None:
+    steps = Normalisation(("invisible", "NFC", "lowercase"))
+    tokenizer = train_tokenizer(["the cat"], TokenizerConfig(vocab_size=280), steps)
+    for text in ("a < MASK >", "< eos >", "a < mask >"):
+        assert tokenizer.decode(tokenizer.encode(text)) == text.lower()
+
+
+def replacing(pattern: str, by: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": by}
+
+
+def sequence(*parts: Any) -> dict[str, Any]:
+    return {"type": "Sequence", "normalizers": [*parts]}
+
+
+HOSTILE: dict[str, Any] = {
+    "another pattern": sequence(replacing("(a+)+$", "")),
+    "a step of ours, changed": sequence(replacing("ى", "x" * 9)),
+    "a part of a step": sequence({"type": "Lowercase"}),
+    "another kind": sequence({"type": "Prepend", "prepend": "x"}),
+    "twice": sequence({"type": "NFC"}, {"type": "NFC"}),
+    "no sequence": {"type": "NFC"},
+    "nested": sequence(sequence({"type": "NFC"})),
+    "no list": {"type": "Sequence", "normalizers": 7},
+    "a number": 7,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_another_normalizer_is_refused(name: str, tmp_path: Path) -> None:
+    settings = json.loads(train_tokenizer(LINES, TokenizerConfig(vocab_size=300)).to_json())
+    (tmp_path / "tokenizer.json").write_text(json.dumps(settings | {"normalizer": HOSTILE[name]}))
+    with pytest.raises(InputError, match=r"tokenizer\.json: "):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+
+
+# ---- files of names
+
+
+def test_names_come_back_from_a_folder(tmp_path: Path) -> None:
+    assert Normalisation.read(tmp_path) == Normalisation()
+    write_normalisation(tmp_path, {"source": WRITTEN, "target": Normalisation()})
+    assert Normalisation.read(tmp_path, "source") == WRITTEN and Normalisation.read(tmp_path, "target").names == ()
+
+
+@pytest.mark.parametrize("value", [["NFC", "NFC"], ["nosuch"], "NFC", [7], {"NFC": 1}], ids=str)
+def test_other_names_are_refused(value: Any, tmp_path: Path) -> None:
+    (tmp_path / "normalisation.json").write_text(json.dumps({"text": value}))
+    with pytest.raises(InputError, match=r"normalisation\.json: text"):
+        Normalisation.read(tmp_path)
