@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmenters import EXTRAS, SAMPLE, WordChoice, splitter
-from langladder.text.words.words import stands_apart
+from langladder.text.words.words import WordMode, reading_of
 
 TOKENIZER = "tokenizer.json"
 """Beside a model that reads subwords."""
-MODES = ("whitespace", "unicode", "auto", "apart", *EXTRAS)
+MODES = (*get_args(WordMode), *EXTRAS)
 
 
 class Read(NamedTuple):
@@ -153,7 +153,7 @@ class WordUnits(Units):
 
 def mode_for(texts: Sequence[str], mode: WordChoice) -> WordChoice:
     """The mode, where it is `auto` by how the texts are written: `apart` takes punctuation off the words."""
-    return "apart" if mode == "auto" and not stands_apart(list(texts[:SAMPLE])) else mode
+    return reading_of(texts[:SAMPLE]) if mode == "auto" else mode
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Which words a vocabulary is made of: one of the readings of `words`, or a segmenter for a script without spaces.
 
 Where one word ends and the next begins in Chinese, Japanese or Thai, only a dictionary or a model can tell. Three
-well-kept libraries do, each where it is installed; without one a character is a word, which is honest and coarse.
-What is between spaces and in another script is read as `apart` has it.
+well-kept libraries do, each where it is installed; without one a word is a grapheme, which is honest and
+coarse. What is between spaces and in another script is read as `apart` has it.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from langladder.errors import InputError
-from langladder.text.words.words import WordMode, has_unspaced_script, split_words, stands_apart
+from langladder.text.words.words import WordMode, has_unspaced_script, reading_of, split_words
 
 Segmenter = Literal["jieba", "fugashi", "pythainlp"]
 WordChoice = WordMode | Segmenter
@@ -28,15 +28,15 @@ def installed(choice: WordChoice) -> None:
     if choice in EXTRAS and importlib.util.find_spec(choice) is None:
         raise InputError(
             f"the library {choice} is not installed: pip install 'langladder[{EXTRAS[choice]}]'; "
-            "or take words: auto, a character a word"
+            "or take words: auto, a grapheme a word"
         )
 
 
 def splitter(choice: WordChoice, lines: Iterable[str]) -> tuple[Split, str]:
     """How lines become words, and that in words for the reports.
 
-    `auto` looks at the first lines: where punctuation stands apart already, white space separates words; else
-    punctuation is taken off.
+    `auto` looks at the first lines (`words.reading_of`): where punctuation stands apart already, white space separates
+    words; else punctuation is taken off. Scripts without spaces are cut into graphemes unless the text separates words.
 
     Args:
         lines: the training text.
@@ -55,17 +55,19 @@ def reading(choice: WordChoice, lines: Iterable[str]) -> tuple[WordChoice, str]:
     if choice in EXTRAS:
         return choice, f"words as {choice} cuts them"
     sample = list(islice(lines, SAMPLE))
-    mode: Any = choice
-    if choice == "auto" and not stands_apart(sample):
-        mode = "apart"
+    mode: Any = reading_of(sample) if choice == "auto" else choice
     said = {
         "whitespace": "words as white space separates them",
         "auto": "words as white space separates them (punctuation stands apart already)",
         "apart": "words as white space separates them, punctuation at their ends taken off",
+        "separated": "words as spaces and zero-width spaces separate them, punctuation at their ends taken off",
         "unicode": "words by Unicode's letters, marks and digits",
     }[mode]
-    if mode != "whitespace" and any(has_unspaced_script(line) for line in sample[:1000]):
-        said += "; scripts without spaces: a character a word (a segmenter cuts words: docs/your-corpus.md)"
+    if mode not in ("whitespace", "separated") and any(has_unspaced_script(line) for line in sample[:1000]):
+        said += (
+            "; in scripts without spaces graphemes (Tibetan: syllables): this text does not separate words; "
+            "choose a segmenter (docs/your-corpus.md)"
+        )
     return mode, said
 
 
