@@ -17,7 +17,7 @@ ABBREVIATIONS = (
 )
 """Those that names and other capitals follow; what is before numbers (No. 5) needs no entry."""
 LONGEST = 30  # characters of an abbreviation
-_OWN = "。｡！？؟۔।॥።፧፨။។៕།༎"  # not ၊: a comma
+_OWN = "。｡！？؟۔।॥።፧፨။។៕།༎։"  # not ၊: a comma
 _FIRST = r"[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"  # of a sentence; Georgian writes no capitals there
 _MARKS = regex.compile(
     rf"""(?P<own>[{_OWN}](?:[{_OWN}.!?…]|\s+[།༎])*+[\p{{Pe}}\p{{Pf}}]*+)
