@@ -25,7 +25,7 @@ def test_punctuation_is_taken_off_unless_it_stands_apart_already() -> None:
     assert WordUnits.of(TEXTS).text("good, film").pieces == ["good", ",", "film"]
     apart = WordUnits.of(["good , film .", "dull , really ."])
     assert apart.text("good, film").pieces == ["good,", "film"]
-    assert WordUnits.of(["很好 看"]).text("很好").pieces == ["很", "好"]  # a script without spaces
+    assert WordUnits.of(["很好看"]).text("很好").pieces == ["很", "好"]  # a script without spaces
 
 
 def test_words_of_trees_are_taken_as_they_are() -> None:

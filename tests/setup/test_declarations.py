@@ -69,6 +69,7 @@ ASIDE = {  # what the library imports where it is installed, and says how to ins
     "japanese": {"fugashi"},
     "thai": {"pythainlp"},
     "maps": {"umap-learn"},
+    "morphemes": {"morfessor"},
     "onnx": {"onnx", "onnxruntime", "onnxscript"},
     "bench": {"nltk"},
     "site": {"jupytext", "nbclient"},
@@ -96,10 +97,10 @@ def test_what_is_declared_is_imported(room: str, extra: tuple[str, ...]) -> None
 
 
 def test_what_tests_and_benchmarks_import_is_declared() -> None:
-    # moto serves S3 on loopback, and what needs it skips without;
+    # moto serves S3 on loopback, and what needs it or Morfessor skips without;
     # lm-eval is too heavy for any lock (docs/prompting.md tells how to have it), and no single trl has all functions
     # that are compared: their tests skip without
-    beside = {"lm-eval", "moto", "trl"}
+    beside = {"lm-eval", "moto", "morfessor", "trl"}
     assert not undeclared(
         imported("tests"), names(declared("dev", "cluster", "pipeline", "peers", "onnx", "maps")) | beside
     )

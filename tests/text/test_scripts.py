@@ -11,6 +11,8 @@ TEXTS: list[tuple[str, Writing]] = [
     ("Apple Computer, 苹果, was founded in California.", "spaced"),
     ("彼女は図書館で本を読んでいます。", "japanese"),
     ("コンピューター", "japanese"),
+    ("ｺﾝﾋﾟｭｰﾀｰ ABCD", "japanese"),
+    ("〆〆〆切", "chinese"),
     ("東京都庁舎建設計画案の発表", "chinese"),  # one kana of thirteen letters: a headline alone cannot tell
     ("그녀는 책을 읽는다.", "spaced"),
     ("เธอกำลังอ่านหนังสือ", "unspaced"),

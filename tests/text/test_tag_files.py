@@ -8,6 +8,7 @@ from refusing import refused
 
 from langladder.text.labelled.labelled import Tagged, read_tagged
 from langladder.text.labelled.tag_files import TaggedSource, read_tags, to_iob2
+from langladder.text.words.words import split_words
 
 NER = "EU B-ORG\nrejects O\nGerman B-MISC\ncall O\n\nPeter B-PER\nBlackburn I-PER\n"
 
@@ -40,7 +41,7 @@ def test_conll_2003_by_its_columns(folder: Path) -> None:
     assert found[0].tags == ("B-ORG", "O", "B-ORG", "B-ORG")
 
 
-def test_conllu_without_ranges_and_empty_nodes(folder: Path) -> None:
+def test_words_of_conllu_are_those_of_the_text(folder: Path) -> None:
     rows = ["# text = au cinéma", "1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_", "1\tà\t_\tADP\t_\t_\t3\tcase\t_\t_"]
     rows += [
         "2\tle\t_\tDET\t_\t_\t3\tdet\t_\t_",
@@ -48,8 +49,55 @@ def test_conllu_without_ranges_and_empty_nodes(folder: Path) -> None:
         "3.1\tva\t_\tVERB\t_\t_\t_\t_\t_\t_",
     ]
     (folder / "a.conllu").write_text("\n".join(rows) + "\n")
-    found = read(folder, columns={"id": 0, "form": 1, "tag": 3, "head": 6})
-    assert found == [Tagged(("à", "le", "cinéma"), ("ADP", "DET", "NOUN"), (3, 3, 0))]
+    (folder / "b.conllu").write_text("\n".join(rows * 2) + "\n")  # no blank line
+    found = read(folder, columns=CONLLU, files="a*")
+    assert found == [Tagged(("au", "cinéma"), ("ADP+DET", "NOUN"), (2, 0))]
+    assert read(folder, columns=CONLLU, files="b*") == found * 2
+    assert split_words("au cinéma", "whitespace") == list(found[0].words)  # as `langladder tag` cuts the sentence
+
+
+def conllu(*rows: str) -> str:
+    """Rows of "number form tag head"."""
+    cells = [row.split() for row in rows]
+    return "".join(f"{a}\t{b}\t_\t{c}\t_\t_\t{d}\t_\t_\t_\n" for a, b, c, d in cells)
+
+
+RANGES = [
+    # what stands behind a range, a range with a tag of its own, the root inside, three words of two tags
+    (
+        ("1 lo VERB 0", "2-3 del _ _", "2 de ADP 4", "3 el DET 5", "4 mar NOUN 1", "5 x NOUN 4"),
+        [("lo", "VERB", 0), ("del", "ADP+DET", 3), ("mar", "NOUN", 1), ("x", "NOUN", 3)],
+    ),
+    (("1-2 du P+D _", "1 de ADP 3", "2 le DET 3", "3 x NOUN 0"), [("du", "P+D", 2), ("x", "NOUN", 0)]),
+    (
+        ("1 y CCONJ 2", "2-4 dámelo _ _", "2 da VERB 0", "3 me PRON 2", "4 lo PRON 2", "5 ya ADV 3"),
+        [("y", "CCONJ", 2), ("dámelo", "VERB+PRON", 0), ("ya", "ADV", 2)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "words"), RANGES)
+def test_golden_ranges(folder: Path, rows: tuple[str, ...], words: list[tuple[str, str, int]]) -> None:
+    (folder / "a.conllu").write_text(conllu(*rows))
+    (found,) = read(folder, columns=CONLLU)
+    assert found.heads is not None
+    assert list(zip(found.words, found.tags, found.heads, strict=True)) == words
+    (found,) = read(folder, columns={**CONLLU, "head": None})
+    assert list(zip(found.words, found.tags, strict=True)) == [word[:2] for word in words]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("1 a X 0", "2-3 bc _ _", "2 b X 1"),
+        ("1-2 ab _ _", "1 a X 0", "2-3 bc _ _", "2 b X 1", "3 c X 1"),
+        ("2-3 bc _ _", "1 a X 0"),
+        ("2-1 bc _ _", "1 a X 0", "2 b X 1"),
+    ],
+)
+def test_a_range_without_its_words_is_refused(folder: Path, rows: tuple[str, ...]) -> None:
+    (folder / "a.conllu").write_text(conllu(*rows))
+    refuses(folder, r"a\.conllu:[123]: the range '\d-\d' has no form, or not all its words follow it", columns=CONLLU)
 
 
 def test_a_comment_is_no_word_and_a_hash_may_be_one(folder: Path) -> None:

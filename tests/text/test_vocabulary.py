@@ -13,10 +13,10 @@ from langladder.errors import InputError
 from langladder.text.storage import tables
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.conventions import Conventions
-from langladder.text.words.segmenters import Segmenter, splitter_of
+from langladder.text.words.segmenters import Segmenter, Split, splitter_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_stream import encode_words
-from langladder.text.words.words import split_words, stands_apart
+from langladder.text.words.words import WordMode, reading_of, split_words, stands_apart
 
 LINES = ["b a a c", "a b d c", "e"]
 
@@ -35,7 +35,8 @@ def test_golden_chinese_characters_are_words() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_unicode_words_lose_no_visible_character(text: str) -> None:
-    assert "".join(split_words(text, "unicode")) == "".join(text.split())
+    visible = text.translate(dict.fromkeys(map(ord, "\u200b་༌"), " "))  # Tibetan's tsheg is a space between syllables
+    assert "".join(split_words(text, "unicode")) == "".join(visible.split())
 
 
 def test_golden_punctuation_stands_apart() -> None:
@@ -60,6 +61,79 @@ def test_golden_punctuation_stands_apart() -> None:
 
 def test_thai_characters_keep_their_signs() -> None:
     assert split_words("ที่นี่ ok", "auto") == ["ที่", "นี่", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("ーABC 2ー3", "ー ABC 2 ー 3"),
+        ("スーパー ﾊﾟｰA", "ス ー パ ー ﾊﾟ ｰ A"),
+        ("人々ABC 〆切 ゝA ヽ2", "人 々 ABC 〆 切 ゝ A ヽ 2"),
+        ("か\u3099A 葛\U000e0100飾", "か\u3099 A 葛\U000e0100 飾"),
+        ("เธอกำลังอ่าน", "เธ อ กำ ลั ง อ่า น"),
+        ("ກຳລັງອ່ານ", "ກຳ ລັ ງ ອ່າ ນ"),
+        ("ខ្ញុំស្រឡាញ់ខ្មែរ។", "ខ្ញុំ ស្រ ឡា ញ់ ខ្មែ រ ។"),
+        ("ខ្ញុំ\u200bស្រឡាញ់", "ខ្ញុំ ស្រ ឡា ញ់"),
+        ("မြန်မာစာ၊ ကောင်း။", "မြ န် မာ စာ ၊ ကော င်း ။"),
+        ("བོད་ཡིག་ནི་ཡིན། ང་༢༥", "བོད ཡིག ནི ཡིན ། ང ༢༥"),
+    ],
+)
+def test_golden_graphemes_and_syllables(line: str, words: str) -> None:
+    for mode in ("auto", "apart", "unicode"):
+        assert split_words(line, mode) == words.split(" ")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("यह है। वह है॥", "यह है । वह है ॥"),
+        ("لماذا؟ نعم، لا؛ ہے۔", "لماذا ؟ نعم ، لا ؛ ہے ۔"),
+        ("ሰላም። እና፣", "ሰላም ። እና ፣"),
+        ("բարեւ։", "բարեւ ։"),
+        ("cafe\u0301.", "cafe\u0301 ."),
+    ],
+)
+def test_marks_of_many_scripts_stand_apart(line: str, words: str) -> None:
+    assert not stands_apart([line]) and stands_apart([words])
+    assert split_words(line, reading_of([line])) == split_words(words, reading_of([words])) == words.split(" ")
+
+
+SEPARATED: list[tuple[list[str], WordMode]] = [
+    (["我 爱 北京 天安门 。", "他 走 了 ， 她 来 了 。"], "whitespace"),
+    (["彼女 は 図書館 で 本 を 読ん で い ます 。", "コンピューター を 買っ た 。"], "whitespace"),
+    (["ฉัน รัก แมว มาก", "เขา ไป โรงเรียน"], "whitespace"),
+    (["我 爱 北京。", "他 走 了，她 来 了。"], "separated"),
+    (["ខ្ញុំ\u200bស្រឡាញ់\u200bភាសា\u200bខ្មែរ។", "គាត់\u200bទៅ\u200bសាលា។"], "separated"),
+    (["我爱北京天安门。"], "apart"),
+    (["我在 Apple 工作", "他用 iPhone 打电话", "GPT 很 好"], "auto"),
+    (["我爱北京。 他走了。 她来了。"], "apart"),
+    (["我爱你 你爱我", "天上的星星 不说话"], "auto"),
+    (["ぼくは がっこうへ いきます。", "きょうは いい てんきです。"], "apart"),
+    (["เธอกำลังอ่านหนังสือ แล้วก็ไปโรงเรียน"], "auto"),
+    (["မြန်မာဘာသာစကား ကောင်းသည်။"], "apart"),
+    (["བོད་ཡིག་ནི་སྐད་ཡིག་ཡིན། ང་ཚོ།"], "apart"),
+    (["वह किताब पढ़ती है।"], "apart"),
+]
+
+
+@pytest.mark.parametrize(("lines", "expected"), SEPARATED)
+def test_what_auto_means_for_a_text(lines: list[str], expected: WordMode) -> None:
+    assert reading_of(lines) == expected
+
+
+def conventions(lines: list[str]) -> tuple[Split, str]:
+    found = Conventions.of("auto", lines)
+    return found.split, found.description
+
+
+def test_text_whose_words_are_separated_is_left_alone() -> None:
+    chinese, khmer, raw = SEPARATED[0][0], SEPARATED[4][0], SEPARATED[5][0]
+    split, said = conventions(chinese)
+    assert split(chinese[0]) == chinese[0].split(" ") and said == "words as white space separates them"
+    split, said = conventions(khmer)
+    assert split(khmer[1] + " (ok)") == ["គាត់", "ទៅ", "សាលា", "។", "(", "ok", ")"] and "zero-width spaces" in said
+    split, said = conventions(raw)
+    assert split(raw[0]) == list(raw[0]) and "does not separate words; choose a segmenter" in said
 
 
 def test_prose_and_tokenised_text_are_told_apart() -> None:

@@ -57,7 +57,7 @@ MARKED = (
         "“quoted”",
     ),
 )
-MODES: list[WordMode] = ["whitespace", "unicode", "auto", "apart"]
+MODES: list[WordMode] = ["whitespace", "unicode", "auto", "apart", "separated"]
 
 
 def marked_lines(seed: int, count: int) -> list[str]:

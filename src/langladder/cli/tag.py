@@ -26,7 +26,7 @@ CHUNK = 512  # sentences tagged together
 @click.option(
     "--words",
     "mode",
-    type=click.Choice(["whitespace", "apart", "auto", "unicode", "jieba", "fugashi", "pythainlp"]),
+    type=click.Choice(["whitespace", "apart", "auto", "separated", "unicode", "jieba", "fugashi", "pythainlp"]),
     default="whitespace",
     show_default=True,
     help="What a word is: whitespace, what stands between spaces; apart, the same without the punctuation at its ends; "

@@ -3,8 +3,12 @@
 A word a line with its columns, a blank line between sentences, comments that begin with #. Columns are separated by
 tabs where the first word's line has one, else by spaces; a line that this gives another number of columns is cut the
 other way. Only tabs and ASCII spaces separate columns, so that a word may be any other space (U+3000 in Chinese text by
-the character); such a word, and a space inside a word, is read as _. Of CoNLL-U (Nivre et al. 2020), ranges (3-4) and
-empty nodes (5.1) are no words; "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) separate documents.
+the character); such a word, and a space inside a word, is read as _. "-DOCSTART-" lines (Tjong Kim Sang &
+De Meulder 2003) separate documents.
+
+Words of CoNLL-U (Nivre et al. 2020) are those of the text, since a tagger is asked about text: a range (3-4, French
+`du` of the syntactic words `de` and `le`) is one word, tagged ADP+DET unless it has a tag of its own. Its head is that
+of its syntactic word next to the root, and the others' dependents are its own. Empty nodes (5.1) are no words.
 
 A line that begins with # is a comment where words are numbered (CoNLL-U), where "# " opens the first of several columns
 separated by tabs, or where the line has another number of columns; else its word is #.
@@ -21,7 +25,7 @@ A sentence with an empty word or tag, or of a held-out split with a tag that tra
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -33,12 +37,13 @@ from langladder.remote import File, located
 from langladder.schema import Config
 from langladder.text.clean import splitting
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, scheme_of
-from langladder.text.labelled.trees import tree_of_heads
+from langladder.text.labelled.trees import joined_heads, tree_of_heads
 from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.sources import FileSource, files_of, skipped
 from langladder.text.storage.tables import write_rows
 
-_NO_WORD = re.compile(r"\d+[-.]\d+")
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
+_FIRST = re.compile(r"1(-\d+)?")
 _SPACE = re.compile(r"\s+")
 _BETWEEN = re.compile(r"[ \t]+")
 _NO_MODEL = ("#", "-DOCSTART-")  # begin lines that do not show how columns are separated
@@ -63,7 +68,7 @@ class TagColumns(Config):
     form: int = Field(default=0, ge=0)
     tag: int = Field(default=1, ge=0)
     head: int | None = Field(default=None, ge=0)  # the number of the word's head from 1, 0 for the root
-    id: int | None = Field(default=None, ge=0)  # CoNLL-U's numbers: 3-4 and 5.1 are no words
+    id: int | None = Field(default=None, ge=0)  # CoNLL-U's numbers: 3-4 is one word of the text, 5.1 is none
 
     def required(self) -> list[int]:
         """The columns that a line must have."""
@@ -104,12 +109,16 @@ class TaggedSource(FoldedSource):
 
 
 class Sentence(NamedTuple):
-    """The columns of each word, its line number, and the comments above or inside."""
+    """The columns of each word, its line number, the comments above or inside, and ranges that are not joined yet.
+
+    ranges: number of the first word, from 0 → how many words, the columns of the range, its line.
+    """
 
     file: File
     words: list[list[str]]
     lines: list[int]
     comments: list[str]
+    ranges: dict[int, tuple[int, list[str], int]]
 
     def column(self, number: int) -> tuple[str, ...]:
         """A column of every word; a space inside a word or tag becomes _."""
@@ -357,22 +366,24 @@ def sentences(
             `damage` refuses.
     """
     damage = damage or Damage("strict")
-    found, comments, damaged, separated = Sentence(file, [], [], []), list[str](), False, True
+    found, comments, damaged, separated = Sentence(file, [], [], [], {}), list[str](), False, True
     cut, lines = _cut_of(lines, columns)
     for number, line in enumerate(lines, start=1):
         between = not line.strip() or line.startswith("-DOCSTART-")
         comment = line.startswith("#") and cut.is_comment(line, columns)
         cells = [] if between or comment else cut.checked(line, f"{file}:{number}", columns)
         word_number = cells[columns.id] if cells and columns.id is not None else ""
-        if between or (comment and columns.id == 0) or word_number == "1":
+        if between or (comment and columns.id == 0) or _FIRST.fullmatch(word_number):
             if found.words and not damaged:
-                yield found
+                yield _joined(found, columns)
             if found.words:
-                found, damaged = Sentence(file, [], [], []), False
+                found, damaged = Sentence(file, [], [], [], {}), False
         separated = separated or between
         if comment:
             comments.append(line)
-        if not cells or _NO_WORD.fullmatch(word_number):
+        if numbers := _RANGE.fullmatch(word_number):
+            found.ranges[int(numbers[1]) - 1] = int(numbers[2]) - int(numbers[1]) + 1, cells, number
+        if not cells or numbers or "." in word_number:  # 5.1, an empty node
             continue
         if not separated and not found.words:
             damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line ends a sentence; put one in")
@@ -390,7 +401,36 @@ def sentences(
                 "are separated by blank lines; put them in"
             )
     if found.words and not damaged:
-        yield found
+        yield _joined(found, columns)
+
+
+def _joined(sentence: Sentence, columns: TagColumns) -> Sentence:
+    """A sentence with each range as one word. Raises InputError: words of a range are missing; as `heads_of`."""
+    if not sentence.ranges:
+        return sentence
+    heads, ranges = heads_of(sentence, columns), dict(sentence.ranges)
+    found, counts, first = sentence._replace(words=[], lines=[], ranges={}), list[int](), 0
+    while first < len(sentence.words):
+        count, cells, line = ranges.pop(first, (1, sentence.words[first], sentence.lines[first]))
+        tags = [word[columns.tag] for word in sentence.words[first : first + count]]
+        if len(tags) < max(count, 1) or not cells[columns.form]:
+            ranges[first] = count, cells, line
+            break
+        own = cells[columns.tag].strip() not in ("", "_")
+        found.words.append(list(cells))
+        found.words[-1][columns.tag] = cells[columns.tag] if own else "+".join(tag for tag, _ in groupby(tags))
+        found.lines.append(line)
+        counts.append(count)
+        first += count
+    for _, cells, line in ranges.values():
+        raise InputError(
+            f"{sentence.file}:{line}: the range {cells[columns.id or 0]!r} has no form, or not all its words follow "
+            "it, or some are in another range; mend it, or take the line out"
+        )
+    if columns.head is not None and heads is not None:
+        for cells, head in zip(found.words, joined_heads(heads, counts), strict=True):
+            cells[columns.head] = str(head)
+    return found
 
 
 def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:

@@ -8,6 +8,7 @@ parent. A bracketed node without a label of its own is `None` there.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import regex  # type: ignore[import-untyped]
@@ -156,3 +157,25 @@ def read_tree(example: Example) -> Tree:
         f"{example.text[:60]!r} has no tree, and this classifier reads trees: choose labels that have them "
         "(conf/labels), or another classifier"
     )
+
+
+def joined_heads(heads: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """The heads of words that are made of so many words each, in order: of each, that of its word nearest to the root.
+
+    Args:
+        heads: 1-based, 0 for the root; a tree, which they stay.
+
+    >>> joined_heads([3, 3, 0], [2, 1])
+    [2, 0]
+    """
+
+    def depth(word: int) -> int:
+        steps = 0
+        while heads[word]:
+            word, steps = heads[word] - 1, steps + 1
+        return steps
+
+    number_of = [0, *(number for number, count in enumerate(counts, start=1) for _ in range(count))]
+    ends = accumulate(counts)
+    tops = (min(range(end - count, end), key=depth) for end, count in zip(ends, counts, strict=True))
+    return [number_of[heads[top]] for top in tops]

@@ -53,6 +53,7 @@ from langladder.text.read.sources import (
 from langladder.text.storage.shards import SHARDED, numbers, texts, values
 from langladder.text.storage.tables import PAIRS, TABLES, TEXT, pieces, write_batches
 from langladder.text.storage.text_parts import TextPart, write_tables
+from langladder.text.words.sentences import split_sentences
 
 PART_BYTES = 16 * 2**20  # of a part, about
 
@@ -212,7 +213,7 @@ def whole_json(file: File, source: FileSource, facts: FileFacts) -> Any:
 
 
 def document_lines(files: Iterable[Iterable[str]], rule: Documents, opens: bool = True) -> Iterator[tuple[bool, str]]:
-    """Whether each line that is not blank opens a document, and the line.
+    """Whether each line that is not blank opens a document, and the line, or each of its sentences.
 
     Args:
         files: the texts of each file: lines, or rows with several lines.
@@ -229,8 +230,10 @@ def document_lines(files: Iterable[Iterable[str]], rule: Documents, opens: bool 
                 if not line:
                     opens |= rule.documents == "blank_line"
                     continue
-                yield opens or rule.documents == "line" or (heading is not None and bool(heading.fullmatch(line))), line
-                opens = False
+                opens |= rule.documents == "line" or (heading is not None and bool(heading.fullmatch(line)))
+                for part in split_sentences(line) if rule.sentences == "split" else [line]:
+                    yield opens, part
+                    opens = False
     if opens:
         yield True, ""
 

@@ -57,6 +57,7 @@ class Documents(Config):
     # heading: a line that matches `heading` begins one. A new file always begins a document.
     documents: DocumentRule = "line"
     heading: str | None = None  # a regular expression for the whole line; WikiText: "= [^=].* ="
+    sentences: Literal["keep", "split"] = "keep"  # split: lines are cut into sentences, each a line (`words.sentences`)
 
     @model_validator(mode="after")
     def _heading_goes_with_its_rule(self) -> Self:

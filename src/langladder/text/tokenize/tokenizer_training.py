@@ -32,6 +32,7 @@ from langladder.progress import working
 from langladder.text.storage.tables import line_batches
 from langladder.text.tokenize.alphabet import count_characters
 from langladder.text.tokenize.encoding import encode_lines
+from langladder.text.tokenize.morphemes import pieces
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, END_OF_WORD, Tokenizer, TokenizerConfig, assemble
 from langladder.text.words.conventions import Conventions
@@ -102,7 +103,7 @@ def train_tokenizer(
             f"{len(alphabet):,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
             "kind bpe_bytes"
         )
-    return Tokenizer(backend, config.kind, normalisation)
+    return Tokenizer(backend, "unigram" if config.kind == "morphemes" else config.kind, normalisation)
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
@@ -110,7 +111,7 @@ def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
     got, asked = tokenizer.vocab_size, config.vocab_size
     if asked is None or got >= asked or config.kind in ("word", "character"):
         return None
-    pairs = config.kind != "unigram"
+    pairs = config.kind not in ("unigram", "morphemes")
     why = (
         f"no other pair occurs {config.min_frequency:,} times inside words" if pairs else "the text has no more pieces"
     )
@@ -149,6 +150,11 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str])
         case "word":
             model = models.WordLevel(unk_token=unknown)
             trainer = trainers.WordLevelTrainer(special_tokens=specials, **settings)
+        case "morphemes":
+            cut = assemble("unigram", models.Unigram()).pre_tokenizer
+            parts = (part for line in lines for part, _ in cut.pre_tokenize_str(line))
+            found = pieces(parts, ordered, size - len(specials), config.min_frequency)
+            return assemble("unigram", models.Unigram([*((one, 0.0) for one in specials), *found], UNK, False))
         case "character":  # BPE without merges: no trainer is needed
             tokens = [*specials, *alphabet][: max(size, len(specials))]
             return assemble("character", models.BPE(_numbered(tokens), [], unk_token=unknown))

@@ -12,6 +12,8 @@
 
 bpe_bytes cuts a text into words, numbers, marks and white space before it merges (`CUTTING`); GPT-2's own rule parts
 letters from their combining marks, so that Hindi, Thai or vocalised Arabic hardly get a merge.
+`morphemes` is trained as `text.tokenize.morphemes` has it, and is a tokenizer of kind unigram from then on.
+
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
 
@@ -27,18 +29,20 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import tokenizers as hf
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from langladder.artefacts import read_json, write_text
 from langladder.errors import InputError
 from langladder.schema import Config
+from langladder.text.tokenize.morphemes import installed
 from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.words import UNSPACED
 
-Trained = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
-Kind = Literal[Trained, "bert"]
+Own = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
+Trained = Literal[Own, "morphemes"]
+Kind = Literal[Own, "bert"]
 Cutting = Literal["marks", "gpt2"]
 END_OF_WORD = "</w>"
 CONTINUES = "##"
@@ -65,7 +69,7 @@ class TokenizerConfig(Config):
     )  # specials included; null (word, character): all there are
     min_frequency: int = Field(default=1, ge=1)  # of a word, a character, or a pair to merge
     # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
-    # For bpe_words, wordpiece and unigram.
+    # For bpe_words, wordpiece, unigram and morphemes.
     character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
     sample_bytes: int = Field(default=1_000_000_000, ge=1)  # of a longer text, lines evenly spread are learnt from
 
@@ -76,6 +80,13 @@ class TokenizerConfig(Config):
             said = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
             raise ValueError(f"extra_specials: is no setting any more: every tokenizer reserves {said}; take it out")
         return values
+
+    @field_validator("kind")
+    @classmethod
+    def _is_installed(cls, kind: Trained) -> Trained:
+        if kind == "morphemes":
+            installed()
+        return kind
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:

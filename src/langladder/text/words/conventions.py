@@ -27,8 +27,9 @@ DESCRIPTIONS: dict[str, str] = {
     "whitespace": "words as white space separates them",
     "auto": "words as white space separates them (punctuation stands apart already)",
     "apart": "words as white space separates them, without the punctuation at their ends",
+    "separated": "words as spaces and zero-width spaces separate them, without the punctuation at their ends",
     "unicode": "words by Unicode's letters, marks and digits",
-    "graphemes": "graphemes: this text does not separate words; choose a segmenter (`words`)",
+    "graphemes": "graphemes (Tibetan: syllables): this text does not separate words; choose a segmenter (`words`)",
 }
 
 

@@ -8,7 +8,8 @@ Patterns are written in the syntax that `regex` and Oniguruma share, and hold no
 of Python would make larger.
 
     invisible       what shows nothing goes: zero-width spaces, soft hyphens, word joiners, marks of direction. Joiners
-                    (U+200C, U+200D) and variation selectors stay: scripts and emoji need them
+                    (U+200C, U+200D) and variation selectors stay: scripts and emoji need them. So do zero-width spaces
+                    between letters of scripts without spaces (Khmer, Burmese, Thai): they separate words
     NFC, NFKC       Unicode's forms (UAX 15). NFKC would cut Thai ำ and Lao ຳ in two; here they stay whole
     lowercase       Unicode's lower case (SpecialCasing.txt) with the final sigma of Greek. `İ` becomes `i`: without a
                     language Unicode makes `i` and U+0307 of it, which is no letter of any text
@@ -67,8 +68,11 @@ _ZEROS = (  # of the scripts that have digits of their own
 )
 _ASCII_DIGITS = [Replace("[" + "".join(chr(ord(zero) + n) for zero in _ZEROS) + "]", str(n)) for n in range(10)]
 
+_INVISIBLE = r"\u00AD\u061C\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069"
+_SPACELESS = r"\u0E00-\u109F\u1780-\u17FF\u1950-\u19FF\u1A20-\u1AAF\uA980-\uA9FF\uAA60-\uAADF"  # Thai, Lao, Tibetan, …
+
 STEPS: dict[str, Step] = {
-    "invisible": Step([Replace(r"[\u00AD\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069]")]),
+    "invisible": Step([Replace(rf"[{_INVISIBLE}]|(?<![{_SPACELESS}])\u200B|\u200B(?![{_SPACELESS}])")]),
     "NFC": Step(["NFC"]),
     "NFKC": Step(["NFKC", Replace("\u0e4d\u0e32", "\u0e33"), Replace("\u0ecd\u0eb2", "\u0eb3")]),
     "lowercase": Step([_DOTTED, *_LOWER], ascii=True),

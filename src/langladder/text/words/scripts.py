@@ -12,14 +12,14 @@ from typing import Literal
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.text.words.words import SPACELESS_CLASS
+from langladder.text.words.words import HAN, KANA, SPACELESS_CLASS
 
 Writing = Literal["spaced", "chinese", "japanese", "unspaced"]
 """unspaced: the other scripts without spaces between words, such as Thai."""
 
 KANA_SHARE = 0.1  # of Han and kana together, from which on a text is Japanese
-_HAN = regex.compile(r"\p{Han}")
-_KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}ー]")  # the sign of length belongs to both
+_HAN = regex.compile(f"[{HAN}]")
+_KANA = regex.compile(f"[{KANA}]")
 _SPACELESS = regex.compile(f"[{SPACELESS_CLASS}]")
 
 

@@ -10,16 +10,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator
 
 from langladder.errors import InputError
-from langladder.text.words.words import WordMode, has_unspaced_script, split_words, stands_apart
+from langladder.text.words.words import WordMode, has_unspaced_script, reading_of, split_words
 
 Segmenter = Literal["jieba", "fugashi", "pythainlp"]
 WordChoice = WordMode | Segmenter
-CHOICES: tuple[WordChoice, ...] = ("whitespace", "apart", "auto", "unicode", "jieba", "fugashi", "pythainlp")
+CHOICES: tuple[WordChoice, ...] = (*get_args(WordMode), *get_args(Segmenter))
 Split = Callable[[str], list[str]]
 
 EXTRAS: dict[Segmenter, str] = {"jieba": "chinese", "fugashi": "japanese", "pythainlp": "thai"}
@@ -43,13 +43,13 @@ InstalledWords = Annotated[WordChoice, AfterValidator(installed)]
 def reading(choice: WordChoice, lines: Iterable[str]) -> WordChoice:
     """The mode or segmenter that a choice means for a text.
 
-    Of `auto`: where the first lines have their punctuation apart already, white space separates words; otherwise
-    punctuation is taken off their ends (`apart`).
+    Of `auto` see `words.reading_of`: where punctuation stands apart already, white space separates words; otherwise
+    punctuation is taken off. Scripts without spaces are cut into graphemes unless the text separates words.
 
     Args:
         lines: the training text, of which the first 20,000 are looked at.
     """
-    return "apart" if choice == "auto" and not stands_apart(islice(lines, SAMPLE)) else choice
+    return reading_of(list(islice(lines, SAMPLE))) if choice == "auto" else choice
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,101 @@
+"""Morphemes: the parts of words that Morfessor finds without being told any (Creutz & Lagus 2002, 2007).
+
+Morfessor Baseline looks for the lexicon of morphs M that describes lexicon and words W in the fewest nats:
+
+    L(M) + L(W | M),    L(W | M) = −Σ over the running morphs m of log( n(m) / N ),    N = morphs + words
+
+A word is then cut into the morphs of the lowest −Σ log( n(m) / N ): the best path of a unigram model. So its morphs
+become the pieces of a tokenizer of kind `unigram` with these scores, which the `tokenizers` library encodes by itself;
+Morfessor (Virpioja et al. 2013, version 2) is needed for training only.
+
+What differs from Morfessor's own segmenter: a morph gets a piece that begins words (`▁talo`), one inside words (`ssa`)
+or both, as the training text has it there, since a language model cannot learn a piece that it never sees; it makes no
+new morphs; and characters that are no morph are pieces with a low score. Where there are more pieces than
+`vocab_size`, the most frequent are kept. W are the different words, each once, which is the default of Morfessor's
+command: of running words, frequent ones would stay whole.
+"""
+
+import importlib.util
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from langladder.errors import InputError
+
+SPACE = "▁"
+LONGEST_WORD = 60  # characters; longer ones, such as addresses, teach no morphs
+PENALTY = 10.0  # nats by which a character that is no morph is below the lowest morph, as unknown ones in `tokenizers`
+NO_PIECE = 0.001  # nats that the mark alone costs, so that `▁talo` is taken before `▁` and `talo`
+SEED = 0  # of the order in which Morfessor visits words
+
+
+def installed() -> None:
+    """Raises: InputError: Morfessor is not installed."""
+    if importlib.util.find_spec("morfessor") is None:
+        raise InputError(
+            "the library morfessor is not installed: pip install 'langladder[morphemes]'; or take tokenizer: unigram"
+        )
+
+
+def learn_morphs(words: Sequence[str]) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Morfessor's morphs with their scores, log( n(m) / N ), and each word as morphs.
+
+    Args:
+        words: different ones; in the same order they give the same morphs.
+
+    Raises:
+        InputError: Morfessor is not installed.
+    """
+    installed()
+    import morfessor  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    morfessor.utils.show_progress_bar = False
+    model = morfessor.BaselineModel()
+    model.load_data((1, word) for word in words)
+    state = random.getstate()
+    try:
+        random.seed(SEED)
+        model.train_batch()
+    finally:
+        random.setstate(state)
+    cut = {word: [str(morph) for morph in morphs] for _, word, morphs in model.get_segmentations()}
+    counts = dict(model.get_constructions())
+    total = sum(counts.values()) + len(words)
+    return {morph: math.log(count / total) for morph, count in counts.items()}, cut
+
+
+def pieces(parts: Iterable[str], alphabet: Sequence[str], most: int, min_count: int) -> list[tuple[str, float]]:
+    """The pieces of a unigram model with their scores, at most `most` unless the characters alone are more.
+
+    Args:
+        parts: what stands between spaces in the training text, `▁` before each word.
+        alphabet: characters that get a piece.
+        min_count: rarer words teach nothing.
+
+    Raises:
+        InputError: as `learn_morphs`; no word is left.
+    """
+    running = Counter(parts)
+    words = Counter[str]()
+    for part, count in running.items():
+        words[part.removeprefix(SPACE)] += count
+    learnt = sorted(word for word, count in words.items() if count >= min_count and _teaches(word))
+    if not learnt:
+        raise InputError(f"tokenizer: no word of at most {LONGEST_WORD} characters occurs {min_count} times")
+    scores, cut = learn_morphs(learnt)
+    lowest = min(scores.values()) - PENALTY
+    found = {character: scores.get(character, lowest) for character in alphabet} | {SPACE: -NO_PIECE}
+    uses = Counter[str]()
+    for part, count in running.items():
+        mark = SPACE if part.startswith(SPACE) else ""
+        for place, morph in enumerate(cut.get(part.removeprefix(SPACE), [])):
+            uses[morph if place else mark + morph] += count
+    for piece, _ in sorted(uses.items(), key=lambda pair: (-pair[1], pair[0])):
+        if len(found) < most:
+            found.setdefault(piece, scores[piece.removeprefix(SPACE)])
+    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _teaches(word: str) -> bool:
+    return 0 < len(word) <= LONGEST_WORD and SPACE not in word
