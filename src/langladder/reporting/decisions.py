@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from langladder.evaluation.classifier_page import ClassifierPage, Decision, Filter
 from langladder.reporting.choosing import Loss
+from langladder.reporting.enclosed import isolated, plain
 from langladder.reporting.entries import Entry
 from langladder.reporting.labels import confusion_maps
 from langladder.reporting.section import Figure
@@ -90,8 +91,8 @@ def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Figure]:
     """The first trees that are not too large; a wrong label is told below."""
     drawn = 0
     for one in page.shown:
-        svg = tree_plot(one.tree, one.text.split(" "), page.labels, f"{title}: {one.text}")
+        svg = tree_plot(one.tree, one.text.split(" "), page.labels, f"{title}: {plain(one.text)}")
         if svg is not None and drawn < most:
             drawn += 1
-            right = "" if one.said == one.label else f", really {one.label}"
-            yield Figure(Markup(svg), f"{one.said} ({100 * one.probability:.0f} %){right}")
+            said = isolated(one.said) + f" ({100 * one.probability:.0f} %)"
+            yield Figure(Markup(svg), said if one.said == one.label else said + ", really " + isolated(one.label))

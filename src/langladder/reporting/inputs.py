@@ -29,6 +29,7 @@ class ReportInputs:
         families: in the order of the page.
         rungs: family's name → its rungs in the order of the ladder.
         data, tokenizers: side → report of the stage clean, tokenize.
+        languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
     """
 
     meta: Meta
@@ -37,6 +38,7 @@ class ReportInputs:
     dag: Sequence[Stage] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     tokenizers: Mapping[str, Any] = field(default_factory=dict)
+    languages: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, family: str) -> Sequence[Entry[Any]]:
         """The rungs of a family."""
