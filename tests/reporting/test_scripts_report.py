@@ -32,6 +32,7 @@ RLI, LRI, PDI = "\u2067", "\u2066", "\u2069"
     ("text", "language", "attributes"),
     [
         ("the cat", None, ' dir="ltr"'),
+        ("(3.5", None, ""),
         ("كتب الولد", None, ' dir="rtl"'),
         ("كتب الولد", "fa", ' dir="rtl" lang="fa"'),
         ("直す", None, ' dir="ltr" lang="ja"'),
@@ -61,7 +62,9 @@ def test_no_page_leaves_the_direction_to_the_browser() -> None:
 def test_a_tagged_arabic_sentence_runs_to_the_left() -> None:
     words = [TaggedWord(word=word, tag="X", said="X", probability=0.9, unknown=False) for word in SENTENCE]
     inputs = tagger_report(tagger_page("hmm", [2, 1]).model_copy(update={"shown": [words]}))
-    assert '<p class="tagged" dir="rtl">' in build_page(inputs)
+    html = build_page(inputs)
+    assert '<p class="tagged" dir="rtl">' in html
+    assert '<span dir="rtl">كتب</span>' in html and '<span dir="ltr">GPT-2</span>' in html and "<span>.</span>" in html
     assert '<p class="tagged" dir="rtl" lang="ar">' in build_page(replace(inputs, languages={"tags": "ar"}))
 
 

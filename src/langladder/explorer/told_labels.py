@@ -10,6 +10,7 @@ from langladder.evaluation.decisions import decision
 from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
+from langladder.reporting.enclosed import plain
 from langladder.reporting.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.reporting.word_weights import attended, marked
 from langladder.serving.labelling import answer, parsed
@@ -111,7 +112,9 @@ def _drawn(why: Decision, names: Sequence[str]) -> dict[str, Any]:
     if not why.tree:
         return {"tree": None, "nodes": [], "legend": {}, "too_large": False}
     words = why.text.split(" ")
-    drawn = tree_plot(why.tree, words, names, f"The tree of {why.text[:200]}, each node with its likeliest label")
+    drawn = tree_plot(
+        why.tree, words, names, f"The tree of {plain(why.text[:200])}, each node with its likeliest label"
+    )
     told = [
         {"text": " ".join(words[place] for place in covered), "label": node.said, "probability": node.probability}
         for node, covered in zip(why.tree, _covered(why.tree), strict=True)

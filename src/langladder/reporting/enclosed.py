@@ -18,12 +18,14 @@ _BEGINS = {"ltr": "\u2066", "rtl": "\u2067"}  # LRI, RLI
 def enclosing(text: str, language: str | None = None) -> Markup:
     """The attributes `dir` and, where it is known, `lang` of the element that holds the text and nothing else.
 
+    A text without letters, such as a bracket or a number, runs as what is around it: it has no `dir`.
+
     Args:
         language: BCP 47 tag of its corpus; None: as the script says, where that is certain.
     """
     known = language or language_of(text)
     lang = Markup(' lang="{}"').format(known) if known else Markup()
-    return Markup(' dir="{}"').format(direction(text)) + lang
+    return (Markup(' dir="{}"').format(direction(text)) if any(map(str.isalpha, text)) else Markup()) + lang
 
 
 def isolated(text: str, language: str | None = None) -> Markup:
