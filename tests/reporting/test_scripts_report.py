@@ -17,6 +17,7 @@ from langladder.evaluation.tagging_page import TaggedWord
 from langladder.evaluation.translator_page import Translation
 from langladder.reporting import plots
 from langladder.reporting.enclosed import enclosing, isolated, plain
+from langladder.reporting.facts import blocks
 from langladder.reporting.heat_map import heat_map
 from langladder.reporting.page import build_page
 from langladder.reporting.svg import visible
@@ -95,6 +96,11 @@ def test_what_a_classifier_says_stands_behind_an_arrow_that_points_to_it() -> No
     html = build_page(report_of(classifier=[entry("classifier", value | {"shown": [one], "mistakes": [one]})]))
     assert '<div dir="rtl">الفيلم <span class="mark for-4" title="+1.00">ممل</span></div>→ <bdi dir="rtl">' in html
     assert '<th scope="row" dir="rtl">سلبي</th><td><bdi dir="rtl">إيجابي</bdi> <span' in html
+
+
+def test_the_items_of_a_list_stay_in_their_order() -> None:
+    (block,) = blocks({"longest": ["merchant", "التفاحة", "الجريدة", 3]})
+    assert block.facts == [("longest", f"merchant · {RLI}التفاحة{PDI} · {RLI}الجريدة{PDI} · 3")]
 
 
 def test_drawings_keep_texts_apart() -> None:
