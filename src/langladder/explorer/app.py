@@ -31,7 +31,7 @@ def create(
     shelf: Shelf,
     hosts: Sequence[str] = LOOPBACK,
     pages: Sequence[Page] = PAGES,
-    languages: Mapping[str, str] | None = None,
+    languages: Mapping[str, str | None] | None = None,
 ) -> FastAPI:
     """The application.
 

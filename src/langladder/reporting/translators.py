@@ -50,7 +50,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     yield Section("translations", "Translations and attention", "translations.html.j2", context)
 
 
-def _attention(rungs: TranslatorRungs, languages: Mapping[str, str]) -> Iterator[RungFigures]:
+def _attention(rungs: TranslatorRungs, languages: Mapping[str, str | None]) -> Iterator[RungFigures]:
     """Maps of the first sentences of each rung that has attention."""
     drawable = [
         (rung, [seen for seen in rung.page.examples if seen.attention and len(seen.source_tokens) <= LONGEST_MAP])
