@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from classifier_files import classifier, decision
 from markupsafe import Markup
@@ -119,7 +120,7 @@ def test_drawings_keep_texts_apart() -> None:
     assert again is not None
     first, second = places(again, "a", "b")
     assert first < second
-    svg = word_map_svg(WordMap(words, plots.np.array([[0.0, 0], [1, 1], [2, 0]]), None), {}, "map")
+    svg = word_map_svg(WordMap(words, np.array([[0.0, 0], [1, 1], [2, 0]]), None), {}, "map")
     assert f">{RLI}الولد{PDI}</text>" in svg
 
 
