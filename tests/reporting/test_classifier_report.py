@@ -108,6 +108,10 @@ def test_golden_marks() -> None:
     assert [(one.text, one.weight, one.kind) for one in found] == [
         ("not", "−2.00", "against-4"), ("good", "+0.80", "for-2"), ("‖", "", ""), (".", "", ""),
     ]  # fmt: skip
+    thai = marked(["ฉัน", "ชอบ", "แมว", "!"], [1.0, 1.0, 0.0, 0.0], "ฉันชอบแมว !")
+    assert [one.after for one in thai] == ["", "", " ", " "]
+    assert [one.after for one in marked(["the", " cat", "▁s", "at"], [1.0] * 4, "the cat sat")] == [" ", " ", "", " "]
+    assert [one.after for one in marked(["the", "cat", "x"], [1.0, 1.0, 1.0], "The cat")] == [" ", " ", " "]
     assert [one.kind for one in attended(["a", "b"], [0.9, 0.1])] == ["seen-4", ""]
     assert [one.kind for one in marked(["a"], [0.0])] == [""] and marked([], []) == []
 

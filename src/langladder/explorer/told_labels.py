@@ -69,8 +69,8 @@ def labels(model: Classifier, text: str) -> dict[str, Any]:
     return {
         "note": note,
         "labels": [{"label": label, "probability": p} for label, p in found.top],
-        "words": [asdict(mark) for mark in marked(why.pieces, why.weights)],
-        "attention": [asdict(mark) for mark in attended(why.pieces, why.attention)] if why.attention else [],
+        "words": [asdict(mark) for mark in marked(why.pieces, why.weights, why.text)],
+        "attention": [asdict(mark) for mark in attended(why.pieces, why.attention, why.text)] if why.attention else [],
         **_drawn(why, model.labels),
     }
 

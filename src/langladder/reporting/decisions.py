@@ -56,8 +56,8 @@ class Inside:
 def seen(one: Decision) -> Seen:
     """A decision as the page shows it; words without weights where the classifier cannot tell them."""
     pieces = one.pieces if one.weights else [one.text, *(["<sep>", one.second] if one.second is not None else [])]
-    words = marked(pieces, one.weights or [0.0] * len(pieces))
-    attention = attended(one.pieces, one.attention) if one.attention else []
+    words = marked(pieces, one.weights or [0.0] * len(pieces), one.text)
+    attention = attended(one.pieces, one.attention, one.text) if one.attention else []
     return Seen(one.label, one.said, one.probability, words, attention)
 
 

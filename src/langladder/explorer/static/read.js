@@ -31,7 +31,7 @@ function bar(share) {
 }
 
 const marks = (found) =>
-  found.flatMap(({ text, weight, kind }) => [kind ? make("span", { class: `mark ${kind}`, title: weight }, text) : text, " "]);
+  found.flatMap(({ text, weight, kind, after }) => [kind ? make("span", { class: `mark ${kind}`, title: weight }, text) : text, after]);
 
 function labelled(event) {
   const rows = event.labels.map(({ label, probability }) =>
