@@ -166,6 +166,28 @@ def test_golden_attention_map() -> None:
     ]
 
 
+def test_an_attention_map_keeps_letters_with_their_marks_in_columns_two_cells_wide() -> None:
+    lines = attention_lines(["हिन्दी", "के", "본", "e\u0301t"], ["ดี", "x"], [[1.0, 0.0, 0.3, 0.6], [0.0, 0.1, 0.3, 1.0]])
+    assert lines == [
+        "  हि     e\u0301",
+        "  न्दीके 본t",
+        "ดี ██  ▒▒▓▓",
+        "x   ░░▒▒██",
+    ]
+
+
+def test_an_attention_map_of_a_text_from_the_right_begins_there() -> None:
+    lines = attention_lines(["كتب", "هو"], ["he", "wrote"], [[0.0, 1.0], [0.6, 0.0]])
+    mark = "\u200e"  # keeps each letter in its column where the terminal turns the line
+    assert lines == [
+        f"        {mark}ك",
+        f"      ه {mark}ت",
+        f"      و {mark}ب",
+        "   he ██",
+        "wrote   ▓▓",
+    ]
+
+
 def test_samples_follow_the_seed(run: Run, folder: Path) -> None:
     def drawn(seed: int) -> list[str]:
         options = ("--sample", "--n-best", 6, "--temperature", 20, "--seed", seed, "--json")

@@ -26,7 +26,27 @@ def test_drawn_from_the_text_itself(lines: list[str], kind: str) -> None:
     assert len(set(prompts)) == 3 and prompts == draw_prompts(stream, tokenizer, 3)
     assert all(any(line.startswith(prompt) and line != prompt for line in lines) for prompt in prompts)
     words = [len(prompt.split()) if lines is ENGLISH else len(prompt) for prompt in prompts]
-    assert words == [1, 2, 3]
+    assert words == ([1, 2, 3] if lines is ENGLISH else [5, 5, 5])
+
+
+@pytest.mark.parametrize(
+    ("lines", "prompts"),
+    [
+        (["ครูอ่านหนังสือในสวน"], "ครูอ่าน"),  # ค รู อ่ า น
+        (["เด็กไปโรงเรียนทุกวัน"], "เด็กไปโรง"),  # เ stands before ด็, ไ before ป, โ before ร
+        (["ฉัน ชอบ อ่าน หนังสือ"], "ฉัน"),
+        (["我 喜欢 喝 绿茶 。"], "我"),
+        (["GPT4は新しい言葉を作る。"], "GPT4は新しい"),
+        (["नदी के पार एक पुराना मकान था ।"], "नदी"),
+        (["кот spит на 床 у окна ."], "кот"),
+        (["كتب الولد رسالة طويلة ."], "كتب"),
+        (["ខ្ញុំស្រឡាញ់ភាសាខ្មែរ"], "ខ្ញុំស្រឡាញ់ភា"),
+    ],
+)
+def test_prompts_are_whole_words_or_five_characters_with_their_marks(lines: list[str], prompts: str) -> None:
+    tokenizer = train_tokenizer(lines, TokenizerConfig(kind="character", vocab_size=None))
+    ids = np.array([BOS, *tokenizer.encode(lines[0]), EOS], dtype=np.int32)
+    assert draw_prompts(TokenStream(ids, np.array([0, len(ids)])), tokenizer, 1) == [prompts]
 
 
 def test_a_text_too_short_for_any_prompt_gives_none() -> None:

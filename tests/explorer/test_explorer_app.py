@@ -1,6 +1,7 @@
 """The pages as a whole: what they show, what they refuse, and that they load nothing from elsewhere."""
 
 import asyncio
+import html
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,12 @@ def test_titles_are_escaped_and_broken_models_are_listed(client) -> None:
     assert "<GPT>" not in page
     assert all(f'value="{name}"' in page for name in ("kneser_ney", "lstm", "gpt", "broken"))
     assert 'value="svd"' not in page
+
+
+def test_pages_know_the_languages_of_the_corpora(models: Shelf) -> None:
+    with TestClient(create(models, languages={"text": "tr", "source": None}), base_url="http://127.0.0.1") as asked:
+        page = asked.get("/tokenize").text
+    assert html.unescape(re.search('<body data-languages="([^"]*)">', page)[1]) == '{"source": null, "text": "tr"}'
 
 
 def test_scripts_put_no_data_into_markup(client) -> None:

@@ -71,7 +71,7 @@ def test_sections_compare_first_and_then_look_inside() -> None:
     ]
     inside = {one.name: one for one in second.context["rungs"]}
     assert len(inside["tree_lstm"].trees) == 1 and not inside["textcnn"].trees
-    assert inside["tree_lstm"].trees[0].caption == "positive (87 %), really negative"
+    assert inside["tree_lstm"].trees[0].caption.striptags() == "positive (87 %), really negative"
     assert [label for label, _ in inside["textcnn"].filters] == list(LABELS)
     assert len(second.context["texts"].rows) == 13 and second.context["shown"] == 8
     assert second.context["one"].chosen == ["tree_lstm"]
@@ -92,7 +92,7 @@ def test_the_page_shows_all_and_escapes_what_was_written(inputs: ReportInputs) -
         "McNemar&#39;s exact test on 600 test texts, 3\ncomparisons",
         "Its most confident mistakes",
         "What it says at every node",
-        "not good <span",
+        "not good</bdi> <span",
         "attention:",
         "0.123 nats",
     ):
@@ -108,6 +108,10 @@ def test_golden_marks() -> None:
     assert [(one.text, one.weight, one.kind) for one in found] == [
         ("not", "−2.00", "against-4"), ("good", "+0.80", "for-2"), ("‖", "", ""), (".", "", ""),
     ]  # fmt: skip
+    thai = marked(["ฉัน", "ชอบ", "แมว", "!"], [1.0, 1.0, 0.0, 0.0], "ฉันชอบแมว !")
+    assert [one.after for one in thai] == ["", "", " ", " "]
+    assert [one.after for one in marked(["the", " cat", "▁s", "at"], [1.0] * 4, "the cat sat")] == [" ", " ", "", " "]
+    assert [one.after for one in marked(["the", "cat", "x"], [1.0, 1.0, 1.0], "The cat")] == [" ", " ", " "]
     assert [one.kind for one in attended(["a", "b"], [0.9, 0.1])] == ["seen-4", ""]
     assert [one.kind for one in marked(["a"], [0.0])] == [""] and marked([], []) == []
 

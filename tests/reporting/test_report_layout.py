@@ -13,6 +13,7 @@ from many_rungs import many_rungs
 
 from langladder.reporting.page import build_page
 from langladder.reporting.tables import ladder_rows
+from langladder.text.words.direction import direction
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = (1280, 400)
@@ -138,8 +139,8 @@ def test_what_may_be_wide_scrolls_in_a_box_of_its_own(nodes: list[Node]) -> None
 
 def test_what_a_corpus_may_say_has_a_direction_of_its_own(nodes: list[Node], page: str) -> None:
     texts = [node for node in nodes if node.tag == "td" and node.within("texts") and "المدينة" in node.text]
-    assert texts and all(node.get("dir") == "auto" for node in texts)
-    assert "<bdi>المدينة</bdi>" in page
+    assert texts and all(node.get("dir") == direction(node.text) for node in texts)
+    assert '<bdi dir="rtl">المدينة</bdi>' in page
 
 
 MEASURE = """

@@ -149,7 +149,7 @@ def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
     assert "The ladder on <bdi>novels</bdi>" in page
     assert "floor" not in page.partition("<body>")[2].partition("<script>")[0]
     assert "microworld" not in page
-    assert '<dt>pairs</dt><dd dir="auto">en-de</dd>' in page and "<dt>corpus</dt>" not in page
+    assert '<dt>pairs</dt><dd dir="ltr">en-de</dd>' in page and "<dt>corpus</dt>" not in page
 
 
 def test_page_of_an_empty_ladder() -> None:

@@ -62,7 +62,7 @@ def test_the_page_shows_precisions_widths_and_other_candidates(inputs: ReportInp
     assert "<td>97.5 %</td><td>94.5 %</td><td>91.8 %</td><td>89.4 %</td><td>15,531</td><td>15,605</td>" in page
     assert "<td>0.995</td><td>91.2</td>" in page
     assert "Search errors and BLEU by beam width" in page
-    assert 'la kato dormas . <span class="faint small">-0.162</span><br>the &lt;script&gt;' in page
+    assert 'la kato dormas . <span class="faint small" dir="ltr">-0.162</span><br>the &lt;script&gt;' in page
     assert '<script>alert("x")</script>' not in page
 
 

@@ -1,12 +1,18 @@
-"""Attention as characters: a row an output token, a column a source token, the fuller the block the more was read."""
+"""Attention as characters: a row an output token, a column a source token, the fuller the block the more was read.
+
+A column is two cells of the terminal wide, as a Chinese character is; a letter keeps its marks. The columns of a source
+that runs to the left begin at the right.
+"""
 
 import sys
 from collections.abc import Sequence
 
 from langladder.errors import printable
+from langladder.text.words.direction import clusters, direction
 
 SHADES = ("  ", "░░", "▒▒", "▓▓", "██")  # below 5 %, 25 %, 50 %, 75 %, and above
 BOUNDS = (0.05, 0.25, 0.5, 0.75)
+KEPT = "\u200e"  # between letters that run to the left: a terminal that turns them leaves each in its column
 WIDEST = 40  # source tokens beside each other where the answer goes into a pipe
 
 
@@ -30,18 +36,21 @@ def print_attention(
 
 def attention_lines(source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]) -> list[str]:
     """The map as lines: source tokens from top to bottom over their columns, then a line an output token."""
-    from rich.cells import cell_len, set_cell_size
+    from rich.cells import cell_len
 
+    between = ""
+    if direction(" ".join(source)) == "rtl":
+        source, weights, between = source[::-1], [row[::-1] for row in weights], KEPT
     width = _label_width(output)
-    height = max(map(len, source))
-    lines = []
-    for row in range(height):
-        letters = [token.rjust(height)[row] for token in source]
-        lines.append(" " * (width + 1) + "".join(set_cell_size(letter, 2) for letter in letters))
+    columns = [clusters(token) for token in source]
+    height = max(map(len, columns))
+    columns = [[" "] * (height - len(letters)) + list(letters) for letters in columns]
+    rows = (between.join(letter + " " * (2 - cell_len(letter)) for letter in row) for row in zip(*columns, strict=True))
+    lines = [" " * (width + 1) + row for row in rows]
     for token, row_weights in zip(output, weights, strict=True):
         label = " " * (width - cell_len(token)) + token
         lines.append(label + " " + "".join(SHADES[sum(weight >= bound for bound in BOUNDS)] for weight in row_weights))
-    return [line.rstrip() for line in lines]
+    return [line.rstrip(f" {KEPT}") for line in lines]
 
 
 def _label_width(output: Sequence[str]) -> int:

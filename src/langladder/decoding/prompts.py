@@ -3,21 +3,28 @@
 from collections.abc import Iterable
 
 import numpy as np
+import regex  # type: ignore[import-untyped]
 
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.words import split_words
+from langladder.text.words.words import has_unspaced_script
 
 LONGEST = 3  # words
+UNSPACED = 5  # characters with their marks, where no spaces separate words
 LINES = 40  # looked at for each prompt
+_WORD = regex.compile(r"\S+")
+# A word of a script that is written with spaces, a number, or a character with its marks; in Thai and Lao a vowel may
+# stand before its consonant.
+_CHARACTER = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}\p{M}\p{N}]+|\p{Logical_Order_Exception}*(?!\s)\X")
 
 
 def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int) -> list[str]:
     """The first one, two, three, one, … words of `count` different lines, evenly spread over the text.
 
-    Lines that begin like a prompt before them, or are hardly longer than the prompt, are passed over; a small text may
-    give fewer.
+    Of a line in a script without spaces between words, the first five characters (`UNSPACED`) with their marks, unless
+    its words are separated all the same. Lines that begin like a prompt before them, or are hardly longer than the
+    prompt, are passed over; a small text may give fewer.
     """
     found: list[str] = []
     lines = list(_lines(stream, count * LINES))
@@ -26,9 +33,8 @@ def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int) -> list[
         start = number * len(lines) // max(count, 1)
         for ids in lines[start:] + lines[:start]:
             line = tokenizer.decode(ids)
-            words = split_words(line, "auto")
-            prompt = _beginning(line, words[:wanted])
-            if len(words) > wanted + 1 and prompt not in found:
+            ends, length = _ends(line, wanted)
+            if len(ends) > length + 1 and (prompt := line[: ends[length - 1]].strip()) not in found:
                 found.append(prompt)
                 break
     return found
@@ -43,9 +49,11 @@ def _lines(stream: TokenStream, count: int) -> Iterable[np.ndarray]:
         yield ids[: ends[0]] if len(ends) else ids
 
 
-def _beginning(line: str, words: list[str]) -> str:
-    """The line up to the end of its first words, as they stand in it."""
-    end = 0
-    for word in words:
-        end = line.index(word, end) + len(word)
-    return line[:end].strip()
+def _ends(line: str, wanted: int) -> tuple[list[int], int]:
+    """Where the words of a line end, or its characters where no words are separated; of how many a prompt is made."""
+    words = [found.end() for found in _WORD.finditer(line)]
+    if has_unspaced_script(line):
+        characters = [found.end() for found in _CHARACTER.finditer(line)]
+        if len(characters) > UNSPACED * len(words):  # words are shorter: these are clauses
+            return characters, UNSPACED
+    return words, wanted

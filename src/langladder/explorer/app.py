@@ -5,7 +5,7 @@ refused.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
@@ -27,12 +27,18 @@ KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 THREADS = 100  # more than all pages compute at once, so that a page is always shown
 
 
-def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK, pages: Sequence[Page] = PAGES) -> FastAPI:
+def create(
+    shelf: Shelf,
+    hosts: Sequence[str] = LOOPBACK,
+    pages: Sequence[Page] = PAGES,
+    languages: Mapping[str, str | None] | None = None,
+) -> FastAPI:
     """The application.
 
     Args:
         shelf: the models; `shelf.place` has data/ and reports/ where there are any.
         hosts: names by which it may be asked; ["*"] for any.
+        languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
     """
     app = FastAPI(title="langladder explorer", docs_url=None, redoc_url=None, lifespan=_begin, responses=REFUSALS)
     protect(app, hosts, {f"/api/{page.name}": page.at_once for page in pages})
@@ -40,7 +46,9 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK, pages: Sequence[Page] 
     static = _static()
 
     def shown(template: str, **context: Any) -> HTMLResponse:
-        return HTMLResponse(environment.get_template(template).render(pages=pages, **context))
+        return HTMLResponse(
+            environment.get_template(template).render(pages=pages, languages=languages or {}, **context)
+        )
 
     def page_of(page: Page) -> HTMLResponse:
         shelf.look()

@@ -10,6 +10,7 @@ from langladder.evaluation.decisions import decision
 from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
+from langladder.reporting.enclosed import plain
 from langladder.reporting.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.reporting.word_weights import attended, marked
 from langladder.serving.labelling import answer, normalised, parsed
@@ -70,8 +71,8 @@ def labels(model: Classifier, text: str) -> dict[str, Any]:
     return {
         "note": note,
         "labels": [{"label": label, "probability": p} for label, p in found.top],
-        "words": [asdict(mark) for mark in marked(why.pieces, why.weights)],
-        "attention": [asdict(mark) for mark in attended(why.pieces, why.attention)] if why.attention else [],
+        "words": [asdict(mark) for mark in marked(why.pieces, why.weights, why.text)],
+        "attention": [asdict(mark) for mark in attended(why.pieces, why.attention, why.text)] if why.attention else [],
         **_drawn(why, model.labels),
     }
 
@@ -113,7 +114,9 @@ def _drawn(why: Decision, names: Sequence[str]) -> dict[str, Any]:
     if not why.tree:
         return {"tree": None, "nodes": [], "legend": {}, "too_large": False}
     words = why.text.split(" ")
-    drawn = tree_plot(why.tree, words, names, f"The tree of {why.text[:200]}, each node with its likeliest label")
+    drawn = tree_plot(
+        why.tree, words, names, f"The tree of {plain(why.text[:200])}, each node with its likeliest label"
+    )
     told = [
         {"text": " ".join(words[place] for place in covered), "label": node.said, "probability": node.probability}
         for node, covered in zip(why.tree, _covered(why.tree), strict=True)

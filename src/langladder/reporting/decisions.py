@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from langladder.evaluation.classifier_page import ClassifierPage, Decision, Filter
 from langladder.reporting.choosing import Loss
+from langladder.reporting.enclosed import isolated, plain
 from langladder.reporting.entries import Entry
 from langladder.reporting.labels import confusion_maps
 from langladder.reporting.section import Figure
@@ -55,8 +56,8 @@ class Inside:
 def seen(one: Decision) -> Seen:
     """A decision as the page shows it; words without weights where the classifier cannot tell them."""
     pieces = one.pieces if one.weights else [one.text, *(["<sep>", one.second] if one.second is not None else [])]
-    words = marked(pieces, one.weights or [0.0] * len(pieces))
-    attention = attended(one.pieces, one.attention) if one.attention else []
+    words = marked(pieces, one.weights or [0.0] * len(pieces), one.text)
+    attention = attended(one.pieces, one.attention, one.text) if one.attention else []
     return Seen(one.label, one.said, one.probability, words, attention)
 
 
@@ -90,8 +91,8 @@ def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Figure]:
     """The first trees that are not too large; a wrong label is told below."""
     drawn = 0
     for one in page.shown:
-        svg = tree_plot(one.tree, one.text.split(" "), page.labels, f"{title}: {one.text}")
+        svg = tree_plot(one.tree, one.text.split(" "), page.labels, f"{title}: {plain(one.text)}")
         if svg is not None and drawn < most:
             drawn += 1
-            right = "" if one.said == one.label else f", really {one.label}"
-            yield Figure(Markup(svg), f"{one.said} ({100 * one.probability:.0f} %){right}")
+            said = isolated(one.said) + f" ({100 * one.probability:.0f} %)"
+            yield Figure(Markup(svg), said if one.said == one.label else said + ", really " + isolated(one.label))

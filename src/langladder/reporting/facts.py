@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from langladder.reporting.enclosed import plain
 from langladder.reporting.numbers import DASH, significant, whole
 
 SIDE_BY_SIDE = 4
@@ -116,7 +117,7 @@ def show(value: Any) -> str:
     if isinstance(value, float):
         return significant(value)
     if isinstance(value, list):
-        shown = " · ".join(map(show, value[:MAX_ROWS]))
+        shown = " · ".join(plain(show(item)) for item in value[:MAX_ROWS])
         return shown + (" …" if len(value) > MAX_ROWS else "")
     if isinstance(value, Mapping):
         return ", ".join(f"{words(key)} {show(item)}" for key, item in value.items())

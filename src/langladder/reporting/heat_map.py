@@ -13,11 +13,13 @@ from markupsafe import Markup
 from rich.cells import cell_len
 
 from langladder.reporting import numbers
+from langladder.reporting.enclosed import plain
 from langladder.reporting.svg import visible
+from langladder.text.words.direction import clusters
 
 NUMBERED = 12  # labels; with more, cells are too small for their numbers
 MOST_LABELS = 60  # of a map; with more, those that are confused most
-LONGEST = 18  # characters of a label that are shown
+LONGEST = 18  # characters, each with its marks, of a label that are shown
 _LETTER, _TURN = 7.4, 60  # px a character; degrees that the labels of columns are turned
 _CELL, _ROOM = 14, 8  # px: a cell without its number; about labels
 
@@ -87,15 +89,16 @@ def _kept(matrix: np.ndarray) -> list[int]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    found = clusters(name)
+    return name if len(found) <= LONGEST else f"{''.join(found[: LONGEST - 1])}…"
 
 
 def _names(names: Sequence[str], left: float, top: float, width: int, height: int) -> Iterator[Markup]:
     row = Markup('<text x="{:.0f}" y="{:.0f}" class="row">{}</text>')
     column = Markup('<text transform="translate({:.0f} {:.0f}) rotate(-{})">{}</text>')
     for place, name in enumerate(names):
-        yield row.format(left - _ROOM / 2, top + (place + 0.5) * height + 4, _short(name))
-        yield column.format(left + (place + 0.5) * width + 3, top - _ROOM / 2, _TURN, _short(name))
+        yield row.format(left - _ROOM / 2, top + (place + 0.5) * height + 4, plain(_short(name)))
+        yield column.format(left + (place + 0.5) * width + 3, top - _ROOM / 2, _TURN, plain(_short(name)))
 
 
 def _cells(
@@ -107,7 +110,8 @@ def _cells(
     number = Markup('<text x="{:.0f}" y="{:.0f}" class="count">{:,}</text>')
     for right, said in np.argwhere(counts):
         x, y, share = left + said * width, top + right * height, float(shares[right, said])
-        told = f"{names[right]} {'right' if right == said else f'taken for {names[said]}'}: {counts[right, said]:,}"
+        what = "right" if right == said else f"taken for {plain(names[said])}"
+        told = f"{plain(names[right])} {what}: {counts[right, said]:,}"
         kind = "" if right == said else Markup(' class="wrong"')
         shade = max(0.03, sqrt(share)) * (0.55 if numbered else 0.9)  # ink stays readable on what is numbered
         yield cell.format(x, y, width, height, width, kind, shade, f"{told} ({numbers.share(share)})")

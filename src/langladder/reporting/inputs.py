@@ -29,6 +29,7 @@ class ReportInputs:
         families: in the order of the page.
         rungs: family's name → its rungs in the order of the ladder.
         data, tokenizers: side → report of the stage clean, tokenize.
+        languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
     """
 
     meta: Meta
@@ -37,6 +38,7 @@ class ReportInputs:
     dag: Sequence[Stage] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     tokenizers: Mapping[str, Any] = field(default_factory=dict)
+    languages: Mapping[str, str | None] = field(default_factory=dict)
 
     def of(self, family: str) -> Sequence[Entry[Any]]:
         """The rungs of a family."""
@@ -59,6 +61,7 @@ def load_report(
     timings: Mapping[Key, Mapping[str, Any]],
     dag: Iterable[Mapping[str, Any]],
     meta: Mapping[str, Any],
+    languages: Mapping[str, str | None] | None = None,
 ) -> ReportInputs:
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
@@ -67,6 +70,7 @@ def load_report(
         timings: (family, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
+        languages: see `ReportInputs`; None: none is known.
 
     Raises:
         InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
@@ -96,6 +100,7 @@ def load_report(
             for side in _sides(root)
         },
         tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
+        languages=languages or {},
     )
 
 

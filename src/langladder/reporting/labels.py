@@ -14,6 +14,7 @@ from langladder.evaluation.confusion import LabelScores
 from langladder.evaluation.paired import LEVEL, holm
 from langladder.reporting import numbers
 from langladder.reporting.choosing import Choice, Loss, choice
+from langladder.reporting.enclosed import plain
 from langladder.reporting.entries import Entry
 from langladder.reporting.heat_map import MOST_LABELS, cells, confusions, heat_map
 from langladder.reporting.section import Figure, RungFigures
@@ -74,16 +75,10 @@ def chosen_maps(rungs: Rungs, drawn: Sequence[RungFigures], loss: Loss) -> Choic
     return choice([rung for rung in rungs if rung.name in names], loss, 1, most=2)
 
 
-def isolated(text: str) -> str:
-    """Text whose direction touches nothing around it (Unicode's isolates), for a sentence that holds names."""
-    return f"\u2068{text}\u2069"
-
-
 def _in_words(matrix: Sequence[Sequence[int]], labels: Sequence[str]) -> str:
     found = confusions(matrix, labels, LISTED)
     told = [
-        f"{isolated(one.label)} taken for {isolated(one.said)} {one.count:,}× ({numbers.share(one.share)})"
-        for one in found
+        f"{plain(one.label)} taken for {plain(one.said)} {one.count:,}× ({numbers.share(one.share)})" for one in found
     ]
     left_out = len(labels) - MOST_LABELS
     more = f" The {MOST_LABELS} labels with most mistakes of {len(labels)}." if left_out > 0 else ""

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from langladder.artefacts import write_text
 from langladder.reporting import facts, family_tree, line_plots, numbers, shown
 from langladder.reporting.dag import draw_dag, grouped
+from langladder.reporting.enclosed import enclosing, isolated
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.section import Figure, Section, drawn_lines
 from langladder.reporting.tables import ladder_rows
@@ -41,6 +42,8 @@ def build_page(inputs: ReportInputs) -> str:
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
     shared: dict[str, Any] = {"numbers": numbers, "zip": partial(zip, strict=True)}
+    shared["enclosing"] = lambda text, side=None: enclosing(text, inputs.languages.get(side))
+    shared["isolated"] = lambda text, side=None: isolated(text, inputs.languages.get(side))
     headlines = [shown.headline(family, inputs) for family in inputs.families]
     context: dict[str, Any] = {
         "style": Markup(style),

@@ -12,7 +12,9 @@ from matplotlib.text import Annotation
 
 from langladder.evaluation.translator_page import Translation
 from langladder.evaluation.word_vectors_page import MapPoint
+from langladder.reporting.enclosed import plain
 from langladder.reporting.svg import GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
+from langladder.text.words.direction import direction
 
 
 def map_plot(points: Sequence[MapPoint], title: str, name: str) -> str | None:
@@ -84,6 +86,8 @@ def attention_plot(example: Translation, name: str, title: str, *, standalone: b
         axes.imshow(picture, aspect="equal")
         axes.set_xticks(range(columns), [visible(token) for token in example.source_tokens], rotation=55, ha="left")
         axes.set_yticks(range(rows), [visible(token) for token in example.output_tokens])
+        if direction(example.source) == "rtl":
+            axes.invert_xaxis()  # its tokens are read from the right
         axes.tick_params(length=0, pad=3, top=False, labeltop=True, labelbottom=False)
         axes.tick_params(axis="x", pad=1)
         axes.tick_params(labelsize=9)
@@ -95,5 +99,5 @@ def attention_plot(example: Translation, name: str, title: str, *, standalone: b
         axes.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
         axes.tick_params(which="minor", length=0)
         axes.spines[["left", "bottom"]].set_visible(False)
-        caption = f"Attention of {title}, from {example.source} to {example.output}"
+        caption = f"Attention of {title}, from {plain(example.source)} to {plain(example.output)}"
         return to_file(figure, caption) if standalone else to_svg(figure, name, caption)

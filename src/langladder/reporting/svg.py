@@ -3,6 +3,7 @@
 - Colours are drawn from `INK`, `GRID` and `SERIES` and become CSS variables of the page, which knows two sets of them.
   The series are Okabe and Ito's (2008), told apart with colour-blind eyes; marks and dashes differ as well.
 - Text stays text: it can be searched, follows the reader's font, and any script shows that the reader's system has.
+  What runs to the left says so (`plain`); its place is still measured as if it ran to the right.
 - The ids that matplotlib makes are the same in every figure; a page with several needs them prefixed.
 """
 
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from io import StringIO
 from itertools import cycle, islice
 from typing import Any
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from langladder.reporting.choosing import Choice
+from langladder.reporting.enclosed import plain
 
 INK, GRID = "#1b1e23", "#b9bec6"
 LINE = "#7f8103"  # of a line that is a rung's: the page says which rungs have a colour, and which are grey
@@ -28,6 +30,7 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 
+_JOINING = "\u200c\u200d\u200e\u200f\u2066\u2067\u2068\u2069"  # join letters, say their direction; nothing is drawn
 _VARIABLES = {INK: "currentColor", GRID: "var(--grid)", LINE: "var(--rung)"} | {
     hue: f"var(--series-{i})" for i, hue in enumerate(SERIES)
 }
@@ -86,7 +89,7 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 def visible(text: str) -> str:
     """Text fit for a label: line ends and control characters as marks, since SVG must not hold them."""
-    return "".join("⏎" if char == "\n" else char if char.isprintable() else "�" for char in text)
+    return "".join("⏎" if char == "\n" else char if char.isprintable() or char in _JOINING else "�" for char in text)
 
 
 def line_of(rung: str, part: str = "") -> str:
@@ -121,6 +124,7 @@ def _render(figure: Figure) -> str:
     figure.savefig(buffer, format="svg", facecolor=figure.get_facecolor(), metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"(<text[^>]*>)([^<]+)", lambda found: found[1] + escape(plain(unescape(found[2]))), text)
     return re.sub(r"\n\s*", "\n", text).strip()
 
 

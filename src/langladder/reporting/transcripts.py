@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from langladder.evaluation.transcript_page import TranscriptPage
 from langladder.reporting import numbers
+from langladder.reporting.enclosed import isolated
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.searches import Measures, searched
 from langladder.reporting.section import Figure, Section
@@ -34,7 +35,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
             "figures": [
                 Figure(
                     Markup(spikes_plot(one, f"spikes-{rung.name}-{i}")),
-                    f"said: {one.text} · greedy: {one.greedy} · beam: {one.beam}",
+                    Markup("said: {} · greedy: {} · beam: {}").format(*map(isolated, (one.text, one.greedy, one.beam))),
                 )
                 for i, one in enumerate(rung.page.examples[:DRAWN])
             ],

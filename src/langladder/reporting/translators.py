@@ -1,6 +1,6 @@
 """What the report tells of translators: their table, what they make of test sentences, whose their errors are."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -9,6 +9,7 @@ from langladder.evaluation.translator_page import TranslationScores, TranslatorP
 from langladder.reporting import numbers, plots
 from langladder.reporting.choosing import BESIDE, choice
 from langladder.reporting.columns import Column, cost_columns
+from langladder.reporting.enclosed import isolated
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
 from langladder.reporting.section import Figure, RungFigures, Section, drawn_lines
@@ -35,7 +36,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         return
     lengths, widths = length_plot(rungs, loss), search_errors_plot(rungs, loss)
     shown = [rung for rung in rungs if rung.page.examples]
-    attention = list(_attention(rungs))
+    attention = list(_attention(rungs, inputs.languages))
     attentive = [rung for rung in shown if rung.name in {drawn.name for drawn in attention}]
     context: dict[str, Any] = {
         "rungs": rungs,
@@ -49,7 +50,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     yield Section("translations", "Translations and attention", "translations.html.j2", context)
 
 
-def _attention(rungs: TranslatorRungs) -> Iterator[RungFigures]:
+def _attention(rungs: TranslatorRungs, languages: Mapping[str, str | None]) -> Iterator[RungFigures]:
     """Maps of the first sentences of each rung that has attention."""
     drawable = [
         (rung, [seen for seen in rung.page.examples if seen.attention and len(seen.source_tokens) <= LONGEST_MAP])
@@ -59,7 +60,12 @@ def _attention(rungs: TranslatorRungs) -> Iterator[RungFigures]:
     each = min(MAPS_A_RUNG, max(1, MAX_ATTENTION_MAPS // max(1, len(drawable))))
     for i, (rung, examples) in enumerate(drawable):
         drawn = [
-            Figure(Markup(svg), f"{example.source} → {example.output}")
+            Figure(
+                Markup(svg),
+                isolated(example.source, languages.get("source"))
+                + " → "
+                + isolated(example.output, languages.get("target")),
+            )
             for j, example in enumerate(examples[:each])
             if (svg := plots.attention_plot(example, f"attention-{i}-{j}", rung.title))
         ]

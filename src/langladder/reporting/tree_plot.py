@@ -5,7 +5,7 @@ below the one that it depends on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 
 from markupsafe import Markup
@@ -13,7 +13,9 @@ from rich.cells import cell_len
 
 from langladder.evaluation.classifier_page import Node
 from langladder.reporting import numbers
+from langladder.reporting.enclosed import plain
 from langladder.reporting.svg import SERIES, visible
+from langladder.text.words.direction import clusters, direction
 
 MOST_NODES = 79  # of a tree that is drawn
 _LETTER, _GAP, _ROW, _RADIUS, _EDGE = 7.2, 14, 40, 11, 16  # px
@@ -33,9 +35,9 @@ def marks(labels: Sequence[str]) -> dict[str, str]:
         return {"negative": "−", "positive": "+"}
     if all(cell_len(label) <= 2 for label in labels):
         return {label: label for label in labels}
-    first = [label[:1] for label in labels]
+    first = ["".join(clusters(label)[:1]) for label in labels]
     alike = len(set(first)) < len(first)
-    return {label: str(place) if alike else label[:1] for place, label in enumerate(labels, start=1)}
+    return {label: str(place) if alike else first[place - 1] for place, label in enumerate(labels, start=1)}
 
 
 def colours(labels: Sequence[str]) -> dict[str, str]:
@@ -79,7 +81,7 @@ def tree_plot(nodes: Sequence[Node], words: Sequence[str], labels: Sequence[str]
 
 
 def _places(nodes: Sequence[Node], words: Sequence[str]) -> tuple[list[Place], float]:
-    """The place of each node, and the width of the drawing."""
+    """The place of each node, and the width of the drawing; words that are read from the right stand so."""
     centres, x = [], float(_EDGE)
     for word in words:
         size = max(_LETTER * cell_len(word), 2.0 * _RADIUS)
@@ -90,7 +92,10 @@ def _places(nodes: Sequence[Node], words: Sequence[str]) -> tuple[list[Place], f
     for node, row in zip(nodes, rows, strict=True):
         centre = centres[node.word] if node.word is not None else mean(found[child].x for child in node.children)
         found.append(Place(centre, row))
-    return found, x - _GAP + _EDGE
+    width = x - _GAP + _EDGE
+    if direction(" ".join(words)) == "rtl":
+        found = [replace(place, x=width - place.x) for place in found]
+    return found, width
 
 
 def _rows(nodes: Sequence[Node]) -> list[int]:
@@ -134,7 +139,8 @@ def _circles(
     for number, (node, place) in enumerate(zip(nodes, places, strict=True)):
         text = " ".join(words[word] for word in covered[number])
         wrong = node.label in hues and node.label != node.said
-        told = f"{text}: {node.said} ({numbers.share(node.probability)})" + (f", really {node.label}" if wrong else "")
+        told = f"{plain(text)}: {plain(node.said)} ({numbers.share(node.probability)})"
+        told += f", really {plain(str(node.label))}" if wrong else ""
         kind = Markup(' class="wrong"') if wrong else ""
         full = 0.12 + 0.48 * node.probability  # ink stays readable on it
         hue = hues[node.said]
@@ -156,7 +162,7 @@ def _words(nodes: Sequence[Node], words: Sequence[str], places: Sequence[Place],
     text = Markup('<text x="{:.0f}" y="{:.0f}" class="word">{}</text>')
     for node, place in zip(nodes, places, strict=True):
         if node.word is not None:
-            yield text.format(place.x, foot, words[node.word])
+            yield text.format(place.x, foot, plain(words[node.word]))
 
 
 def legend(labels: Sequence[str]) -> Mapping[str, tuple[str, str]]:

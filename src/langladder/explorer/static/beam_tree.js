@@ -1,5 +1,5 @@
 // A beam search as a tree: a column a step, kept hypotheses above, then finished ones, dropped ones below.
-import { draw, make } from "./common.js";
+import { clipped, draw, enclosing, make, plain } from "./common.js";
 
 const [COLUMN, ROW, BOX] = [122, 40, 104]; // pixels
 const FATES = { kept: "kept", left: "could not win any more", finished: "finished", dropped: "dropped" };
@@ -56,11 +56,11 @@ export class Tree {
   box(i, x, y, classes) {
     const node = this.nodes[i];
     const rank = this.ends.indexOf(i);
-    const long = node.token.length > 11 ? `${node.token.slice(0, 10)}…` : node.token;
+    const token = plain(clipped(node.token, 11));
     const under = node.score === null ? node.total.toFixed(2) : `${node.total.toFixed(2)} → ${node.score.toFixed(2)}`;
     const group = draw("g", { class: `node ${classes}` }, draw("rect", { x, y: y - 17, width: BOX, height: 34, rx: 4 }),
-      draw("text", { x: x + 6, y: y - 3 }, rank >= 0 ? `${long}  #${rank + 1}` : long), draw("text", { x: x + 6, y: y + 12, class: "sum" }, under));
-    group.prepend(draw("title", {}, `${this.hypothesis(i)}: log P(token) ${node.log_prob}, sum ${node.total}, ${FATES[node.fate]}${node.score === null ? "" : `, score ${node.score}`}`));
+      draw("text", { x: x + 6, y: y - 3 }, rank >= 0 ? `${token}  #${rank + 1}` : token), draw("text", { x: x + 6, y: y + 12, class: "sum" }, under));
+    group.prepend(draw("title", {}, `${plain(this.hypothesis(i))}: log P(token) ${node.log_prob}, sum ${node.total}, ${FATES[node.fate]}${node.score === null ? "" : `, score ${node.score}`}`));
     return group;
   }
 
@@ -71,10 +71,10 @@ export class Tree {
     const rows = here.map((i) => {
       const node = this.nodes[i];
       const rank = this.ends.indexOf(i);
-      return make("tr", { class: node.fate }, make("th", { scope: "row", dir: "auto" }, this.hypothesis(i)), make("td", { class: "number" }, node.log_prob.toFixed(3)),
+      return make("tr", { class: node.fate }, make("th", { scope: "row", ...enclosing(this.hypothesis(i), "target") }, this.hypothesis(i)), make("td", { class: "number" }, node.log_prob.toFixed(3)),
         make("td", { class: "number" }, node.total.toFixed(3)), make("td", {}, rank >= 0 ? `finished; ${rank === 0 ? "the best" : `number ${rank + 1}`} of all` : FATES[node.fate]), make("td", { class: "number" }, node.score === null ? "–" : node.score.toFixed(4)));
     });
-    const over = step === this.steps ? ` The search is over; the best: ${this.texts[0] ?? "none"}` : "";
+    const over = step === this.steps ? ` The search is over; the best: ${plain(this.texts[0] ?? "none")}` : "";
     return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "The hypotheses of this step" },
       make("table", { class: "texts" }, make("caption", {}, `Step ${step} of ${this.steps}, the most probable first.${over}`), make("thead", {}, make("tr", {}, ...heads.map((head, place) => make("th", { scope: "col", class: [1, 2, 4].includes(place) ? "number" : null }, head)))), make("tbody", {}, ...rows)));
   }

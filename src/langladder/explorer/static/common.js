@@ -148,6 +148,53 @@ export function send() {
   form().requestSubmit();
 }
 
+// Texts of a corpus stand in a page that is English: each says its direction and its language, as in the report.
+const LETTERS = /\p{L}/gu;
+const TO_THE_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u;
+const LANGUAGES = JSON.parse(document.body.dataset.languages ?? "{}");
+const SCRIPTS = { ja: /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/gu, ko: /\p{Script=Hangul}/gu, th: /\p{Script=Thai}/gu };
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** "rtl" or "ltr": of most letters; where both are equal, of the first (text/words/direction.py). */
+export function direction(text) {
+  const left = (text.replace(/<[a-z]+>/g, "").match(LETTERS) ?? []).map((letter) => TO_THE_LEFT.test(letter));
+  const many = 2 * left.filter(Boolean).length;
+  return many > left.length || (many === left.length && left[0]) ? "rtl" : "ltr";
+}
+
+function languageOf(text) {
+  const letters = text.match(/[\p{L}\p{M}]/gu)?.length ?? 0;
+  const found = Object.keys(SCRIPTS).find((name) => 2 * (text.match(SCRIPTS[name])?.length ?? 0) > letters);
+  return found === "ja" && !/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text) ? undefined : found;
+}
+
+/**
+ * The attributes of an element that holds a text; `side` names its corpus: text, source, target, labels, tags, …
+ * A text without letters (a bracket, a number) runs as what is around it.
+ */
+export function enclosing(text, side) {
+  return { dir: /\p{L}/u.test(text) ? direction(text) : undefined, lang: LANGUAGES[side] ?? languageOf(text) };
+}
+
+/** Give them to an element whose text has changed. */
+export function turn(element, text, side) {
+  for (const [name, value] of Object.entries(enclosing(text, side))) {
+    if (value) element.setAttribute(name, value);
+    else element.removeAttribute(name);
+  }
+}
+
+/** A text for a sentence, a title or a drawing: what runs to the left moves nothing beside it (RLI or LRI … PDI). */
+export function plain(text) {
+  return TO_THE_LEFT.test(text) ? `${direction(text) === "rtl" ? "\u2067" : "\u2066"}${text}\u2069` : text;
+}
+
+/** At most so many characters of a text, each with its marks. */
+export function clipped(text, most) {
+  const found = Array.from(graphemes.segment(text), (one) => one.segment);
+  return found.length > most ? `${found.slice(0, most - 1).join("")}…` : text;
+}
+
 /** An element: make("td", { class: "number" }, "3.2", otherElement). Texts are texts, never markup. */
 export function make(name, attributes = {}, ...inside) {
   const found = document.createElement(name);

@@ -1,5 +1,5 @@
 // Continue: a column a model, growing token by token, until all have ended or the reader stops them.
-import { halt, make, onState, stream } from "./common.js";
+import { enclosing, halt, make, onState, plain, stream, turn } from "./common.js";
 
 const found = document.getElementById("found");
 const status = document.getElementById("status");
@@ -18,7 +18,7 @@ onState(async (values) => {
   }
   found.replaceChildren(
     ...[...columns].map(([name, { text, end }]) =>
-      make("section", { class: "column" }, make("h2", {}, titleOf(name)), make("p", { dir: "auto", class: "text" }, make("span", { class: "prompt" }, values.prompt), text), end),
+      make("section", { class: "column" }, make("h2", {}, titleOf(name)), make("p", { class: "text", ...enclosing(values.prompt, "text") }, make("span", { class: "prompt" }, values.prompt), text), end),
     ),
   );
   status.textContent = "";
@@ -27,13 +27,16 @@ onState(async (values) => {
   const whole = await stream(PATH, { ...values, seed: values.seed ?? 0, temperature: values.temperature ?? 1, max_tokens: values.max_tokens ?? 40 }, (event) => {
     if (now !== columns) return; // stopped
     const column = columns.get(event.model);
-    if (event.text !== undefined) column.text.textContent = event.text;
+    if (event.text !== undefined) {
+      column.text.textContent = event.text;
+      turn(column.text.parentElement, values.prompt + event.text, "text");
+    }
     if (event.error) column.end.replaceChildren(make("span", { class: "alert" }, event.error.message));
     else if (event.end) column.end.textContent = ENDS[event.end];
   });
   if (now !== columns) return; // stopped, or a newer question took its place
   stop.disabled = true;
-  if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${values.prompt}${text.textContent}`).join(" — ");
+  if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${plain(values.prompt + text.textContent)}`).join(" — ");
 });
 
 stop.addEventListener("click", () => {

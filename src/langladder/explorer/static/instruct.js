@@ -1,5 +1,5 @@
 // Instruct: two answers growing side by side, each judged when it is whole.
-import { ask, make, onState, send, state, stream } from "./common.js";
+import { ask, make, onState, plain, send, state, stream, turn } from "./common.js";
 
 const found = document.getElementById("found");
 const status = document.getElementById("status");
@@ -14,13 +14,13 @@ function judged(told) {
     "div",
     {},
     make("table", { class: "compact" }, make("caption", {}, "What the gold judge says, each from 0 to 1"), make("tbody", {}, ...rows, foot)),
-    make("p", { class: "small faint", dir: "auto" }, "a right answer: ", make("b", {}, told.right)),
+    make("p", { class: "small faint" }, "a right answer: ", make("b", {}, told.right)),
   );
 }
 
 onState(async (values) => {
   const names = [...new Set([values.first, values.second].filter(Boolean))];
-  const columns = new Map(names.map((name) => [name, { text: make("p", { class: "text", dir: "auto" }, "…"), below: make("div", {}) }]));
+  const columns = new Map(names.map((name) => [name, { text: make("p", { class: "text" }, "…"), below: make("div", {}) }]));
   found.replaceChildren(...[...columns].map(([name, { text, below }]) => make("section", { class: "column" }, make("h2", {}, titleOf(name)), text, below)));
   status.textContent = "";
   if (!names.length) return;
@@ -37,11 +37,14 @@ onState(async (values) => {
     if (event.error) {
       text.textContent = "";
       below.replaceChildren(make("p", { class: "alert" }, event.error.message));
-    } else text.textContent = event.text || (event.end ? "(it says nothing)" : "…");
+    } else {
+      text.textContent = event.text || (event.end ? "(it says nothing)" : "…");
+      turn(text, event.text ?? "", "instructions");
+    }
     if (event.judged?.known) told.set(event.model, `reward ${event.judged.reward.toFixed(2)}`);
     if (event.judged) below.replaceChildren(judged(event.judged));
   });
-  if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${text.textContent} ${told.get(name) ?? ""}`).join(" — ");
+  if (whole) status.textContent = [...columns].map(([name, { text }]) => `${titleOf(name)}: ${plain(text.textContent)} ${told.get(name) ?? ""}`).join(" — ");
 });
 
 const examples = document.getElementById("examples");

@@ -1,5 +1,5 @@
 // Read: labels with the words that count and trees, tags word by word, answers to a question.
-import { make, onState, send, state, stream } from "./common.js";
+import { enclosing, make, onState, plain, send, state, stream } from "./common.js";
 import { graft } from "./grafting.js";
 
 const place = (id) => document.getElementById(id);
@@ -31,29 +31,30 @@ function bar(share) {
 }
 
 const marks = (found) =>
-  found.flatMap(({ text, weight, kind }) => [kind ? make("span", { class: `mark ${kind}`, title: weight }, text) : text, " "]);
+  found.flatMap(({ text, weight, kind, after }) => [kind ? make("span", { class: `mark ${kind}`, title: weight }, text) : text, after]);
 
 function labelled(event) {
   const rows = event.labels.map(({ label, probability }) =>
-    make("tr", {}, make("th", { scope: "row" }, label), make("td", { class: "number" }, percent(probability)), make("td", {}, bar(probability))),
+    make("tr", {}, make("th", { scope: "row", ...enclosing(label) }, label), make("td", { class: "number" }, percent(probability)), make("td", {}, bar(probability))),
   );
   const head = make("tr", {}, ...["label", "probability"].map((name) => make("th", { scope: "col" }, name)), make("td", {}));
   const found = [make("table", { class: "compact" }, make("caption", {}, "P(label | text)"), make("thead", {}, head), make("tbody", {}, ...rows))];
   if (event.note) found.push(make("p", { class: "small faint" }, event.note));
-  if (event.words.length) found.push(make("p", { dir: "auto", class: "weighed" }, ...marks(event.words)));
+  const runs = enclosing(event.words.map((one) => one.text).join(" "), "labels");
+  if (event.words.length) found.push(make("p", { class: "weighed", ...runs }, ...marks(event.words)));
   else found.push(make("p", { class: "small faint" }, "It does not tell which words count."));
-  if (event.attention.length) found.push(make("p", { class: "small", dir: "auto" }, "attention: ", ...marks(event.attention)));
+  if (event.attention.length) found.push(make("p", { class: "small", ...runs }, make("span", { dir: "ltr" }, "attention: "), ...marks(event.attention)));
   return [...found, ...tree(event)];
 }
 
 function tree(event) {
   if (!event.nodes.length) return [];
   const rows = event.nodes.map(({ text, label, probability }) =>
-    make("tr", {}, make("td", { dir: "auto" }, text), make("td", {}, label), make("td", { class: "number" }, percent(probability))),
+    make("tr", {}, make("td", enclosing(text, "labels"), text), make("td", enclosing(label), label), make("td", { class: "number" }, percent(probability))),
   );
   const head = make("tr", {}, ...["part", "label", "probability"].map((name) => make("th", { scope: "col" }, name)));
   const table = make("table", { class: "compact" }, make("caption", {}, "Every node, the whole first"), make("thead", {}, head), make("tbody", {}, ...rows));
-  const signs = Object.entries(event.legend).map(([label, sign]) => `${sign} ${label}`).join(", ");
+  const signs = Object.entries(event.legend).map(([label, sign]) => `${plain(sign)} ${plain(label)}`).join(", ");
   const drawing = event.tree ? graft(event.tree) : null;
   return [
     drawing ? make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The tree" }, drawing) : make("p", { class: "small faint" }, "The tree is too large to be drawn."),
@@ -70,7 +71,7 @@ function tagged(found, names) {
     const rows = words.map((word, place) => {
       const cells = said.map((name) => tagCell(found.get(name), place));
       const tags = new Set(said.map((name) => found.get(name).tags[place]));
-      return make("tr", { class: tags.size > 1 ? "differs" : null }, make("th", { scope: "row", dir: "auto" }, word), ...cells);
+      return make("tr", { class: tags.size > 1 ? "differs" : null }, make("th", { scope: "row", ...enclosing(word, "tags") }, word), ...cells);
     });
     const head = make("tr", {}, make("th", { scope: "col" }, "word"), ...said.map((name) => make("th", { scope: "col" }, titleOf(name))));
     const caption = "The likeliest tag of each word given the whole sentence, and below it the second best. Marked: taggers differ.";
@@ -98,7 +99,7 @@ function answered(event) {
     make(
       "tr",
       {},
-      make("td", { dir: "auto" }, one.text || "no answer"),
+      make("td", enclosing(one.text, "questions"), one.text || "no answer"),
       make("td", { class: "number" }, one.score.toFixed(3)),
       make("td", { class: "number" }, one.probability === null ? "–" : percent(one.probability)),
     ),
@@ -108,7 +109,7 @@ function answered(event) {
   const letters = [...event.context]; // the server counts characters as Python does
   const text = best.start < 0 ? [event.context] : [letters.slice(0, best.start).join(""), make("mark", {}, best.text), letters.slice(best.start + [...best.text].length).join("")];
   return [
-    make("p", { dir: "auto" }, ...text),
+    make("p", enclosing(event.context, "questions"), ...text),
     make("table", { class: "compact" }, make("caption", {}, "The best answers"), make("thead", {}, head), make("tbody", {}, ...rows)),
   ];
 }

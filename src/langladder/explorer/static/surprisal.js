@@ -1,5 +1,5 @@
 // One text: heat maps, the sums of bits, and what was expected in the place of a token.
-import { ask, draw, make, onState, send, state, stream } from "./common.js";
+import { ask, clipped, draw, enclosing, make, onState, plain, send, state, stream } from "./common.js";
 
 const LINES = 6; // colours of page.css
 const MOST_ROWS = 400; // of the table of words
@@ -52,7 +52,7 @@ function answered(all) {
 }
 
 function part(all, text, place) {
-  const heading = make("h2", { dir: "auto" }, all.texts.length === 2 ? `“${text.slice(0, 80)}”` : "Surprisal");
+  const heading = make("h2", {}, all.texts.length === 2 ? `“${plain(clipped(text, 80))}”` : "Surprisal");
   const rows = [];
   if (all.truth) rows.push(truthRow(all.truth[place]));
   for (const name of all.models) {
@@ -78,7 +78,7 @@ function cell(text, value, pressed, label) {
 
 function modelRow(all, answer, place) {
   const scored = answer.texts[place];
-  const line = make("p", { class: "heat-line", dir: "auto" });
+  const line = make("p", { class: "heat-line", ...enclosing(all.texts[place], "text") });
   const panel = make("div", { class: "expected", "aria-live": "polite" });
   if (all.by === "word") {
     let first = 0;
@@ -101,7 +101,7 @@ function modelRow(all, answer, place) {
 }
 
 function truthRow(words) {
-  const line = make("p", { class: "heat-line", dir: "auto" });
+  const line = make("p", { class: "heat-line" });
   const panel = make("div", { class: "expected", "aria-live": "polite" });
   let outside = null;
   for (const word of words) {
@@ -129,14 +129,14 @@ async function expected(model, text, place, panel, button) {
   pressedAlone(button);
   const guess = await ask("/api/surprisal/next", { model, text, place });
   if (!guess) return;
-  panel.replaceChildren(guesses(guess.likeliest, `${titleOf(model)}: entropy ${bits(guess.entropy)} bits; “${button.textContent}” has ${bits(guess.bits)} bits, rank ${guess.rank}`));
+  panel.replaceChildren(guesses(guess.likeliest, `${titleOf(model)}: entropy ${bits(guess.entropy)} bits; “${plain(button.textContent)}” has ${bits(guess.bits)} bits, rank ${guess.rank}`));
 }
 
 function guesses(pairs, caption) {
   const rows = pairs.map(([text, probability]) => {
     const bar = make("span", { class: "bar-of" });
     bar.style.setProperty("--share", `${100 * probability}%`);
-    return make("tr", {}, make("th", { scope: "row" }, text.trim() || JSON.stringify(text)), make("td", { class: "number" }, `${(100 * probability).toFixed(1)} %`), make("td", {}, bar));
+    return make("tr", {}, make("th", { scope: "row", ...enclosing(text, "text") }, text.trim() || JSON.stringify(text)), make("td", { class: "number" }, `${(100 * probability).toFixed(1)} %`), make("td", {}, bar));
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "expected"), make("th", { scope: "col", class: "number" }, "probability"), make("td", {}));
   return make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...rows));
@@ -191,7 +191,7 @@ function table(all, place) {
   const rows = words.map(([text], word) => {
     const cells = lines.map(([, values]) => make("td", { class: "number" }, bits(values[word])));
     if (truth) cells.push(make("td", { class: "number" }, truth[word]?.entropy === null ? "–" : bits(truth[word]?.entropy)));
-    return make("tr", {}, make("th", { scope: "row", dir: "auto" }, text), ...cells);
+    return make("tr", {}, make("th", { scope: "row", ...enclosing(text, "text") }, text), ...cells);
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "word"), ...names.map((name) => make("th", { scope: "col", class: "number" }, name)));
   const caption = make("caption", {}, "Bits of each word; the entropy is the truth's, before the word was known.");

@@ -1,5 +1,5 @@
 // Tokenize: the tokens of every tokenizer, and the steps of one.
-import { ask, make, onState, send, state } from "./common.js";
+import { ask, enclosing, make, onState, plain, send, state, turn } from "./common.js";
 
 const HUES = 6; // colours of page.css, by turns
 const MOST = 400; // characters that are followed
@@ -13,7 +13,7 @@ const visible = (text) => text.replaceAll(" ", "␣").replaceAll("\t", "⇥").re
 const users = (one) => (one.models.length > 4 ? `${one.models.slice(0, 4).join(", ")} and ${one.models.length - 4} more` : one.models.join(", "));
 
 function token(text, told, hue, classes = "") {
-  const one = make("span", { class: `token hue-${hue % HUES} ${classes}`, tabindex: 0, title: told, dir: "auto" }, visible(text));
+  const one = make("span", { class: `token hue-${hue % HUES} ${classes}`, tabindex: 0, title: told, ...enclosing(text, "text") }, visible(text));
   const tell = () => (at("token").textContent = told);
   one.addEventListener("pointerenter", tell);
   one.addEventListener("focus", tell);
@@ -26,9 +26,9 @@ function shown(cut) {
   if (cut.error ?? about.error) return make("section", {}, heading, make("p", { class: "alert" }, (cut.error ?? about.error).message));
   const facts = [["tokens", cut.tokens], ["per word", cut.per_word], ["bytes per token", cut.bytes_per_token], ["unknown", cut.unknown]];
   const size = `${number(about.size)} ${about.kind === "vectors" ? "words" : "tokens"}${about.merges ? `, ${number(about.merges)} merges` : ""}; of ${users(about)}`;
-  const lines = cut.lines.map((line) => make("p", { class: "tokens", dir: "auto" }, ...line.map(([text, id], place) => {
+  const lines = cut.lines.map((line) => make("p", { class: "tokens", ...enclosing(line.map(([text]) => text).join(""), "text") }, ...line.map(([text, id], place) => {
     const unknown = id === cut.unknown_id;
-    return token(text, unknown ? `“${text}” is unknown${id === null ? "" : `: id ${id}`}` : `“${text}”: id ${id}`, place, unknown ? "unknown" : "");
+    return token(text, unknown ? `“${plain(text)}” is unknown${id === null ? "" : `: id ${id}`}` : `“${plain(text)}”: id ${id}`, place, unknown ? "unknown" : "");
   })));
   return make("section", {}, heading, make("p", { class: "small faint" }, size),
     make("dl", { class: "chosen" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value === null ? "–" : number(value))))), ...lines);
@@ -41,7 +41,7 @@ let playing = null;
 const pieces = {
   merges(found) {
     const symbols = found.symbols.map((text, place) => ({ text, fresh: false, begins: found.begins.includes(place) }));
-    const picture = (list) => list.flatMap((one, place) => [...(one.begins && place ? [" "] : []), token(one.text, `“${one.text}”`, place, one.fresh ? "fresh" : "")]);
+    const picture = (list) => list.flatMap((one, place) => [...(one.begins && place ? [" "] : []), token(one.text, `“${plain(one.text)}”`, place, one.fresh ? "fresh" : "")]);
     const all = [{ said: `${symbols.length} symbols, before any merge`, inside: picture(symbols) }];
     let list = symbols;
     for (const [place, step] of found.steps.entries()) {
@@ -53,13 +53,13 @@ const pieces = {
       }
       list = next;
       const times = step.places.length > 1 ? `, ${step.places.length} times` : "";
-      all.push({ said: `Step ${place + 1} of ${found.steps.length}: “${visible(step.left)}” + “${visible(step.right)}” → “${visible(step.made)}”${times}; merge ${number(step.rank + 1)} of ${number(found.learnt)}; ${list.length} symbols`, inside: picture(list) });
+      all.push({ said: `Step ${place + 1} of ${found.steps.length}: “${plain(visible(step.left))}” + “${plain(visible(step.right))}” → “${plain(visible(step.made))}”${times}; merge ${number(step.rank + 1)} of ${number(found.learnt)}; ${list.length} symbols`, inside: picture(list) });
     }
     const rows = found.steps.map((step, place) => [place + 1, visible(step.left), visible(step.right), visible(step.made), number(step.rank + 1), step.places.length]);
     return { all, table: ["Merges, in the order in which they were learnt", ["step", "left", "right", "made", "merge", "times"], rows], why: "Of all pairs that stand side by side the one that was learnt first is merged, until none was learnt." };
   },
   longest(found) {
-    const all = [{ said: `${found.words.length} words, not cut yet`, inside: found.words.flatMap((text, place) => [...(place ? [" "] : []), make("span", { class: "uncut", dir: "auto" }, text)]) }];
+    const all = [{ said: `${found.words.length} words, not cut yet`, inside: found.words.flatMap((text, place) => [...(place ? [" "] : []), make("span", { class: "uncut", ...enclosing(text, "text") }, text)]) }];
     found.steps.forEach((step, place) => {
       const taken = found.steps.slice(0, place + 1);
       const inside = found.words.flatMap((text, number) => {
@@ -67,18 +67,18 @@ const pieces = {
         const last = mine.at(-1);
         const unknown = last?.token === found.unknown;
         const rest = !mine.length ? text : unknown ? "" : last.rest.slice(last.token.replace(/^##/, last.rest === text ? "##" : "").length);
-        const cut = mine.map((one, i) => token(one.token, `“${one.token}”`, i, `${one === step ? "fresh" : ""} ${unknown ? "unknown" : ""}`));
-        return [...(number ? [" "] : []), ...cut, ...(rest ? [make("span", { class: "uncut", dir: "auto" }, rest)] : [])];
+        const cut = mine.map((one, i) => token(one.token, `“${plain(one.token)}”`, i, `${one === step ? "fresh" : ""} ${unknown ? "unknown" : ""}`));
+        return [...(number ? [" "] : []), ...cut, ...(rest ? [make("span", { class: "uncut", ...enclosing(rest, "text") }, rest)] : [])];
       });
       const others = step.tried ? `; ${step.tried} longer one${step.tried > 1 ? "s are" : " is"} in no vocabulary` : "";
-      all.push({ said: `Step ${place + 1} of ${found.steps.length}: of “${step.rest}” the piece “${step.token}” is taken${others}`, inside });
+      all.push({ said: `Step ${place + 1} of ${found.steps.length}: of “${plain(step.rest)}” the piece “${plain(step.token)}” is taken${others}`, inside });
     });
     return { all, table: null, why: "From the left, the longest piece that the vocabulary has; ## where a word goes on." };
   },
   best(found) {
     const rows = found.pieces.flatMap((piece) => piece.cuts.map((cut, place) => [
       place ? "" : visible(piece.text),
-      make("span", {}, ...cut.tokens.map((text, i) => token(text, `“${text}”: log P ${cut.scores[i].toFixed(2)}`, i))),
+      make("span", enclosing(piece.text, "text"), ...cut.tokens.map((text, i) => token(text, `“${plain(text)}”: log P ${cut.scores[i].toFixed(2)}`, i))),
       cut.scores.map((score) => score.toFixed(2)).join(" + "), cut.total.toFixed(2)]));
     return { all: [], table: ["The most probable ways to cut each piece; the first is taken", ["piece", "tokens", "log P of each", "sum"], rows], why: "Of all ways to cut a piece the one whose tokens are most probable together." };
   },
@@ -91,7 +91,7 @@ const pieces = {
 function table([caption, heads, rows]) {
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
     make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((value, place) => make(place ? "td" : "th", place ? { dir: "auto" } : { scope: "row", dir: "auto" }, typeof value === "number" ? String(value) : value)))))));
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((value, place) => make(place ? "td" : "th", { scope: place ? null : "row", ...(typeof value === "string" ? enclosing(value, "text") : {}) }, typeof value === "number" ? String(value) : value)))))));
 }
 
 function step(place) {
@@ -126,6 +126,7 @@ async function follow({ text, of }) {
   if (!found) return;
   const { all, table: listed, why } = pieces[found.how](found);
   states = all;
+  turn(at("pieces"), text, "text");
   at("why").textContent = why;
   at("sliding").hidden = at("now").hidden = all.length < 2;
   at("step").max = Math.max(0, all.length - 1);

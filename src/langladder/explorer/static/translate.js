@@ -1,5 +1,5 @@
 // Translate: the best of every model, the attention of one translation, the search as a tree.
-import { ask, make, onState, send, state, stream } from "./common.js";
+import { ask, clipped, direction, enclosing, make, onState, plain, send, state, stream } from "./common.js";
 import { Tree } from "./beam_tree.js";
 
 const at = (id) => document.getElementById(id);
@@ -19,11 +19,11 @@ function tell(section) {
 function table(caption, heads, rows) {
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
     make("table", { class: "texts" }, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads.map((head, place) => make("th", { scope: "col", class: place > 1 ? "number" : null }, head)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((value, place) => make(place ? "td" : "th", place ? { dir: "auto", class: place > 1 ? "number" : null } : { scope: "row", dir: "auto" }, value)))))));
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((value, place) => make(place ? "td" : "th", place === 0 ? { scope: "row" } : place === 1 ? enclosing(value.textContent, "target") : { class: "number" }, value)))))));
 }
 
 function look(model, which, text) {
-  const button = make("button", { type: "button", class: "word", "aria-label": `What ${titleOf(model)} reads for: ${text}` }, text || "(nothing)");
+  const button = make("button", { type: "button", class: "word", "aria-label": `What ${titleOf(model)} reads for: ${plain(text)}` }, text || "(nothing)");
   button.addEventListener("click", () => {
     state.set({ shown: `${model}|${which}` });
     send();
@@ -45,7 +45,7 @@ function show() {
     const verdict = same ? "Greedy search finds the same." : gain > 0 ? `The beam's is ${Math.exp(gain).toLocaleString("en", { maximumSignificantDigits: 3 })} times as probable as the greedy one.` : "Greedy search finds a more probable one; the beam's has the better score.";
     const unknown = answer.unknown.map((place) => answer.source[place]);
     const note = unknown.length ? make("p", { class: "small" }, `${unknown.length} of its ${answer.source.length} tokens are unknown to this model.`) : null;
-    return make("section", {}, heading, ...(note ? [note] : []), table(`“${last.text.trim().slice(0, 80)}” by ${titleOf(model)}`, ["rank", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
+    return make("section", {}, heading, ...(note ? [note] : []), table(`“${plain(clipped(last.text.trim(), 80))}” by ${titleOf(model)}`, ["rank", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
   }));
 }
 
@@ -83,11 +83,13 @@ function choose() {
   const weights = head === "mean" ? layer.weights[0].map((row, t) => row.map((_, s) => layer.weights.reduce((sum, one) => sum + one[t][s], 0) / heads)) : layer.weights[Number(head)];
   const own = ["<bos>", ...read.target.slice(0, -1)];
   const [rows, columns] = { source: [read.target, read.source], encoder: [read.source, read.source], decoder: [read.target, own] }[layer.kind];
-  matrix(rows, columns, weights);
+  const side = { source: ["target", "source"], encoder: ["source", "source"], decoder: ["target", "target"] }[layer.kind];
+  matrix(rows, columns, weights, side);
 }
 
-function matrix(rows, columns, weights) {
-  const marks = columns.map((text) => make("span", { class: "token", dir: "auto" }, text));
+function matrix(rows, columns, weights, [ofRows, ofColumns]) {
+  const runs = direction(columns.join(" ")); // its columns are read that way
+  const marks = columns.map((text) => make("span", { class: "token", ...enclosing(text, ofColumns) }, text));
   const light = (t) => {
     marks.forEach((mark, s) => mark.style.setProperty("--heat", `${100 * (weights[t]?.[s] ?? 0)}%`));
     body.querySelectorAll("tr").forEach((row, place) => row.classList.toggle("lit", place === t));
@@ -98,17 +100,17 @@ function matrix(rows, columns, weights) {
     return one;
   };
   const body = make("tbody", {}, ...rows.map((text, t) => {
-    const button = make("button", { type: "button", class: "word", dir: "auto" }, text);
+    const button = make("button", { type: "button", class: "word", ...enclosing(text, ofRows) }, text);
     const row = make("tr", {}, make("th", { scope: "row" }, button), ...weights[t].map(cell));
     button.addEventListener("focus", () => light(t));
     button.addEventListener("click", () => light(t));
     row.addEventListener("pointerenter", () => light(t));
     return row;
   }));
-  at("reading").replaceChildren(make("p", { class: "tokens reading", "aria-hidden": "true" }, ...marks),
-    make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Attention weights" },
-      make("table", { class: "weights" }, make("caption", {}, "A row a token that reads, a column a token that is read; each row sums to 1"),
-        make("thead", {}, make("tr", {}, make("td"), ...columns.map((text) => make("th", { scope: "col", dir: "auto" }, text)))), body)));
+  at("reading").replaceChildren(make("p", { class: "tokens reading", "aria-hidden": "true", dir: runs }, ...marks),
+    make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Attention weights", dir: runs },
+      make("table", { class: "weights" }, make("caption", { dir: "ltr" }, "A row a token that reads, a column a token that is read; each row sums to 1"),
+        make("thead", {}, make("tr", {}, make("td"), ...columns.map((text) => make("th", { scope: "col", ...enclosing(text, ofColumns) }, text)))), body)));
   light(0);
 }
 for (const id of ["kind", "layer", "head"]) at(id).addEventListener("change", choose);

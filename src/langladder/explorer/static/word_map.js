@@ -1,4 +1,6 @@
 // A map of words on a canvas: pan, zoom, labels where there is room, the most frequent words first.
+import { direction } from "./common.js";
+
 const REACH = 14; // pixels from a point at which it is meant
 const MOST_LABELS = 260;
 const CELL = 8; // pixels; labels must not share one
@@ -168,6 +170,7 @@ export class WordMap {
     const taken = new Set();
     pen.font = this.font;
     pen.textBaseline = "middle";
+    pen.textAlign = "left";
     let count = 0;
     const label = (i, always) => {
       const [px, py] = [left + this.x[i] * unit + 6, top - this.y[i] * unit];
@@ -180,6 +183,7 @@ export class WordMap {
         pen.fillRect(px - 2, py - 9, this.widths[i] + 4, 18);
       }
       pen.fillStyle = colour.ink;
+      pen.direction = direction(this.words[i]);
       pen.fillText(this.words[i], px, py);
       count++;
     };

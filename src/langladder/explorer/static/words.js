@@ -1,5 +1,5 @@
 // Words: each part asks again when something that it depends on has changed.
-import { ask, make, onState, send, state, stream } from "./common.js";
+import { ask, enclosing, make, onState, plain, send, state, stream } from "./common.js";
 import { WordMap } from "./word_map.js";
 
 const API = "/api/words/";
@@ -24,7 +24,9 @@ function part(id) {
 
 function table(caption, heads, rows, classes = "") {
   const cell = (value, place) =>
-    place === 0 ? make("th", { scope: "row", dir: "auto" }, String(value)) : make("td", { class: typeof value === "number" ? "number" : null, dir: "auto" }, typeof value === "number" ? score(value) : value);
+    place === 0 ? make("th", { scope: "row", ...enclosing(String(value), "text") }, String(value))
+      : typeof value === "number" ? make("td", { class: "number" }, score(value))
+      : make("td", typeof value === "string" ? enclosing(value, "text") : {}, value);
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
     make("table", { class: classes }, make("caption", {}, caption),
       make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
@@ -33,7 +35,7 @@ function table(caption, heads, rows, classes = "") {
 
 /** A word as a button: its neighbours are asked for. */
 function word(text) {
-  const button = make("button", { type: "button", class: "word", dir: "auto" }, text);
+  const button = make("button", { type: "button", class: "word", ...enclosing(text, "text") }, text);
   button.addEventListener("click", () => {
     state.set({ word: text });
     send();
@@ -47,7 +49,7 @@ const parts = {
     needs: ["model", "word", "count", "measure"],
     async run({ model, word: asked, count, measure }, { show, tell }) {
       const found = await ask(`${API}neighbours`, { model, word: asked, count, measure }, tell);
-      if (found) show(table(`Nearest to ${asked.trim()}`, ["rank", "word", measure === "euclidean" ? "distance" : measure === "dot" ? "dot product" : "cosine"],
+      if (found) show(table(`Nearest to ${plain(asked.trim())}`, ["rank", "word", measure === "euclidean" ? "distance" : measure === "dot" ? "dot product" : "cosine"],
         found.map((one, place) => [place + 1, word(one.word), one.score])));
     },
   },
@@ -58,7 +60,7 @@ const parts = {
       await stream(`${API}rungs`, { models, word: asked }, (event) => {
         const inside = event.error ? make("span", { class: "faint" }, event.error.message) : make("ul", { class: "chips" }, ...event.nearest.map((one) => make("li", {}, word(one.word), make("span", { class: "faint" }, one.score.toFixed(2)))));
         rows.push([titles.get(event.model), inside]);
-        show(table(`Nearest to ${asked.trim()} in each`, ["rung", "nearest words, with cosines"], rows));
+        show(table(`Nearest to ${plain(asked.trim())} in each`, ["rung", "nearest words, with cosines"], rows));
       }, tell);
     },
   },
@@ -68,14 +70,14 @@ const parts = {
       const found = await ask(`${API}analogy`, { model, a, b, c }, tell);
       if (!found) return;
       const rows = found.add.map((one, place) => [place + 1, word(one.word), one.score, found.mul[place] ? word(found.mul[place].word) : "–", found.mul[place]?.score ?? "–"]);
-      show(table(`${a} is to ${b} as ${c} is to`, ["rank", "by 3CosAdd", "cosine", "by 3CosMul", "score"], rows));
+      show(table(`${plain(a)} is to ${plain(b)} as ${plain(c)} is to`, ["rank", "by 3CosAdd", "cosine", "by 3CosMul", "score"], rows));
     },
   },
   similarity: {
     needs: ["model", "first", "second"],
     async run({ model, first, second }, { show, tell }) {
       const found = await ask(`${API}similarity`, { model, first, second }, tell);
-      if (found) show(table(`${first} and ${second}`, ["by", "value"], [["cosine", found.cosine], ["dot product", found.dot], ["distance", found.euclidean]]));
+      if (found) show(table(`${plain(first)} and ${plain(second)}`, ["by", "value"], [["cosine", found.cosine], ["dot product", found.dot], ["distance", found.euclidean]]));
     },
   },
   odd: {
@@ -83,7 +85,7 @@ const parts = {
     async run({ model, words }, { show, tell }) {
       const found = await ask(`${API}odd`, { model, words }, tell);
       if (!found) return;
-      show(make("p", {}, "Not like the others: ", make("strong", { dir: "auto" }, found[0].word)),
+      show(make("p", {}, "Not like the others: ", make("strong", enclosing(found[0].word, "text"), found[0].word)),
         table("The more alike the others are without a word, the less it belongs", ["without", "mean cosine of the others"], found.map((one) => [one.word, one.compactness])));
     },
   },
@@ -106,9 +108,9 @@ function biased(found) {
   const [second, first] = found.analogies[0]?.pair ?? [...found.pair].reverse();
   const rows = found.leaning.map(([name, before, after]) => [name, before < 0 ? second : first, lean(before), lean(after), answers[0].get(name) ?? "–", answers[1].get(name) ?? "–"]);
   const notes = [`The direction holds ${(100 * found.explained[0]).toFixed(0)} % of what the pairs differ in.`];
-  if (found.missing.length) notes.push(`Without a vector: ${found.missing.join(", ")}.`);
-  if (found.within.length) notes.push(`In a pair, so not asked about: ${found.within.join(", ")}.`);
-  const ask = `${second} : word :: ${first} :`;
+  if (found.missing.length) notes.push(`Without a vector: ${found.missing.map(plain).join(", ")}.`);
+  if (found.within.length) notes.push(`In a pair, so not asked about: ${found.within.map(plain).join(", ")}.`);
+  const ask = `${plain(second)} : word :: ${plain(first)} :`;
   return [make("p", {}, notes.join(" ")),
     table(`Mean lean ${score(found.direct[0])}, after hard debiasing ${score(found.direct[1])}`, ["word", "leans to", "cosine before", "after", `${ask} before`, "after"], rows)];
 }
@@ -178,7 +180,7 @@ async function choose({ model, at }, move = true) {
   if (!found) return;
   listed = key;
   const there = plane.choose(at.trim(), found.map((one) => one.word), move);
-  chosen.replaceChildren(make("h3", { dir: "auto" }, `Nearest to ${at.trim()}`),
+  chosen.replaceChildren(make("h3", {}, `Nearest to ${plain(at.trim())}`),
     make("ol", { class: "nearest-list" }, ...found.map((one) => make("li", {}, word(one.word), " ", make("span", { class: "faint" }, one.score.toFixed(3))))));
   if (!there) chosen.append(make("p", { class: "small faint" }, "It is not on this map; draw more words."));
 }
