@@ -8,9 +8,7 @@ from langladder.artefacts import read_json, write_json
 from langladder.atomic import atomic_folder
 from langladder.text.clean.clean_pairs import clean_parallel
 from langladder.text.clean.cleaning import clean_text
-from langladder.text.clean.steps import normalisation_of
 from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
-from langladder.text.words.normalisation import write_normalisation
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 
@@ -32,12 +30,8 @@ def main(job: Any, out: Path) -> None:
         raw = filtered.parent
         if read_json(filtered)["repeats_documents"]:  # a mixture of several epochs is meant to
             settings = settings.model_copy(update={"iid": True})
-    sides = (
-        {"source": settings.source, "target": settings.target} if job.side == "parallel" else {"text": settings.steps}
-    )
     with atomic_folder(folder, OUTPUT) as temporary:
         report = clean(raw, temporary, settings, job.seed)
-        write_normalisation(temporary, {column: normalisation_of(steps) for column, steps in sides.items()})
     write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
     kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
     print(f"clean {job.side}: {kept} {unit} → {folder}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from langladder.embeddings.postprocess import postprocess
 from langladder.schema import locate
-from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.conventions import conventions_of
 from langladder.text.words.word_corpus import WordCorpus
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make
@@ -21,7 +21,12 @@ def main(job: Any, out: Path) -> None:
     with tracked_job("embedding", "embed", job, {"words": WORDS}) as work:
         corpus, training = WordCorpus.open(WORDS, COUNTS), getattr(rung, "training", None)
         made = make(work, rung, job.seed, locate(rung.target), rung.model, corpus, training=training)
-        vectors = replace(postprocess(made.vectors, rung.after.steps), normalisation=Normalisation.read(WORDS))
+        conventions = conventions_of(WORDS)
+        vectors = replace(
+            postprocess(made.vectors, rung.after.steps),
+            normalisation=conventions.normalisation,
+            words_by=conventions.words,
+        )
         figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         figures["bytes_per_word"] = round(vectors.bytes_per_word)
         keep(work, out, vectors, made, figures, said=f"{len(vectors):,} words × {figures['dimension']}")

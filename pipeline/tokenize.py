@@ -19,7 +19,7 @@ from pipeline.settings.stage import stage
 def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
     sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
-    tokenizer = train_tokenizer(sample, job.tokenizer, Normalisation.read(clean))
+    tokenizer = train_tokenizer(sample, job.tokenizer, conventions_of(clean).normalisation)
     splits = encode_corpus(clean, tokenizer, folder)
     report = report_on(tokenizer, TableLines([(clean / "validation", "text")]).shards(), conventions_of(clean))
     return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer, job.tokenizer)
@@ -29,7 +29,7 @@ def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
     samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
-    written = [Normalisation.read(clean, side) for side in ("source", "target")]
+    written = [conventions_of(clean, side).normalisation for side in ("source", "target")]
     if job.shared_tokenizer and written[0] != written[1]:  # one tokenizer cannot know which side it reads
         written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
     pairs = list(zip(samples, written, strict=False))[: 2 - job.shared_tokenizer]

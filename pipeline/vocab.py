@@ -5,20 +5,16 @@ from typing import Any
 
 from langladder.artefacts import write_json
 from langladder.atomic import atomic_folder
-from langladder.text.words.normalisation import Normalisation, write_normalisation
 from langladder.text.words.word_stream import encode_words
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
-
-CLEAN = Path("data/clean/text")
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     folder = out / "data" / "words"
     with atomic_folder(folder, OUTPUT) as temporary:
-        figures = encode_words(CLEAN, job.words, temporary)
-        write_normalisation(temporary, {"text": Normalisation.read(CLEAN)})
+        figures = encode_words(Path("data/clean/text"), job.words, temporary)
     write_json(out / "metrics" / "vocab.json", figures)
     covered = f"{figures['types']:,} words cover {figures['coverage']:.1%} of the training text"
     print(f"vocab: {covered} → {folder}; {figures['read_as']}")

@@ -6,7 +6,7 @@ from typing import Any
 from langladder.models.classifier import label_ids
 from langladder.schema import locate
 from langladder.text.labelled.labelled import read_labelled, read_labels
-from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.conventions import conventions_of
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make, watched
 
@@ -30,7 +30,7 @@ def train(job: Any, out: Path, *, family: str, stage: str, base: Path | None = N
         model, made = make(work, rung, job.seed, kind, labels, train, validation, settings=rung, **more)
         gold = label_ids(validation, labels)
         right = float((model.log_probs(validation).argmax(axis=1) == gold).mean()) if len(gold) else None
-        model.normalisation = Normalisation.read(LABELS)
+        model.normalisation = conventions_of(LABELS).normalisation
         figures, _ = watched(model, made)
         figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
         said = f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"

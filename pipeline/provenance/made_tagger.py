@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.schema import locate
 from langladder.text.labelled.labelled import read_labels, read_tagged
-from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.conventions import conventions_of
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged, work_of_reader
 from pipeline.provenance.made import keep, make, watched
@@ -25,7 +25,7 @@ def train(job: Any, out: Path, *, family: str, stage: str, base: Path | None = N
         train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
         kind = locate(rung.target)
         model, made = make(work, rung, job.seed, kind, tags, train, validation, settings=rung, base=base)
-        model.normalisation = Normalisation.read(TAGS)
+        model.normalisation = conventions_of(TAGS).normalisation
         figures, said = watched(model, made)
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
         keep(work, out, model, made, figures | {"tags": len(tags)}, said=said)

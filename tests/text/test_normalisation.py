@@ -17,7 +17,8 @@ from langladder.text.clean.steps import Book, StepsConfig, build_steps, normalis
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
-from langladder.text.words.normalisation import STEPS, Normalisation, lowercase_of, write_normalisation
+from langladder.text.words.conventions import Conventions, conventions_of, write_conventions
+from langladder.text.words.normalisation import STEPS, Normalisation, lowercase_of
 
 SCRIPTS = {
     "latin": "Zażółć gęślą jaźń; ĲSSELMEER Ǆ ﬁne №",
@@ -246,13 +247,15 @@ def test_another_normalizer_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_names_come_back_from_a_folder(tmp_path: Path) -> None:
-    assert Normalisation.read(tmp_path) == Normalisation()
-    write_normalisation(tmp_path, {"source": WRITTEN, "target": Normalisation()})
-    assert Normalisation.read(tmp_path, "source") == WRITTEN and Normalisation.read(tmp_path, "target").names == ()
+    assert conventions_of(tmp_path).normalisation == Normalisation()
+    source = Conventions.of("auto", ["a b"], normalisation=WRITTEN)
+    write_conventions(tmp_path, {"source": source, "target": Conventions()})
+    assert conventions_of(tmp_path, "source").normalisation == WRITTEN
+    assert conventions_of(tmp_path, "target").normalisation.names == ()
 
 
 @pytest.mark.parametrize("value", [["NFC", "NFC"], ["nosuch"], "NFC", [7], {"NFC": 1}], ids=str)
 def test_other_names_are_refused(value: Any, tmp_path: Path) -> None:
-    (tmp_path / "normalisation.json").write_text(json.dumps({"text": value}))
-    with pytest.raises(InputError, match=r"normalisation\.json: text"):
-        Normalisation.read(tmp_path)
+    (tmp_path / "conventions.json").write_text(json.dumps({"text": {"steps": value}}))
+    with pytest.raises(InputError, match=r"conventions\.json: not the conventions of 'text'.*steps"):
+        conventions_of(tmp_path)

@@ -78,7 +78,8 @@ def _first(vectors: "WordVectors", top: int) -> "WordVectors":
     from langladder.embeddings.base import WordVectors
 
     counts = None if vectors.counts is None else vectors.counts[:top]
-    return WordVectors(vectors.words[:top], vectors.matrix[:top], counts, vectors.about)
+    kept = {"words_by": vectors.words_by, "normalisation": vectors.normalisation}
+    return WordVectors(vectors.words[:top], vectors.matrix[:top], counts, vectors.about, **kept)
 
 
 def _from_model(folder: Path, vocabulary: Path) -> "WordVectors":

@@ -49,7 +49,24 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     if not shelf.folders:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
     hosts = LOOPBACK if host in HERE else ("*",)
-    run(create(shelf, hosts), host, port, f"exploring {len(shelf.folders)} models")
+    run(
+        create(shelf, hosts, languages=_languages(shelf.place / "data" / "clean")),
+        host,
+        port,
+        f"exploring {len(shelf.folders)} models",
+    )
+
+
+def _languages(clean: Path) -> dict[str, str | None]:
+    """Side of the corpus → its language, by the folders of the stage `clean`."""
+    from langladder.text.words.conventions import conventions_of
+
+    sides = {
+        "source": conventions_of(clean / "parallel", "source"),
+        "target": conventions_of(clean / "parallel", "target"),
+    }
+    sides |= {side: conventions_of(clean / side) for side in ("text", "labels", "tags")}
+    return {side: conventions.language for side, conventions in sides.items()}
 
 
 def _tracking_ui() -> str:

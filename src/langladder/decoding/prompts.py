@@ -8,6 +8,7 @@ import regex  # type: ignore[import-untyped]
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.segmenters import Split
 from langladder.text.words.words import has_unspaced_script
 
 LONGEST = 3  # words
@@ -19,12 +20,15 @@ _WORD = regex.compile(r"\S+")
 _CHARACTER = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}\p{M}\p{N}]+|\p{Logical_Order_Exception}*(?!\s)\X")
 
 
-def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int) -> list[str]:
+def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int, split: Split | None = None) -> list[str]:
     """The first one, two, three, one, … words of `count` different lines, evenly spread over the text.
 
     Of a line in a script without spaces between words, the first five characters (`UNSPACED`) with their marks, unless
     its words are separated all the same. Lines that begin like a prompt before them, or are hardly longer than the
     prompt, are passed over; a small text may give fewer.
+
+    Args:
+        split: cuts such a line into words, where a segmenter was chosen.
     """
     found: list[str] = []
     lines = list(_lines(stream, count * LINES))
@@ -33,7 +37,7 @@ def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int) -> list[
         start = number * len(lines) // max(count, 1)
         for ids in lines[start:] + lines[:start]:
             line = tokenizer.decode(ids)
-            ends, length = _ends(line, wanted)
+            ends, length = _ends(line, wanted, split)
             if len(ends) > length + 1 and (prompt := line[: ends[length - 1]].strip()) not in found:
                 found.append(prompt)
                 break
@@ -49,11 +53,22 @@ def _lines(stream: TokenStream, count: int) -> Iterable[np.ndarray]:
         yield ids[: ends[0]] if len(ends) else ids
 
 
-def _ends(line: str, wanted: int) -> tuple[list[int], int]:
+def _ends(line: str, wanted: int, split: Split | None) -> tuple[list[int], int]:
     """Where the words of a line end, or its characters where no words are separated; of how many a prompt is made."""
     words = [found.end() for found in _WORD.finditer(line)]
     if has_unspaced_script(line):
+        if split is not None:
+            return _places(line, split(line)), wanted
         characters = [found.end() for found in _CHARACTER.finditer(line)]
         if len(characters) > UNSPACED * len(words):  # words are shorter: these are clauses
             return characters, UNSPACED
     return words, wanted
+
+
+def _places(line: str, words: list[str]) -> list[int]:
+    """Where each of the words of a line ends."""
+    ends, end = [], 0
+    for word in words:
+        end = line.index(word, end) + len(word)
+        ends.append(end)
+    return ends

@@ -29,6 +29,7 @@ from langladder.atomic import Owner, atomic_folder
 from langladder.counts.stored import write_sparse
 from langladder.errors import InputError
 from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.segmenters import WordChoice
 
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
@@ -59,6 +60,7 @@ class WordVectors:
         matrix: (V, D) float32, a NumPy array or a SciPy CSR matrix.
         counts: (V,) int64 occurrences in the training text, or None where unknown.
         about: how the vectors came to be (resolved settings, hashes of inputs); kept with them, JSON.
+        words_by: how a text is cut into such words.
         normalisation: how their training text was written; questions are written so first (`spelled`).
     """
 
@@ -66,6 +68,7 @@ class WordVectors:
     matrix: Any
     counts: np.ndarray | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    words_by: WordChoice = field(default="auto", kw_only=True)
     normalisation: Normalisation = field(default_factory=Normalisation, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -228,6 +231,8 @@ class WordVectors:
         """Write `vectors.safetensors` (the matrix or its CSR parts) and `words.json` (the rest), atomically."""
         counts = None if self.counts is None else self.counts.tolist()
         description = {"format": artefacts.FORMAT_VERSION, "about": self.about, "words": self.words, "counts": counts}
+        if self.words_by != "auto":
+            description["words_by"] = self.words_by
         if self.normalisation.names:
             description["normalisation"] = list(self.normalisation.names)
         with atomic_folder(Path(folder), VECTORS) as temporary:

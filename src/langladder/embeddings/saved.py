@@ -12,6 +12,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.errors import InputError
 from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.segmenters import CHOICES
 
 
 def load_vectors(folder: Path) -> WordVectors:
@@ -35,7 +36,9 @@ def load_vectors(folder: Path) -> WordVectors:
     if not isinstance(about, dict):
         raise InputError(f"{path}: about: a {type(about).__name__}, not an object")
     written = Normalisation.checked(description.get("normalisation"), f"{path}: normalisation")
-    vectors = WordVectors(words, matrix, counts, about, normalisation=written)
+    if (words_by := description.get("words_by", "auto")) not in CHOICES:
+        raise InputError(f"{path}: words_by: {str(words_by)[:40]!r}; allowed are {', '.join(CHOICES)}")
+    vectors = WordVectors(words, matrix, counts, about, words_by=words_by, normalisation=written)
     if "kind" not in description:
         return vectors
     if description["kind"] != "subword":

@@ -138,7 +138,14 @@ class SubwordVectors(WordVectors):
             raise InputError(f"{folder / 'ngrams.safetensors'}: not a whole number and a vector of numbers a bucket")
         rule = NgramBuckets(*(cut[key] for key in keys))
         own = (vectors.words, vectors.matrix, vectors.counts, vectors.about)
-        return cls(*own, rule, arrays["buckets"], arrays["vectors"], normalisation=vectors.normalisation)
+        return cls(
+            *own,
+            rule,
+            arrays["buckets"],
+            arrays["vectors"],
+            words_by=vectors.words_by,
+            normalisation=vectors.normalisation,
+        )
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

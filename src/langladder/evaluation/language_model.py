@@ -13,6 +13,7 @@ from langladder.models.base import LanguageModel
 from langladder.progress import tracked
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.segmenters import EXTRAS, splitter_of
 
 
 def evaluate_language_model(
@@ -38,7 +39,8 @@ def evaluate_language_model(
     """
     scores = score(model, test, **sizes)
     if isinstance(prompts, int):
-        prompts = draw_prompts(test, tokenizer, prompts)
+        segmenter = sizes.get("word_unit")
+        prompts = draw_prompts(test, tokenizer, prompts, splitter_of(segmenter) if segmenter in EXTRAS else None)
     begun = tracked(prompts, "sampling", unit="prompts")
     return LanguageModelPage(
         name=name,

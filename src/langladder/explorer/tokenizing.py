@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from langladder.errors import InputError
 from langladder.explorer.page import Page
 from langladder.serving.shelf import Shelf
+from langladder.text.words.segmenters import CHOICES, WordChoice, splitter_of
 
 if TYPE_CHECKING:
     from langladder.text.tokenize.token_steps import Steps
@@ -48,6 +49,7 @@ class Words(NamedTuple):
     """The words of word vectors, as a tokenizer."""
 
     rows: dict[str, int]
+    words_by: WordChoice = "auto"
     kind: str = "vectors"
 
 
@@ -110,7 +112,8 @@ def _words(file: Path) -> Words:
     words = described.get("words") if isinstance(described, dict) else None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(f"{file}: not the words of saved vectors")
-    return Words({word: row for row, word in enumerate(words)})
+    words_by = described.get("words_by", "auto")
+    return Words({word: row for row, word in enumerate(words)}, words_by if words_by in CHOICES else "auto")
 
 
 def _read(shelf: Shelf, file: Path) -> "Steps | Words":
@@ -140,12 +143,11 @@ def _about(shelf: Shelf, key: str, places: Sequence[Path]) -> dict[str, Any]:
 def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
     """The tokens of each line, and how many to a word, how many bytes to a token, and how many are unknown."""
     from langladder.text.tokenize.specials import UNK
-    from langladder.text.words.words import split_words
 
     lines: list[list[list[Any]]] = []
     for line in text.splitlines():
         if isinstance(read, Words):
-            lines.append([[word, read.rows.get(word)] for word in split_words(line, "auto")])
+            lines.append([[word, read.rows.get(word)] for word in splitter_of(read.words_by)(line)])
         else:
             tokenizer = read.tokenizer
             ids, places = tokenizer.encode_with_places(line)

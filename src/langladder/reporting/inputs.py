@@ -15,6 +15,7 @@ from langladder.artefacts import read_json
 from langladder.errors import InputError
 from langladder.families.family import Family
 from langladder.reporting.entries import MEASURED, CurvePoint, Entry, Meta, P, Stage, Timing, Told, told_apart
+from langladder.text.words.conventions import TEXT
 
 Key = tuple[str, str]  # (family, rung)
 SIDES = ("text", "parallel")
@@ -61,7 +62,6 @@ def load_report(
     timings: Mapping[Key, Mapping[str, Any]],
     dag: Iterable[Mapping[str, Any]],
     meta: Mapping[str, Any],
-    languages: Mapping[str, str | None] | None = None,
 ) -> ReportInputs:
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
@@ -70,7 +70,6 @@ def load_report(
         timings: (family, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
-        languages: see `ReportInputs`; None: none is known.
 
     Raises:
         InputError: a file is missing or holds something else (names the file, the key and the stage that makes it).
@@ -90,18 +89,27 @@ def load_report(
         )
         for (family, name), page in pages.items()
     }
+    data = {
+        side: _files_read(root, side) | _filtered(root, side) | _of_side(root, "clean", side) for side in _sides(root)
+    }
     return ReportInputs(
         meta=_check(Meta, meta, "meta"),
         families=families,
         rungs=together(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
-        data={
-            side: _files_read(root, side) | _filtered(root, side) | _of_side(root, "clean", side)
-            for side in _sides(root)
-        },
+        data=data,
         tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
-        languages=languages or {},
+        languages=_languages(data),
     )
+
+
+def _languages(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
+    """See `ReportInputs.languages`: of the data reports."""
+    return {
+        side if name == TEXT else name: one.get("language")
+        for side, report in data.items()
+        for name, one in report.get("conventions", {}).items()
+    }
 
 
 def together(families: Sequence[Family], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:

@@ -15,7 +15,7 @@ from langladder.errors import InputError
 from langladder.serving.requests import Ids, OpenAIRequest
 from langladder.serving.shelf import Shelf
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.words import split_words
+from langladder.text.words.segmenters import splitter_of
 
 MOST_TEXTS, MOST_CHARACTERS = 2048, 100_000
 
@@ -77,7 +77,7 @@ def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
     """
     found = []
     whole = vectors.spelled(text)
-    for word in [whole] if whole in vectors else map(vectors.spelled, split_words(text, "auto")):
+    for word in [whole] if whole in vectors else map(vectors.spelled, splitter_of(vectors.words_by)(text)):
         try:
             found.append(vectors[word])
         except InputError:  # it has none

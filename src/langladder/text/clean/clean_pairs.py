@@ -23,7 +23,7 @@ from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import character_warnings, measure_tables
 from langladder.text.clean.steps import Book, StepsConfig, build_steps, found_conventions, outside
 from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, read_batches
-from langladder.text.words.conventions import Conventions, write_conventions
+from langladder.text.words.conventions import Conventions, conventions_report, write_conventions
 from langladder.text.words.segmenters import WordChoice, splitter_of
 
 
@@ -83,6 +83,12 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     # Held-out pairs first: of two equal pairs, the one in the training text goes.
     ordered = sorted(names, key=("test", "validation", "train", "all").index)
     first = raw_folder / f"{names[0]}.parquet"
+    config = config.model_copy(
+        update={
+            "source": config.source.in_language(config.source_language),
+            "target": config.target.in_language(config.target_language),
+        }
+    )
     sides = {
         "source": found_conventions(first, "source", config.source, config.words, config.source_language),
         "target": found_conventions(first, "target", config.target, config.words, config.target_language),
@@ -108,6 +114,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     figures = {split: {side: counts[split] for side, (counts, _) in measured.items()} for split in SPLITS}
     report = {
         "splits": {split: {"pairs": counts["source"]["lines"], **counts} for split, counts in figures.items()},
+        "conventions": conventions_report(sides),
         "cut_by_hash": [split for split in SPLITS if split not in names],
         "cleaning": rows.book.report(),
         "leakage": {side: overlap for side, (_, overlap) in measured.items()},

@@ -42,7 +42,7 @@ from langladder.text.clean.steps import (
 from langladder.text.storage.shards import SHARDED, shard_files
 from langladder.text.storage.tables import SPLITS, present_splits
 from langladder.text.storage.text_parts import Row, TextPart, read_rows, write_rows, write_tables
-from langladder.text.words.conventions import TEXT, write_conventions
+from langladder.text.words.conventions import TEXT, conventions_report, write_conventions
 from langladder.text.words.segmenters import InstalledWords, WordChoice, splitter_of
 
 
@@ -106,8 +106,9 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     """
     names, engine = present_splits(raw_folder), current()
     compared = DuplicatesConfig(exact="keep", near="keep") if config.iid else config.duplicates
-    conventions = found_conventions(raw_folder / names[0], TEXT, config.steps, config.words, config.language)
-    rules = Rules(config.steps, config.limits, compared, conventions.words, seed)
+    steps = config.steps.in_language(config.language)
+    conventions = found_conventions(raw_folder / names[0], TEXT, steps, config.words, config.language)
+    rules = Rules(steps, config.limits, compared, conventions.words, seed)
     with atomic_folder(out_folder, SHARDED) as folder:
         scratch = folder / "work"
         scratch.mkdir()
@@ -130,6 +131,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     documents = np.bincount(splits[splits >= 0], minlength=len(SPLITS)).tolist()
     return {
         "splits": {split: {"documents": documents[n], **counts[split]} for n, split in enumerate(SPLITS)},
+        "conventions": conventions_report({TEXT: conventions}),
         "cut_by_hash": [split for split in SPLITS if split not in names],
         **cut_report(cuts, [*book.warnings(), *character_warnings(counts.values(), "the text")]),
         "cleaning": book.report() | compared.report(),

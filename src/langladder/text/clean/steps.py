@@ -55,6 +55,10 @@ class StepsConfig(Config):
     punctuation: Literal["keep", "isolate", "remove"] = "keep"  # isolate: a token by itself
     whitespace: bool = Field(default=True)  # one space between words, none at the ends
 
+    def in_language(self, language: str | None) -> Self:
+        """The same of a corpus in this language, unless they name one themselves."""
+        return self if self.language is not None else self.model_copy(update={"language": language})
+
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
         if self.han != "keep" and importlib.util.find_spec("opencc") is None:
@@ -87,7 +91,8 @@ def found_conventions(
 ) -> Conventions:
     """How the text of a raw table is read after the steps: decided by its first lines."""
     steps = build_steps(config)
-    return Conventions.of(words, (run_steps(steps, line) for line in TableLines([(table, column)])), language)
+    lines = (run_steps(steps, line) for line in TableLines([(table, column)]))
+    return Conventions.of(words, lines, language, normalisation_of(config))
 
 
 def run_steps(steps: list[tuple[str, Step]], line: str) -> str:

@@ -23,11 +23,19 @@ from langladder.errors import InputError
 from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
 from langladder.text.clean.statistics import character_warnings, invisible, percentiles, share
-from langladder.text.clean.steps import Book, Step, StepsConfig, build_steps, found_conventions, outside
+from langladder.text.clean.steps import (
+    Book,
+    Step,
+    StepsConfig,
+    build_steps,
+    found_conventions,
+    normalisation_of,
+    outside,
+)
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree
 from langladder.text.storage.tables import SPLITS, present_splits, read_batches
-from langladder.text.words.conventions import TEXT, Conventions, write_conventions
+from langladder.text.words.conventions import TEXT, Conventions, conventions_report, write_conventions
 from langladder.text.words.segmenters import Split, splitter_of
 
 FEW = 20  # so many labels are never too many
@@ -55,6 +63,7 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
         InputError: a split is left empty, too few texts to cut one, or a held-out label that train lacks.
     """
     first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
+    config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
     conventions = found_conventions(first, "text", config.steps, config.words, config.language)
     return _clean(raw_folder, out_folder, LABELLED_TEXT, config, conventions, seed)
 
@@ -63,7 +72,8 @@ def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, 
     """Clean tagged sentences, whose words are given; otherwise as `clean_labels`."""
     rows = read_batches(raw_folder / f"{present_splits(raw_folder)[0]}.parquet", TAGGED)
     sentences = (" ".join(words) for batch in rows for words in batch.column("words").to_pylist())
-    conventions = Conventions.of("whitespace", sentences, config.language)
+    config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
+    conventions = Conventions.of("whitespace", sentences, config.language, normalisation_of(config.steps))
     return _clean(raw_folder, out_folder, TAGGED_SENTENCE, config, conventions, seed)
 
 
@@ -97,6 +107,7 @@ def _clean(
                 split: {unit: figures.rows} | figures.report(found["train"]) for split, figures in found.items()
             },
             "labels": {split: {label: counts[split][label] for label in labels} for split in SPLITS},
+            "conventions": conventions_report({TEXT: conventions}),
             "cut_by_hash": [split for split in SPLITS if split not in names],
             "cleaning": cleaned.book.report(),
             "several_labels": _several_labels(folder, row_type, cleaned),

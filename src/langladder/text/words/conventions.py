@@ -1,4 +1,4 @@
-"""How a text is read: what a word of it is, how it is written, and in which language.
+"""How a text is read: what a word of it is, how it is written, in which language, and how it was normalised.
 
 The stage `clean` decides this once for each text (of pairs: for `source` and `target`) and writes it beside the clean
 tables. All counts of words use it: limits, statistics, leakage, perplexity per word, the vocabulary of word vectors. A
@@ -8,14 +8,15 @@ language model keeps it beside its tokenizer, so that the words of other texts a
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
 from langladder.schema import Config
 from langladder.text.storage.tables import CONVENTIONS
+from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.scripts import Writing, writing
 from langladder.text.words.segmenters import SAMPLE, Split, WordChoice, reading, splitter_of
 
@@ -45,22 +46,42 @@ class Conventions(Config):
         words: what a word is; `auto` with no look at the text any more.
         writing: with or without spaces between words.
         language: BCP 47 tag such as `tr` or `zh-Hant`; None: not stated.
+        steps: of `text.words.normalisation`, by name: what is asked of a model is written so, too.
     """
 
     words: WordChoice = "auto"
     writing: Writing = "spaced"
     language: str | None = None
+    steps: list[str] = []
+
+    @field_validator("steps")
+    @classmethod
+    def _are_known(cls, steps: list[str]) -> list[str]:
+        return list(Normalisation.checked(steps, "steps").names)
 
     @classmethod
-    def of(cls, choice: WordChoice, lines: Iterable[str], language: str | None = None) -> Self:
+    def of(
+        cls,
+        choice: WordChoice,
+        lines: Iterable[str],
+        language: str | None = None,
+        normalisation: Normalisation | None = None,
+    ) -> Self:
         """The conventions of a text.
 
         Args:
             choice: what the settings call a word; `auto` depends on the text.
-            lines: the first 20,000 are read.
+            lines: after cleaning; the first 20,000 are read.
+            normalisation: how they were written.
         """
         sample = list(islice(lines, SAMPLE))
-        return cls(words=reading(choice, sample), writing=writing(sample), language=language)
+        steps = [] if normalisation is None else list(normalisation.names)
+        return cls(words=reading(choice, sample), writing=writing(sample), language=language, steps=steps)
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """The steps by which the text was written."""
+        return Normalisation(tuple(self.steps))
 
     @property
     def split(self) -> Split:
@@ -76,6 +97,14 @@ class Conventions(Config):
     def description(self) -> str:
         """What a word is, for reports."""
         return description_of(self.unit)
+
+
+def conventions_report(texts: Mapping[str, Conventions]) -> dict[str, Any]:
+    """For the data report: of each text what a word is, its language, and its normalisation."""
+    return {
+        name: {"words": one.description, "language": one.language, "normalisation": one.steps}
+        for name, one in texts.items()
+    }
 
 
 def write_conventions(folder: Path, texts: Mapping[str, Conventions]) -> None:

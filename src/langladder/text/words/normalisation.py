@@ -26,16 +26,11 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
-
-FILE = "normalisation.json"
-"""In a clean folder and beside words: column → names of the steps."""
 
 
 class Replace(NamedTuple):
@@ -228,20 +223,6 @@ class Normalisation:
             names.append(max(fitting, key=lambda name: len(_as_json()[name])))
             place += len(_as_json()[names[-1]])
         return cls.checked(names, "normalizer")
-
-    @classmethod
-    def read(cls, folder: Path, column: str = "text") -> Self:
-        """The steps that a folder names for one of its columns; none where it has no such file (older ones)."""
-        path = Path(folder) / FILE
-        found = read_json(path) if path.is_file() else {}
-        if not isinstance(found, dict):
-            raise InputError(f"{path}: a {type(found).__name__}, not an object")
-        return cls.checked(found.get(column), f"{path}: {column}")
-
-
-def write_normalisation(folder: Path, columns: dict[str, Normalisation]) -> None:
-    """Note in a folder by which steps each column of its text was written."""
-    write_json(Path(folder) / FILE, {column: list(one.names) for column, one in columns.items()})
 
 
 @cache

@@ -26,7 +26,7 @@ from langladder.errors import InputError
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
 from langladder.text.storage.tables import present_splits, read_batches
-from langladder.text.words.conventions import conventions_of
+from langladder.text.words.conventions import TEXT, conventions_of, write_conventions
 from langladder.text.words.segmenters import Split, WordChoice, splitter_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, no_word_left
 
@@ -82,6 +82,7 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     if "train" not in present_splits(clean_folder):
         raise InputError(f"{train}: no such file; the vocabulary is made from training text only")
     conventions = conventions_of(clean_folder)
+    write_conventions(out_folder, {TEXT: conventions})
     shards = shard_files(train)
     buckets = -(-len(shards) // BUCKET_SHARDS)
     count = partial(_count_shard, conventions.words, buckets, out_folder)
