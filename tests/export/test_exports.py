@@ -29,6 +29,7 @@ from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.words.normalisation import Normalisation
 from tests.models.spoken import saved_instructed
 
 TEXT = ["the cat sat on the mat", "apple and pear salad", "a pair of cats"]
@@ -116,6 +117,18 @@ def test_transformers_cuts_words_with_marks_as_the_exported_file_says(tmp_path: 
     read = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     for line in lines:
         assert read(line).input_ids == [BOS, *tokenizer.encode(line).tolist()]
+
+
+def test_transformers_writes_a_text_as_the_exported_file_says(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")
+    steps = Normalisation(("invisible", "NFKC", "lowercase_tr", "digits_zero"))
+    tokenizer = train_tokenizer(["büyük ılık ev 0", "น้ำ"] * 3, TokenizerConfig(vocab_size=300), steps)
+    export_gpt2(gpt(tokenizer), tokenizer, tmp_path / "hf")
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    lines = ["büyük ılık ev 0", "bu\u0308yu\u0308k ILIK\u200b EV ３", "น้ำ"]
+    for line in lines:
+        assert read(line).input_ids == [BOS, *tokenizer.encode(line).tolist()]
+    assert tokenizer.encode(lines[1]).tolist() == tokenizer.encode(lines[0]).tolist()
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -273,10 +273,12 @@ def test_a_warning_names_invisible_and_lost_characters(tmp_path: Path) -> None:
         (number, line + " ok" * (number % 7))
         for number, line in enumerate(f"word{n} b\u200bc \ufffd" for n in range(30))
     ]
-    _, report = clean(tmp_path, {"all": raw})
+    _, report = clean(tmp_path, {"all": raw}, steps={"invisible": False})
     first, second = report["warnings"]
     assert "the text has 30 invisible character(s) (30 U+200B ZERO WIDTH SPACE)" in first
     assert "30 replacement character(s) (U+FFFD)" in second
+    _, report = clean(tmp_path / "out", {"all": raw})
+    assert len(report["warnings"]) == 1 and report["cleaning"]["changed_by_step"]["invisible"] == 30
     _, report = clean(tmp_path / "other", {"all": corpus(40)})
     assert "warnings" not in report
 
