@@ -1,7 +1,7 @@
 """`langladder convert`: word vectors from any format into any other."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -78,7 +78,7 @@ def _first(vectors: "WordVectors", top: int) -> "WordVectors":
     from langladder.embeddings.base import WordVectors
 
     counts = None if vectors.counts is None else vectors.counts[:top]
-    kept = {"words_by": vectors.words_by, "normalisation": vectors.normalisation}
+    kept: dict[str, Any] = {"words_by": vectors.words_by, "normalisation": vectors.normalisation}
     return WordVectors(vectors.words[:top], vectors.matrix[:top], counts, vectors.about, **kept)
 
 

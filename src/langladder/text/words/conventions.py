@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from langladder.artefacts import read_json, write_json
 from langladder.errors import InputError
@@ -52,7 +52,7 @@ class Conventions(Config):
     words: WordChoice = "auto"
     writing: Writing = "spaced"
     language: str | None = None
-    steps: list[str] = []
+    steps: list[str] = Field(default_factory=list)
 
     @field_validator("steps")
     @classmethod
