@@ -135,6 +135,7 @@ def test_shards_give_what_lines_give(tmp_path: Path, kind: str, name: str) -> No
         assert len(shards.shard_files(folder / next(iter(raw)))) > 2
         report = clean_text(folder, tmp_path / case / "clean", config, seed=1)
         rows, told = plain(raw, config, seed=1)
+        assert set(report.pop("conventions")) == {"text"}
         assert report == told
         for split in tables.SPLITS:
             table = tables.read_table(tmp_path / case / "clean" / split, tables.TEXT).to_pylist()

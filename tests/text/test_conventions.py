@@ -47,7 +47,7 @@ def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> N
     tables.write_table(tmp_path / "raw" / "all", pa.table(rows, schema=tables.TEXT))
     config = CleanConfig.model_validate({"limits": {"max_words": 8}, "language": "en"})
     report = clean_text(tmp_path / "raw", tmp_path / "clean", config, seed=1)  # the cat , number 7 , sleeps .
-    assert conventions_of(tmp_path / "clean") == Conventions(words="apart", language="en")
+    assert conventions_of(tmp_path / "clean") == Conventions(words="apart", language="en", steps=["invisible", "NFC"])
     assert (
         not report["cleaning"]["dropped"]
         and report["splits"]["train"]["words"] == 8 * report["splits"]["train"]["lines"]
@@ -71,7 +71,8 @@ def test_sides_of_pairs_have_their_own_conventions(tmp_path: Path) -> None:
     config = CleanPairsConfig(max_length_ratio=3.0, source_language="en", target_language="th")
     report = clean_parallel(tmp_path / "raw", tmp_path / "clean", config, seed=1)
     assert conventions_of(tmp_path / "clean", "source").unit == "apart"
-    assert conventions_of(tmp_path / "clean", "target") == Conventions(words="auto", writing="unspaced", language="th")
+    target = conventions_of(tmp_path / "clean", "target")
+    assert (target.unit, target.writing, target.language) == ("graphemes", "unspaced", "th")
     assert report["cleaning"]["dropped"]["length_ratio"]["count"] == 10
     assert "cleaning dropped 10 of 70 (14%): length_ratio" in report["warnings"]
 

@@ -109,6 +109,7 @@ def encoded(clean: Path, out: Path, engine: Engine) -> dict[str, str]:
 
 def test_a_corpus_of_shards_is_that_of_its_lines(clean: Path, tmp_path: Path) -> None:
     assert set(encoded(clean, tmp_path / "out", Serial())) == {
+        "conventions.json",
         "train.arrow",
         "vocabulary.json",
         "documents.safetensors",

@@ -126,4 +126,5 @@ def conventions_of(folder: Path, name: str = TEXT) -> Conventions:
     try:
         return Conventions.model_validate(read_json(path)[name])
     except (KeyError, TypeError, ValidationError) as error:
-        raise InputError(f"{path}: not the conventions of {name!r} ({str(error)[:200]})") from error
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: not the conventions of {name!r} ({reason})") from error
