@@ -83,5 +83,5 @@ def test_what_is_no_conventions_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"conventions\.json: not the conventions of 'text'"):
         conventions_of(tmp_path)
     (tmp_path / "conventions.json").write_text('{"text": {"words": "spaces"}}')
-    with pytest.raises(InputError, match="spaces"):
+    with pytest.raises(InputError, match="Conventions words"):
         conventions_of(tmp_path)
