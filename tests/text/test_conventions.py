@@ -13,6 +13,7 @@ from langladder.text.tokenize.encoding import encode_corpus
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from langladder.text.words.conventions import Conventions, conventions_of, write_conventions
+from langladder.text.words.segmenters import Segmenter
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_stream import encode_words
 
@@ -36,10 +37,11 @@ def test_golden_conventions(lines: list[str], words: str, unit: str) -> None:
     assert ("choose a segmenter" in found.description) == (unit == "graphemes")
 
 
-def test_a_chosen_segmenter_gives_words() -> None:
-    pytest.importorskip("pythainlp")
-    found = Conventions.of("pythainlp", THAI)
-    assert found.unit == "pythainlp" and len(found.split(THAI[1])) < len(Conventions.of("auto", THAI).split(THAI[1]))
+@pytest.mark.parametrize("name", ["pythainlp"])
+def test_a_chosen_segmenter_gives_words(name: Segmenter) -> None:
+    pytest.importorskip(name)
+    found = Conventions.of(name, THAI)
+    assert found.unit == name and len(found.split(THAI[1])) < len(Conventions.of("auto", THAI).split(THAI[1]))
 
 
 def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> None:
