@@ -21,6 +21,7 @@ from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.conventions import Conventions, write_conventions
 from pipeline import ROOT
 
 PAGE = (ROOT / "docs" / "prompting.md").read_text(encoding="utf-8")
@@ -146,6 +147,18 @@ def test_perplexity_is_that_of_score(run: Run) -> None:
     assert rows[0]["unknown"] == 0 and rows[2]["unknown"] > 0
     assert math.isfinite(rows[3]["per word"])
     assert "bits per byte" in run("perplexity", "models/lm/gpt", "text.txt").output
+
+
+def test_words_of_another_text_are_counted_as_in_the_training_text(run: Run, project: Path) -> None:
+    folder = project / "models" / "lm" / "gpt"
+    (project / "thai.txt").write_text("แมวนอน\n", encoding="utf-8")  # five graphemes
+    try:
+        write_conventions(folder, {"text": Conventions(writing="unspaced")})
+        (row,) = answer(run, "perplexity", "models/lm/gpt", "thai.txt")
+        assert row["word"] == "graphemes" and row["per word"] == pytest.approx(row["per token"] ** (2 / 6), rel=1e-4)
+        assert "per grapheme" in run("perplexity", "models/lm/gpt", "thai.txt").output
+    finally:
+        (folder / "conventions.json").unlink()
 
 
 @pytest.mark.parametrize(

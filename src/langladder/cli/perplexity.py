@@ -24,7 +24,8 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
 
     Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
     are predicted. Between models with different tokenizers compare perplexity per word, or bits per character; where
-    `unknown` is not 0 the model does not spell these words, and its figures flatter it.
+    `unknown` is not 0 the model does not spell these words, and its figures flatter it. Words are counted as in the
+    training text of the model; where that separates none, they are graphemes: then compare bits per character.
 
     \b
     Examples:
@@ -36,6 +37,7 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
     if not folders or not files:
         raise click.UsageError(f"{len(folders)} models and {len(files)} files: name at least one of each")
     rows: list[list[Any]] = []
+    units: list[str] = []
     models = [read_model(folder) for folder in folders]
     for file in files:
         for folder, loaded in zip(folders, models, strict=True):
@@ -46,11 +48,15 @@ def perplexity(asked: tuple[str, ...], as_json: bool) -> None:
                 found.bits_per_byte,
                 found.perplexity_per_token,
             ]
+            units.append(found.word_unit)
             rows.append([str(file), str(folder), *map(_finite, figures), found.tokens, round(found.unknown_rate, 4)])
     if as_json:
-        print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
+        print_json(
+            [dict(zip(COLUMNS, row, strict=True)) | {"word": unit} for row, unit in zip(rows, units, strict=True)]
+        )
         return
-    print_table(COLUMNS, [[*row[:2], *map(_formatted, row[2:6]), *row[6:]] for row in rows], title="perplexity")
+    columns = ["per grapheme" if name == "per word" and "graphemes" in units else name for name in COLUMNS]
+    print_table(columns, [[*row[:2], *map(_formatted, row[2:6]), *row[6:]] for row in rows], title="perplexity")
 
 
 def score_file(loaded: LoadedModel, file: Path) -> "TextScores":
