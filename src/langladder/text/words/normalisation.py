@@ -117,6 +117,15 @@ def function_of(name: str) -> Callable[[str], str]:
     return apply if step.ascii else lambda text: text if text.isascii() else apply(text)
 
 
+def lower(text: str) -> str:
+    """The lower case of no language in particular, as cleaning has it.
+
+    >>> lower("İZMİR ΟΔΟΣ")
+    'izmir οδος'
+    """
+    return function_of("lowercase")(text)
+
+
 def _function(rule: Rule) -> Callable[[str], str]:
     if isinstance(rule, Replace):
         pattern, by = regex.compile(rule.pattern), rule.by
