@@ -206,7 +206,11 @@ SCRIPTS = {
     ),
     "hangul": Script(
         "{0} {2} {1}, {n}번.",
-        ("남자아이가|새 선생님이|내 동생이|농부가", "찾는다|샀다|좋아한다", "찬물을|낡은 책을|큰 나무를|물고기 두 마리를"),
+        (
+            "남자아이가|새 선생님이|내 동생이|농부가",
+            "찾는다|샀다|좋아한다",
+            "찬물을|낡은 책을|큰 나무를|물고기 두 마리를",
+        ),
         "0",
         "남자아이가 찬물을 찾는다 , 1번 .",
         "apart",
@@ -229,9 +233,7 @@ def raw_of(script: str) -> tuple[str, ...]:
     own = SCRIPTS[script]
     digits = {ord(str(digit)): chr(ord(own.zero) + digit) for digit in range(10)}
     chosen = product(*(part.split("|") for part in own.parts))
-    return tuple(
-        own.line.format(*words, n=str(1 + 37 * n % 113).translate(digits)) for n, words in enumerate(chosen)
-    )
+    return tuple(own.line.format(*words, n=str(1 + 37 * n % 113).translate(digits)) for n, words in enumerate(chosen))
 
 
 def settings(name: str) -> StepsConfig:
@@ -284,6 +286,19 @@ def test_cleaning_twice_is_cleaning_once(script: str, name: str) -> None:
         assert cleaned(once, config) == once
         assert cleaned(unicodedata.normalize("NFD", text), config) == once
         assert normalisation_of(config).normalise(once) == once
+
+
+@each_script()
+def test_zero_width_spaces_stay_where_they_separate_words(script: str) -> None:
+    first, second = (cleaned(one.split("|")[0]) for one in SCRIPTS[script].parts[:2])
+    first, second = first.split()[0], second.split()[0]
+    between = "\u200b" if script in ("thai", "khmer") else ""
+    step = normalisation_of(STANDARD)
+    for query in (f"{first}\u200b{second}", f"\u200b{first}\u200b\u00ad\u200b\u2060{second}\u200b"):
+        for text in (query, unicodedata.normalize("NFD", query)):
+            assert cleaned(text) == f"{first}{between}{second}"
+            assert step.normalise(text) == step.normalizer().normalize_str(text) == cleaned(text)
+    assert Conventions(words="separated").split(f"{first}\u200b {second}") == [first, second]
 
 
 @each_script()
