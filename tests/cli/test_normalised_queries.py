@@ -96,6 +96,8 @@ def test_a_word_has_the_same_tag_in_every_form(tmp_path: Path) -> None:
     for line in (NFD, LOUD):
         (other,) = tag_lines(loaded, [line], "whitespace", explain=True)
         assert other == first | {"words": line.split(" ")}  # the words as they were given
+    hidden = tag_lines(loaded, [f"{NFC}.\u200f", f"{NFD}."], "apart", explain=False)
+    assert [one["words"] for one in hidden] == [["büyük", "ev", "."], [*NFD.split(" "), "."]]
     result = run("tag", tmp_path / "hmm", NFD, NFC, "--json")
     assert result.stderr == "note: 1 of 2 lines was normalised as the training text was (NFC)\n"
     found = [one["tags"] for one in json.loads(result.stdout)["sentences"]]
@@ -159,6 +161,7 @@ def test_other_questions_of_words_in_every_form(vectors: Path, tmp_path: Path) -
     known = load_vectors(vectors)
     big = unicodedata.normalize("NFD", "büyük")
     assert text_vector(known, big).tolist() == text_vector(known, "büyük").tolist()
+    assert text_vector(known, f"{big}\u200f ev").tolist() == text_vector(known, "büyük ev").tolist()
     (tmp_path / "pairs.tsv").write_text(f"{big} küçük 9\nEv köy 8\n{big} ev 1\n", encoding="utf-8")
     (scored,) = evaluate_similarity(known, tmp_path / "pairs.tsv").sets
     assert (scored.covered, scored.pairs) == (3, 3)

@@ -13,6 +13,7 @@ from langladder.serving.shelf import Shelf
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.normalisation import Normalisation
 
 LINES = ["the cat sat on the mat", "the cats sit , they sat", "a bat sat at that hat"] * 4
 KINDS = {"bpe_bytes": 330, "bpe_words": 60, "wordpiece": 70, "unigram": 50, "word": None, "character": None}
@@ -118,3 +119,11 @@ def test_limits_and_what_is_not_there_are_told(asked) -> None:
         ("steps", {"tokenizer": "none", "text": "x" * 401}, "400 characters"),
     ):
         assert told in asked(what, body, 400)["error"]["message"]
+
+
+def test_words_of_vectors_are_looked_up_as_their_text_was_written(tmp_path: Path) -> None:
+    written = Normalisation(("invisible", "NFC"))
+    WordVectors(["köy", "."], np.eye(2, dtype=np.float32), words_by="apart", normalisation=written).save(tmp_path / "a")
+    with TestClient(create(Shelf.below([tmp_path]))) as client:
+        (found,) = client.post("/api/tokenize/cut", json={"text": "ko\u0308y.\u200f"}).json()
+    assert found["lines"] == [[["köy", 0], [".", 1]]]

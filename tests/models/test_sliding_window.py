@@ -34,6 +34,23 @@ def test_golden_overlap_counts_words_and_pairs() -> None:
     assert words_of("Anna's pear .").words == ["anna", "'", "s", "pear", "."]
 
 
+def test_golden_words_keep_their_marks_in_every_form() -> None:
+    assert words_of("हिन्दी क्‍या है।").words == ["हिन्दी", "क्‍या", "है", "।"]
+    assert words_of("الوَلَدُ؟").words == ["الوَلَدُ", "؟"]
+    for text in ("Café İzmir?", "CAFE\u0301 I\u0307zmir?", "ca\u00adfe\u0301\u200f \u200eizmir\u200f?"):
+        assert words_of(text).words == ["café", "izmir", "?"]
+        start, end = words_of(text).places[0]
+        assert text[start:end].strip("\u200f") == text.split()[0].strip("\u200f")
+
+
+def test_an_answer_is_found_in_another_form() -> None:
+    context = "लड़का किताब देखता है। लड़की ठण्डा पानी पीती है।"
+    (found,) = made().candidates([Question(context, "किताब कौन देखता है?")], 9)
+    assert (found[0].text, found[0].start) == ("लड़का", 0)
+    other = made().candidates([Question(context, "कि\u00adताब कौन \u200eदेखता है?")], 9)[0]
+    assert other == found
+
+
 def test_golden_spans_stand_in_the_sentence_most_like_the_question() -> None:
     """'ate', 'the', 'apple' and their two pairs are 5 of the 7 of 'who ate the apple'."""
     found = made().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]

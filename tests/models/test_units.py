@@ -77,3 +77,8 @@ def test_saved_and_read_back_they_read_the_same(kind: str, tmp_path: Path) -> No
 def test_refuses_what_describes_no_units(bad: object, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"reading\.json|tokenizer\.json"):
         units_from(tmp_path / "reading.json", bad)
+
+
+def test_golden_lower_case_has_no_stray_dot() -> None:
+    units = WordUnits.of(["İzmir ΟΔΟΣ"])
+    assert units.words == ["izmir", "οδος"] and units.ids(["İZMİR", "I\u0307zmir"]).tolist() == [len(NAMES)] * 2

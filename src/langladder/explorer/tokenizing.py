@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from langladder.errors import InputError
 from langladder.explorer.page import Page
 from langladder.serving.shelf import Shelf
+from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmenters import CHOICES, WordChoice, splitter_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ class Words(NamedTuple):
 
     rows: dict[str, int]
     words_by: WordChoice = "auto"
+    normalisation: Normalisation = Normalisation()
     kind: str = "vectors"
+
+    def split(self, line: str) -> list[str]:
+        """The words of a line, as the training text writes them."""
+        return splitter_of(self.words_by)(self.normalisation.normalise(line))
 
 
 def router(shelf: Shelf) -> APIRouter:
@@ -113,7 +119,8 @@ def _words(file: Path) -> Words:
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(f"{file}: not the words of saved vectors")
     words_by = described.get("words_by", "auto")
-    return Words({word: row for row, word in enumerate(words)}, words_by if words_by in CHOICES else "auto")
+    written = Normalisation.checked(described.get("normalisation"), f"{file}: normalisation")
+    return Words({word: row for row, word in enumerate(words)}, words_by if words_by in CHOICES else "auto", written)
 
 
 def _read(shelf: Shelf, file: Path) -> "Steps | Words":
@@ -147,7 +154,7 @@ def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
     lines: list[list[list[Any]]] = []
     for line in text.splitlines():
         if isinstance(read, Words):
-            lines.append([[word, read.rows.get(word)] for word in splitter_of(read.words_by)(line)])
+            lines.append([[word, read.rows.get(word)] for word in read.split(line)])
         else:
             tokenizer = read.tokenizer
             ids, places = tokenizer.encode_with_places(line)

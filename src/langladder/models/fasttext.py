@@ -37,6 +37,7 @@ from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.progress import working
 from langladder.text.labelled.labelled import Example
+from langladder.text.words.normalisation import lower
 from langladder.text.words.segmenters import InstalledWords, reading
 
 MULTIPLIER = np.uint64(116049371)
@@ -87,7 +88,7 @@ class FastText(CountedClassifier):
         return found if example.second is None else [*found, *(SECOND + word for word in self._words(example.second))]
 
     def _words(self, text: str, *, treed: bool = False) -> list[str]:
-        return self.units.split(text.lower() if self.config.lowercase else text, words=treed)
+        return self.units.split(lower(text) if self.config.lowercase else text, words=treed)
 
     def fit(self, train: Sequence[Example], validation: Sequence[Example], seed: int = 1) -> list[dict[str, Any]]:  # type: ignore[override]
         """Learn from the training texts; rows of the learning curve, one an epoch.

@@ -10,7 +10,6 @@ the question and no punctuation, not the constituents of a parse; a longer span 
 one out of the box. It learns nothing but the threshold below which it says that there is no answer.
 """
 
-import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
 from langladder import artefacts, schema
@@ -27,9 +27,12 @@ from langladder.models.making import Made
 from langladder.models.reader import Found, Reader, read_threshold
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
 from langladder.text.labelled.questions import Question
+from langladder.text.words.normalisation import Normalisation
 
-_WORD = re.compile(r"\w+|[^\w\s]")
-_ENDS = frozenset(".?!。？！")
+_LETTER = r"\p{L}\p{N}_"
+_WORD = regex.compile(rf"[{_LETTER}][{_LETTER}\p{{M}}\p{{Cf}}]*|[^{_LETTER}\s\p{{M}}\p{{Cf}}]")  # Cf shows nothing
+_WRITTEN = Normalisation(("invisible", "NFC", "lowercase"))
+_ENDS = frozenset(".?!。？！؟۔।॥።")
 
 
 class SlidingWindowConfig(schema.Config):
@@ -42,7 +45,7 @@ class SlidingWindowConfig(schema.Config):
 
 
 class Words(NamedTuple):
-    """A paragraph's words in lower case, and the characters of each, from and to."""
+    """A paragraph's words in lower case and Unicode's form NFC, and the characters of each, from and to."""
 
     words: list[str]
     places: list[tuple[int, int]]
@@ -112,7 +115,7 @@ def words_of(text: str) -> Words:
     ['anna', "'", 's', 'apple', '.']
     """
     found = list(_WORD.finditer(text))
-    return Words([match[0].lower() for match in found], [match.span() for match in found])
+    return Words([_WRITTEN.normalise(match[0]) for match in found], [match.span() for match in found])
 
 
 def grams(words: Sequence[str]) -> set[tuple[str, ...]]:

@@ -21,6 +21,7 @@ from langladder.artefacts import word_list
 from langladder.errors import InputError
 from langladder.text.labelled.labelled import Tagged
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.words.normalisation import lower
 
 LETTERS = 30
 """Letters of a word that are read; of a longer one its first and last halves of so many."""
@@ -93,7 +94,7 @@ class TaggerWords:
 
     def folded(self, word: str) -> str:
         """The word as the list has it."""
-        word = word.lower() if self.lowercase else word
+        word = lower(word) if self.lowercase else word
         return "".join("0" if letter.isdigit() else letter for letter in word) if self.digits else word
 
     @cached_property

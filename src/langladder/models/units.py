@@ -19,6 +19,7 @@ from langladder.errors import InputError
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.normalisation import lower
 from langladder.text.words.segmenters import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
@@ -102,7 +103,7 @@ class WordUnits(Units):
 
     def folded(self, word: str) -> str:
         """The word as the list has it."""
-        return word.lower() if self.lowercase else word
+        return lower(word) if self.lowercase else word
 
     def with_words(self, words: Iterable[str]) -> Self:
         """The same with more words behind its own, such as all that have a vector."""

@@ -76,8 +76,8 @@ def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
         InputError: no word of it has a vector.
     """
     found = []
-    whole = vectors.spelled(text)
-    for word in [whole] if whole in vectors else map(vectors.spelled, splitter_of(vectors.words_by)(text)):
+    whole = vectors.spelled(text)  # first: an invisible character behind a full stop would keep it on its word
+    for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
         try:
             found.append(vectors[word])
         except InputError:  # it has none

@@ -13,10 +13,15 @@ def tag_lines(model: Tagger, lines: Sequence[str], mode: WordChoice, explain: bo
     """[{"words", "tags"}] of each line; to explain, also "probabilities" and the "second" best tags with theirs.
 
     A blank line has no words and no tags; the model is not asked. The model reads each word as its training text is
-    written; the answer has the words as they were given.
+    written; the answer has the words as they were given, but where invisible characters hide where one ends.
     """
     split = splitter_of(mode)
     sentences = [split(line) for line in lines]
+    if mode != "whitespace" and model.normalisation.names:
+        written = [split(line) for line in model.normalisation.normalise_all(lines)]
+        sentences = [
+            words if len(words) == len(other) else other for words, other in zip(sentences, written, strict=True)
+        ]
     asked = [[model.normalisation.word(word) for word in words] for words in sentences if words]
     tagged = iter(model.tag(asked) if asked else [])
     answers: list[dict[str, Any]] = [{"words": words, "tags": next(tagged) if words else []} for words in sentences]

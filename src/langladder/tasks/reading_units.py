@@ -24,6 +24,7 @@ from langladder.tasks.settings import ReadingInput
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES
 from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
+from langladder.text.words.normalisation import lower
 
 Table = tuple[np.ndarray, np.ndarray]
 """Vectors (V, D) float32, 0 where there is none, and where there is one (V,) bool."""
@@ -84,11 +85,11 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
         names = dict(enumerate(units.words, start=len(NAMES)))
     folded: dict[str, str] = {}
     for word in vectors.words:  # the most frequent spelling of a word comes first
-        folded.setdefault(word.lower(), word)
+        folded.setdefault(lower(word), word)
     table = np.zeros((units.full_vocab_size, vectors.matrix.shape[1]), dtype=np.float32)
     covered = np.zeros(units.full_vocab_size, dtype=bool)
     for token, name in names.items():
-        known = name if name in vectors else folded.get(name.lower())
+        known = name if name in vectors else folded.get(lower(name))
         if known is not None:
             table[token], covered[token] = vectors[known], True
     return table, covered

@@ -81,7 +81,7 @@ class TextStatistics:
         self.characters.update(other.characters)
 
     def report(self, types: int | None = None) -> dict[str, Any]:
-        """Figures ready for JSON. Words are split at spaces, or one a character in scripts without spaces.
+        """Figures ready for JSON.
 
         Args:
             types: number of different words, where they were counted by their hashes.

@@ -64,10 +64,16 @@ _ZEROS = (  # of the scripts that have digits of their own
 _ASCII_DIGITS = [Replace("[" + "".join(chr(ord(zero) + n) for zero in _ZEROS) + "]", str(n)) for n in range(10)]
 
 _INVISIBLE = r"\u00AD\u061C\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069"
-_SPACELESS = r"\u0E00-\u109F\u1780-\u17FF\u1950-\u19FF\u1A20-\u1AAF\uA980-\uA9FF\uAA60-\uAADF"  # Thai, Lao, Tibetan, …
+_SPACELESS = r"\u0E00-\u109F\u1780-\u17FF\u1950-\u19FF\u1A20-\u1AAF\u1B00-\u1B7F\uA980-\uA9FF\uAA60-\uAADF"  # Thai, …
 
 STEPS: dict[str, Step] = {
-    "invisible": Step([Replace(rf"[{_INVISIBLE}]|(?<![{_SPACELESS}])\u200B|\u200B(?![{_SPACELESS}])")]),
+    "invisible": Step(
+        [
+            Replace(f"[{_INVISIBLE}]"),
+            Replace(r"\u200B+", "\u200b"),
+            Replace(rf"(?<![{_SPACELESS}])\u200B|\u200B(?![{_SPACELESS}])"),
+        ]
+    ),
     "NFC": Step(["NFC"]),
     "NFKC": Step(["NFKC", Replace("\u0e4d\u0e32", "\u0e33"), Replace("\u0ecd\u0eb2", "\u0eb3")]),
     "lowercase": Step([_DOTTED, *_LOWER], ascii=True),
@@ -115,6 +121,15 @@ def function_of(name: str) -> Callable[[str], str]:
     if name == "invisible":  # none of them is printable
         return lambda text: text if text.isprintable() else apply(text)
     return apply if step.ascii else lambda text: text if text.isascii() else apply(text)
+
+
+def lower(text: str) -> str:
+    """The lower case of no language in particular, as cleaning has it.
+
+    >>> lower("İZMİR ΟΔΟΣ")
+    'izmir οδος'
+    """
+    return function_of("lowercase")(text)
 
 
 def _function(rule: Rule) -> Callable[[str], str]:

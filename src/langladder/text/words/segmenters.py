@@ -69,7 +69,7 @@ def _segmenting(choice: WordChoice) -> Split:
 
 
 def _parts(line: str, cut: Split) -> Iterator[str]:
-    for part in line.split():
+    for part in line.replace("\u200b", " ").split():
         if has_unspaced_script(part):
             yield from (word for word in cut(part) if word.strip())
         else:

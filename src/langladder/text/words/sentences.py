@@ -1,11 +1,11 @@
 """Where a sentence ends, by its marks: for text whose lines are paragraphs.
 
 Marks that some scripts have of their own (。 ؟ । ። ། and their like) end a sentence wherever they stand, together with
-the closing quotes and brackets behind them. The marks . ! ? … end one only before white space and a capital letter, or
-a letter of a script without capitals; a full stop does not after a single capital (J. Smith), a number of one or two
-digits (German: am 3. Oktober), an abbreviation with inner dots (e.g., U.S.) or one of ABBREVIATIONS. Text that has
-no such marks, as most of Thai, stays whole. No model is trained (unlike Kiss & Strunk 2006), so a sentence that ends
-with an abbreviation goes on.
+the closing quotes and brackets behind them. The marks . ! ? … and, behind a Greek letter, ; end one only before white
+space and a capital letter, or a letter of a script without capitals. A full stop does not after a single capital
+(J. Smith), a number of one or two digits (German: am 3. Oktober), an abbreviation with inner dots (e.g., U.S.) or one
+of ABBREVIATIONS. Text that has no such marks, as most of Thai, stays whole. No model is trained (unlike Kiss & Strunk
+2006), so a sentence that ends with an abbreviation goes on.
 """
 
 import regex  # type: ignore[import-untyped]
@@ -19,9 +19,11 @@ ABBREVIATIONS = (
 LONGEST = 30  # characters of an abbreviation
 _OWN = "。｡！？؟۔।॥።፧፨။។៕།༎։"  # not ၊: a comma
 _FIRST = r"[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"  # of a sentence; Georgian writes no capitals there
+_GREEK = r"(?<=\p{Greek}\p{M}*[»”]?)[;\u037E]"  # its question mark; its semicolon is ·
 _MARKS = regex.compile(
     rf"""(?P<own>[{_OWN}](?:[{_OWN}.!?…]|\s+[།༎])*+[\p{{Pe}}\p{{Pf}}]*+)
-    |[.!?…]++["'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*+(?=\s+["'\p{{Pi}}\p{{Pf}}\p{{Ps}}¿¡]*(?:[–—]\s*)?{_FIRST})""",
+    |(?:[.!?…]|{_GREEK})++["'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*+(?:\s»(?=\s))?
+     (?=\s+(?:["'\p{{Pi}}\p{{Pf}}\p{{Ps}}¿¡]\s?)*(?:[–—]\s*)?{_FIRST})""",
     regex.VERBOSE,
 )
 _LAST_WORD = regex.compile(r"(?:[\p{L}\p{M}\p{N}]+\.)*[\p{L}\p{M}\p{N}]+$")
