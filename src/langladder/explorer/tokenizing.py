@@ -13,6 +13,7 @@ from langladder.explorer.page import Page
 from langladder.serving.shelf import Shelf
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmenters import CHOICES, WordChoice, splitter_of
+from langladder.text.words.words import has_unspaced_script
 
 if TYPE_CHECKING:
     from langladder.text.tokenize.token_steps import Steps
@@ -148,7 +149,7 @@ def _about(shelf: Shelf, key: str, places: Sequence[Path]) -> dict[str, Any]:
 
 
 def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
-    """The tokens of each line, and how many to a word, how many bytes to a token, and how many are unknown."""
+    """The tokens of each line, tokens per word (None where a script separates none), bytes per token, unknowns."""
     from langladder.text.tokenize.specials import UNK
 
     lines: list[list[list[Any]]] = []
@@ -165,7 +166,8 @@ def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
             lines.append([list(pair) for pair in zip(shown, ids.tolist(), strict=True)])
     unknown = (None,) if isinstance(read, Words) else (UNK,)
     tokens = [token for line in lines for token in line]
-    words, size = len(text.split()), sum(len(line.encode()) for line in text.splitlines())
+    words = 0 if has_unspaced_script(text) else len(text.split())  # of such a text nobody knows
+    size = sum(len(line.encode()) for line in text.splitlines())
     return {
         "lines": lines,
         "unknown": sum(token in unknown for _, token in tokens),
