@@ -16,6 +16,7 @@ import yaml
 from langladder.cli.perplexity import score_file
 from langladder.cli.score import score_sentences
 from langladder.embeddings.base import WordVectors
+from langladder.errors import InputError
 from langladder.models.loaded import LoadedModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.reporting.enclosed import enclosing
@@ -369,6 +370,15 @@ def test_a_text_comes_back(script: str) -> None:
             assert [re.sub(r"\s", "", line) for line in decoded] == [re.sub(r"\s", "", line) for line in lines]
         else:
             assert [" ".join(line.split()) for line in decoded] == [*lines]
+
+
+@each_script()
+@pytest.mark.parametrize("kind", ["unigram", "wordpiece", "bpe_words"])
+def test_a_vocabulary_below_the_characters_is_refused(script: str, kind: Any) -> None:
+    characters = len({one for line in lines_of(script) for one in line if not one.isspace()})
+    for size in (5, characters, characters + 4):
+        with pytest.raises(InputError, match=rf"vocab_size: {size} is less than .* text's {characters} characters"):
+            train_tokenizer(list(lines_of(script)), TokenizerConfig(kind=kind, vocab_size=size))
 
 
 @each_script()

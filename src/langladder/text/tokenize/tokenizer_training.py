@@ -94,16 +94,22 @@ def train_tokenizer(
     with working("training the tokenizer"):
         counts = Counter[str]() if config.kind == "bpe_bytes" else _with_text(count_characters(lines), config)
         alphabet = _alphabet(counts, config)
+        if config.kind == "unigram":  # the library's trainer stops without a name, or never ends
+            _check_room(len({*alphabet, "▁"}) + len(SPELLINGS), len(alphabet), config)
         rare = {ord(one): " " for one in counts.keys() - set(alphabet)}  # a space for what gets no token
         backend = _trained((line.translate(rare) for line in lines) if rare else lines, config, alphabet)
-    size = backend.get_vocab_size()
+    _check_room(backend.get_vocab_size(), len(alphabet), config)
+    return Tokenizer(backend, "unigram" if config.kind == "morphemes" else config.kind, normalisation)
+
+
+def _check_room(size: int, characters: int, config: TokenizerConfig) -> None:
+    """Raise InputError where the smallest vocabulary of some characters has more tokens than were asked for."""
     if config.vocab_size is not None and size > config.vocab_size:
         raise InputError(
             f"tokenizer.vocab_size: {config.vocab_size:,} is less than the {size:,} tokens that the text's "
-            f"{len(alphabet):,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
+            f"{characters:,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
             "kind bpe_bytes"
         )
-    return Tokenizer(backend, "unigram" if config.kind == "morphemes" else config.kind, normalisation)
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
