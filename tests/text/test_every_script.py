@@ -221,11 +221,11 @@ SCRIPTS = {
     ),
 }
 SPACELESS = ("thai", "khmer", "han", "kana")
-STANDARD, AGGRESSIVE = StepsConfig(), "aggressive"
+STANDARD = StepsConfig()
 
 
-def each_script(*names: str) -> Any:
-    return pytest.mark.parametrize("script", names or SCRIPTS)
+def each_script() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("script", SCRIPTS)
 
 
 @cache
