@@ -3,12 +3,14 @@
 import json
 
 import pytest
+from click import Choice, Context
 from click.testing import CliRunner
 
 from langladder.cli.main import app
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.taggers.hmm import HMM
 from langladder.text.labelled.labelled import Tagged
+from langladder.text.words.segmenters import CHOICES
 
 TRAIN = [Tagged(("the", "dog", "sleeps", "."), ("D", "N", "V", "P")), Tagged(("a", "cat", "."), ("D", "N", "P"))]
 
@@ -64,3 +66,8 @@ def test_what_is_no_tagger_is_refused(model, tmp_path):
         result = run(*arguments, given="x\n")
         assert result.exit_code == 2 and result.stderr.startswith("Error: ") and "Traceback" not in result.output
     assert run(model, given="").stdout == ""
+
+
+def test_words_of_the_option_are_those_of_the_settings() -> None:
+    (option,) = (one for one in app.get_command(Context(app), "tag").params if one.name == "mode")
+    assert isinstance(option.type, Choice) and set(option.type.choices) == set(CHOICES)

@@ -48,7 +48,7 @@ def ladder_plot(
             axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
         for height, (rung, place) in enumerate(zip(rungs, values, strict=True)):
             above = rung.page.scores.above_floor_percent
-            text = shown(name, losses[height]) + (
+            text = headline_text(name, losses[height]) + (
                 f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else ""
             )
             axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
@@ -67,8 +67,8 @@ def ladder_plot(
         return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
 
 
-def shown(name: str, value: float) -> str:
-    """A headline figure, see `TextScores.headline`."""
+def headline_text(name: str, value: float) -> str:
+    """A headline figure as text, see `TextScores.headline`."""
     return numbers.decimals(3)(value) if name == "bits per character" else numbers.perplexity(value)
 
 

@@ -14,7 +14,7 @@ from langladder.reporting.choosing import BESIDE, choice
 from langladder.reporting.columns import Column, cost_columns, work_columns
 from langladder.reporting.entries import Entry
 from langladder.reporting.inputs import ReportInputs
-from langladder.reporting.ladder_plot import ladder_plot, shown
+from langladder.reporting.ladder_plot import headline_text, ladder_plot
 from langladder.reporting.section import Figure, Section
 from langladder.reporting.views import Aligned, aligned
 from langladder.text.words.conventions import description_of
@@ -109,7 +109,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
         return None
     best = min(measured, key=lambda rung: loss(rung.page))
     name, value = best.page.scores.headline
-    text = f"{best.title}, with {name} {shown(name, value)}"
+    text = f"{best.title}, with {name} {headline_text(name, value)}"
     above = best.page.scores.above_floor_percent
     text += "" if above is None else f", {numbers.percent(above)} above the floor"
     return "Best language model on this text", text

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
@@ -26,7 +26,8 @@ from langladder.text.words.normalisation import Normalisation, function_of, lowe
 from langladder.text.words.segmenters import Split, WordChoice
 
 Step = Callable[[str], str]
-ARABIC = ("tatweel", "harakat", "alef", "yeh")
+Arabic = Literal["tatweel", "harakat", "alef", "yeh"]
+ARABIC: tuple[Arabic, ...] = get_args(Arabic)
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 120
 MUCH = 0.1  # share of the lines that a reason drops, from which on it is a warning
@@ -49,7 +50,7 @@ class StepsConfig(Config):
     # with the final sigma of Greek, but İ → i.
     language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
     # Arabic: tatweel and harakat (vowel signs) go; alef: أ إ آ ٱ → ا; yeh: ى → ي
-    arabic: list[Literal["tatweel", "harakat", "alef", "yeh"]] = Field(default_factory=list)
+    arabic: list[Arabic] = Field(default_factory=list)
     han: Literal["keep", "simplified", "traditional"] = "keep"  # Chinese, by OpenCC: pip install 'langladder[chinese]'
     digits: Literal["keep", "zero", "remove", "ascii"] = "keep"  # zero: 1984 → 0000; ascii: ٣, ३, ３ → 3
     punctuation: Literal["keep", "isolate", "remove"] = "keep"  # isolate: a token by itself
@@ -71,7 +72,7 @@ class StepsConfig(Config):
 
 def normalisation_of(config: StepsConfig) -> Normalisation:
     """The steps that what is asked of a model gets, too: of `text.words.normalisation`, in their order."""
-    names = {
+    names: dict[str, bool] = {
         "invisible": config.invisible,
         config.unicode: config.unicode != "none",
         lowercase_of(config.language): config.lowercase,

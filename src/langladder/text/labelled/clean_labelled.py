@@ -31,6 +31,7 @@ from langladder.text.clean.steps import (
     found_conventions,
     normalisation_of,
     outside,
+    run_steps,
 )
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree
@@ -193,9 +194,7 @@ def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], 
 
     def clean(word: str) -> str:
         if word not in known:
-            after = word
-            for _, step in steps:
-                after = step(after)
+            after = run_steps(steps, word)
             known[word] = after if len(after.split()) == 1 and not set("()") & set(after) else word
         if known[word] != word:
             book.changed["words"] += 1
