@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from langladder.artefacts import read_json
 from langladder.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
@@ -60,6 +61,8 @@ def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> N
         )
     tokenizer = train_tokenizer(PROSE, TokenizerConfig(kind="word", vocab_size=None))
     encode_corpus(tmp_path / "clean", tokenizer, tmp_path / "tokens")
+    sizes = read_json(tmp_path / "tokens" / "sizes.json")["train"]
+    assert sizes["words"] == 9 * report["splits"]["train"]["lines"] and sizes["word_unit"] == "apart"  # with the end of each line
     figures = encode_words(tmp_path / "clean", VocabularyConfig(), tmp_path)
     assert figures["words"] == 8 * figures["documents"]
     assert {",", "cat"} <= set(Vocabulary.load(tmp_path / "vocabulary.json").words)
