@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pydantic import ValidationError
 
 from langladder.artefacts import read_json
 from langladder.errors import InputError
@@ -62,7 +63,7 @@ def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> N
     tokenizer = train_tokenizer(PROSE, TokenizerConfig(kind="word", vocab_size=None))
     encode_corpus(tmp_path / "clean", tokenizer, tmp_path / "tokens")
     sizes = read_json(tmp_path / "tokens" / "sizes.json")["train"]
-    assert sizes["words"] == 9 * report["splits"]["train"]["lines"] and sizes["word_unit"] == "apart"  # with the end of each line
+    assert sizes["words"] == 9 * report["splits"]["train"]["lines"] and sizes["word_unit"] == "apart"  # ends too
     figures = encode_words(tmp_path / "clean", VocabularyConfig(), tmp_path)
     assert figures["words"] == 8 * figures["documents"]
     assert {",", "cat"} <= set(Vocabulary.load(tmp_path / "vocabulary.json").words)
@@ -80,6 +81,15 @@ def test_sides_of_pairs_have_their_own_conventions(tmp_path: Path) -> None:
     assert (target.unit, target.writing, target.language) == ("graphemes", "unspaced", "th")
     assert report["cleaning"]["dropped"]["length_ratio"]["count"] == 10
     assert "cleaning dropped 10 of 70 (14%): length_ratio" in report["warnings"]
+
+
+@pytest.mark.parametrize("key", ["source_language", "target_language"])
+def test_what_is_no_language_is_refused(key: str) -> None:
+    assert CleanConfig(language="zh-Hant").language == "zh-Hant"
+    with pytest.raises(ValidationError, match="language"):
+        CleanConfig(language="turkish!")
+    with pytest.raises(ValidationError, match=key):
+        CleanPairsConfig.model_validate({key: "turkish!"})
 
 
 def test_what_is_no_conventions_is_named(tmp_path: Path) -> None:

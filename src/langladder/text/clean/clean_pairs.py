@@ -21,7 +21,7 @@ from langladder.text.clean.cleaning import cut_report
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import character_warnings, measure_tables
-from langladder.text.clean.steps import Book, StepsConfig, build_steps, found_conventions, outside
+from langladder.text.clean.steps import Book, Language, StepsConfig, build_steps, found_conventions, outside
 from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, read_batches
 from langladder.text.words.conventions import Conventions, conventions_report, write_conventions
 from langladder.text.words.segmenters import WordChoice, splitter_of
@@ -32,8 +32,8 @@ class CleanPairsConfig(CleanRowsConfig):
 
     source: StepsConfig = StepsConfig()
     target: StepsConfig = StepsConfig()
-    source_language: str | None = None  # BCP 47 tags, e.g. en and tr
-    target_language: str | None = None
+    source_language: Language | None = None
+    target_language: Language | None = None
     # Characters of the longer side over those of the shorter, after those of the target are divided by how many the
     # target has in the whole corpus for one of the source: the same bound for every pair of scripts.
     max_length_ratio: float | None = Field(default=None, gt=1)

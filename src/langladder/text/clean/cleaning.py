@@ -33,6 +33,7 @@ from langladder.text.clean.steps import (
     EXAMPLE_CHARACTERS,
     EXAMPLES,
     Book,
+    Language,
     LimitsConfig,
     StepsConfig,
     build_steps,
@@ -57,7 +58,7 @@ class CleanConfig(Config):
     iid: bool = False
     leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
     words: InstalledWords = "auto"  # what a word is: in limits and statistics here, and in every figure per word later
-    language: str | None = None  # BCP 47 tag, e.g. tr
+    language: Language | None = None
 
 
 @dataclass(frozen=True)

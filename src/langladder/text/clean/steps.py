@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
@@ -26,6 +26,8 @@ from langladder.text.words.normalisation import Normalisation, function_of, lowe
 from langladder.text.words.segmenters import Split, WordChoice
 
 Step = Callable[[str], str]
+Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
+"""A BCP 47 tag, such as `tr` or `zh-Hant`."""
 Arabic = Literal["tatweel", "harakat", "alef", "yeh"]
 ARABIC: tuple[Arabic, ...] = get_args(Arabic)
 EXAMPLES = 3
@@ -48,7 +50,7 @@ class StepsConfig(Config):
     lowercase: bool = False
     # BCP 47, such as tr: how it lower-cases (tr, az: I → ı, İ → i; lt: dots stay under accents). null: as Unicode does,
     # with the final sigma of Greek, but İ → i.
-    language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    language: Language | None = None
     # Arabic: tatweel and harakat (vowel signs) go; alef: أ إ آ ٱ → ا; yeh: ى → ي
     arabic: list[Arabic] = Field(default_factory=list)
     han: Literal["keep", "simplified", "traditional"] = "keep"  # Chinese, by OpenCC: pip install 'langladder[chinese]'

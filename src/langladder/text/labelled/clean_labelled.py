@@ -25,6 +25,7 @@ from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitC
 from langladder.text.clean.statistics import character_warnings, invisible, percentiles, share
 from langladder.text.clean.steps import (
     Book,
+    Language,
     Step,
     StepsConfig,
     build_steps,
@@ -47,7 +48,7 @@ class CleanLabelledConfig(CleanRowsConfig):
     """How labelled text is cleaned. drop_duplicates: a text that was there before with the same label."""
 
     steps: StepsConfig = StepsConfig()
-    language: str | None = None  # BCP 47 tag, e.g. tr
+    language: Language | None = None
 
 
 def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
