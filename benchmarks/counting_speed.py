@@ -24,8 +24,8 @@ from rich.table import Table
 from scipy.sparse import coo_matrix, csr_matrix
 from wiki_words import word_ids
 
-from langladder.artefacts import write_text
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
+from langladder.ground.artefacts import write_text
 
 QUOTED = "GloVe C `cooccur` + `shuffle`: 18 s for 22,957,134 non-zeros of 17 M words (quoted, 2 threads, not run here)"
 

@@ -22,7 +22,7 @@ from public_data import data
 from rich.console import Console
 from rich.progress import Progress
 
-from langladder.atomic import atomic_folder
+from langladder.ground.atomic import atomic_folder
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.text.read.lines import reading
 
 JUMP = 0.125  # chance to go on elsewhere

@@ -29,7 +29,7 @@ from softmax_speed import main as softmax
 from wikitext import split_text, word_ids
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
-from langladder.memory import keep_freed_memory
+from langladder.ground.memory import keep_freed_memory
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM

@@ -25,7 +25,7 @@ from rich.table import Table
 from wikitext import split_text, stream, word_ids
 
 from langladder.counts.ngrams import count_ngrams
-from langladder.export.arpa import write_arpa
+from langladder.formats.arpa import write_arpa
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from langladder.export.bert import bert_arrays, bert_config
+from langladder.formats.bert import bert_arrays, bert_config
 from langladder.models.bert import BERT
 from langladder.text.tokenize.specials import SPELLINGS, spelling
 from langladder.text.tokenize.tokenizers import Tokenizer

@@ -32,8 +32,8 @@ from public_data import data, find, read
 from langladder.data.masked_language_modelling import MaskedBatches, masked_text
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
-from langladder.export.bert import bert_arrays
-from langladder.memory import keep_freed_memory
+from langladder.formats.bert import bert_arrays
+from langladder.ground.memory import keep_freed_memory
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.encoder import Masked
 from langladder.text.storage.corpus_ids import TokenStream
@@ -139,7 +139,7 @@ def _peer_loss(peer: Any, batch: Any) -> tuple[torch.Tensor, int]:
 
 def _copied(peer: Any, model: BERT, tokenizer: Tokenizer) -> BERT:
     """Our network with the peer's weights: both are judged by the same code."""
-    from langladder.export.bert import bert_names
+    from langladder.formats.bert import bert_names
 
     copy = BERT(model.config, tokenizer.full_vocab_size).eval()
     state = peer.state_dict()

@@ -21,7 +21,7 @@ import torch
 from measure import machine, markdown, threads, verdict
 
 from langladder.decoding.options import Asked, score_options
-from langladder.export.gpt2 import export_gpt2
+from langladder.formats.gpt2 import export_gpt2
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -27,7 +27,7 @@ from public_data import data, find, read
 from torch import nn
 from torch.nn import functional
 
-from langladder.memory import keep_freed_memory
+from langladder.ground.memory import keep_freed_memory
 from langladder.models.fasttext import FastText, FastTextConfig, make
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import collate

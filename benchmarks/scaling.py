@@ -28,10 +28,10 @@ from measure import markdown
 from public_data import data, find
 from scaling_stages import ALONE, STAGES
 
-from langladder.artefacts import read_json, write_json
-from langladder.artefacts import write_text as write_file
 from langladder.experiments.findings import Plot, series
-from langladder.reporting.findings_plot import findings_file
+from langladder.faces.report.findings_plot import findings_file
+from langladder.ground.artefacts import read_json, write_json
+from langladder.ground.artefacts import write_text as write_file
 
 RESULTS = Path("benchmarks/results/scaling.json")
 ROWS = {stage: stage for stage in ("labels", "dialogues", "questions")}

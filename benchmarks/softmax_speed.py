@@ -7,7 +7,7 @@ import click
 import torch
 from measure import machine, markdown, median_seconds, product_speed, threads, verdict
 
-from langladder.memory import keep_freed_memory
+from langladder.ground.memory import keep_freed_memory
 from langladder.nn.output import SoftmaxOutput
 
 

@@ -18,14 +18,14 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from langladder.artefacts import read_json, write_json
 from langladder.data.masked_language_modelling import MaskedBatches
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
-from langladder.errors import InputError
-from langladder.memory import keep_freed_memory
+from langladder.ground.artefacts import read_json, write_json
+from langladder.ground.errors import InputError
+from langladder.ground.memory import keep_freed_memory
+from langladder.ground.schema import Config
 from langladder.models.bert import BERT, BERTConfig
-from langladder.schema import Config
 from langladder.tasks.checkpoints import read_checkpoint, write_checkpoint
 from langladder.tasks.optimisation import (
     TrainingConfig,

@@ -29,7 +29,7 @@ from public_labels import Splits, label_accuracy, sentences, splits, tag_accurac
 from transfer_pretraining import Plan, Run, agree, attend_in_fp32, batches_of, network, parameters, pretrain, seconds
 from transfer_text import SETS, Corpus, as_read, normal, prepare
 
-from langladder.artefacts import read_json
+from langladder.ground.artefacts import read_json
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits

@@ -42,7 +42,7 @@ from public_data import data
 from langladder.data.translation import TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
-from langladder.export.marian import export_marian
+from langladder.formats.marian import export_marian
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.transformer import Transformer
 from langladder.models.translator import Translator

@@ -24,10 +24,10 @@ from measure import Clocked, machine, markdown
 from langladder.data.batches import StepBatches
 from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.data.translation import TranslationBatches
+from langladder.ground.ranks import part
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.transformer import Transformer, TransformerConfig
-from langladder.ranks import part
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.task import Task

@@ -15,10 +15,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from langladder.artefacts import write_text
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.experiments.findings import Plot, series
-from langladder.reporting.findings_plot import findings_file
+from langladder.faces.report.findings_plot import findings_file
+from langladder.ground.artefacts import write_text
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus

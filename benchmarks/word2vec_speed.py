@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.table import Table
 from wiki_words import word_ids
 
-from langladder.artefacts import write_text
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
+from langladder.ground.artefacts import write_text
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json, write_json
-from langladder.atomic import atomic_folder
+from langladder.ground.artefacts import read_json, write_json
+from langladder.ground.atomic import atomic_folder
 from langladder.text.clean.clean_pairs import clean_parallel
 from langladder.text.clean.cleaning import clean_text
 from langladder.text.labelled.clean_labelled import clean_labels, clean_tags

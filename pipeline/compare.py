@@ -18,11 +18,11 @@ from typing import Any
 
 from rich.console import Console
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError, printable
+from langladder.faces.report.comparison import compare, differing, drawn, read_summary
+from langladder.faces.report.inputs import ReportInputs
 from langladder.families import families
-from langladder.reporting.comparison import compare, differing, drawn, read_summary
-from langladder.reporting.inputs import ReportInputs
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError, printable
 from pipeline import ROOT
 from pipeline.summary import WIDTH
 

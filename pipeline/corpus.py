@@ -6,9 +6,9 @@ The text side also gets `truth/`: the evaluation sets that the corpus brings its
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json, write_text
-from langladder.atomic import atomic_folder
-from langladder.schema import locate_function
+from langladder.ground.artefacts import write_json, write_text
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.schema import locate_function
 from langladder.text.read.sources import not_read
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage

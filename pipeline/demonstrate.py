@@ -6,9 +6,9 @@ It runs where params.yaml lists the corpus in `corpora`: only rungs that follow 
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.atomic import atomic_folder
-from langladder.schema import locate_function
+from langladder.ground.artefacts import write_json
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.schema import locate_function
 from langladder.text.labelled.clean_instructions import clean_instructions
 from langladder.text.read.sources import not_read
 from pipeline.settings.run_folder import OUTPUT, output

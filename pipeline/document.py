@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from langladder.artefacts import write_text
-from langladder.reporting.ladder_plot import ladder_plot
-from langladder.reporting.tables import brief, ladder_rows, to_markdown
+from langladder.faces.report.ladder_plot import ladder_plot
+from langladder.faces.report.tables import brief, ladder_rows, to_markdown
+from langladder.ground.artefacts import write_text
 from pipeline import ROOT
 
 

@@ -21,12 +21,12 @@ from typing import Any, Self
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from langladder import progress
 from langladder.engine import commands
 from langladder.engine.choosing import AnyEngine, DaskConfig, LocalConfig, made
 from langladder.engine.dask import Dask
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground import progress
+from langladder.ground.errors import InputError
 from pipeline.provenance import store
 from pipeline.settings import params, plan
 from pipeline.settings.errors import explain

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.embeddings.postprocess import postprocess
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.words.conventions import conventions_of
 from langladder.text.words.word_corpus import WordCorpus
 from pipeline.provenance.job import tracked_job

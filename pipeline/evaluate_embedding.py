@@ -5,8 +5,8 @@ from typing import Any
 
 from langladder.embeddings.saved import load_vectors
 from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
-from langladder.reporting.numbers import share
-from langladder.schema import locate
+from langladder.faces.report.numbers import share
+from langladder.ground.schema import locate
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged
 from pipeline.settings.stage import stage

@@ -6,8 +6,8 @@ With `filter: none` nothing is copied: data/filtered/text/ then holds the hash o
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.atomic import atomic_folder
+from langladder.ground.artefacts import write_json
+from langladder.ground.atomic import atomic_folder
 from langladder.text.filtering.filtering import filter_text
 from pipeline.provenance.fingerprint import digest
 from pipeline.settings.run_folder import OUTPUT

@@ -9,8 +9,8 @@ import os
 import subprocess
 import sys
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline.settings import ladder_copy, params
 from pipeline.settings.plan import jobs
 

@@ -29,9 +29,9 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any, Self
 
-from langladder import progress
 from langladder.collector import rarely
-from langladder.errors import InputError
+from langladder.ground import progress
+from langladder.ground.errors import InputError
 from pipeline import ROOT, elsewhere
 from pipeline.elsewhere import Cluster
 from pipeline.settings.threads import jobs_at_once, processors

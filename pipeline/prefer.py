@@ -7,9 +7,9 @@ no rung of params.yaml reads them, nothing is drawn.
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.atomic import atomic_folder
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_json
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues, known

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
 from langladder.experiments.experiment import Data
+from langladder.ground.artefacts import read_json
 from pipeline.provenance.claims import measure
 from pipeline.settings.stage import stage
 

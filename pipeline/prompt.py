@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
 from langladder.experiments.experiment import Data
 from langladder.families import family
+from langladder.ground.artefacts import read_json
 from pipeline.provenance.claims import measure
 from pipeline.settings.stage import stage
 

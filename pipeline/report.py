@@ -7,9 +7,9 @@ reports/ladder.md and reports/timings.json, which have them too, are written bes
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json, write_text
-from langladder.reporting.page import build_page
-from langladder.reporting.tables import ladder_rows, ladder_summary, ladder_timings, to_markdown
+from langladder.faces.report.page import build_page
+from langladder.faces.report.tables import ladder_rows, ladder_summary, ladder_timings, to_markdown
+from langladder.ground.artefacts import write_json, write_text
 from pipeline.provenance.report_inputs import report_inputs
 from pipeline.settings.stage import stage
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import yaml
 from hydra import initialize_config_dir
 
-from langladder.artefacts import write_text
-from langladder.atomic import atomic_folder
 from langladder.collector import rarely
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_text
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance.parsed import keep
 from pipeline.settings import params

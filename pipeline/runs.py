@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from langladder.collector import rarely
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import lineage, store
 from pipeline.provenance.found_runs import find_runs, provenances

@@ -7,9 +7,9 @@ from importlib import import_module
 
 from rich.console import Console
 
-from langladder.artefacts import write_json
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import store
 from pipeline.provenance.report_inputs import report_inputs
@@ -32,7 +32,7 @@ def prepare() -> None:
 
 def main() -> None:
     """The summary; exit code 2 where nothing has been made."""
-    from langladder.reporting.tables import ladder_rows, ladder_timings, to_rich
+    from langladder.faces.report.tables import ladder_rows, ladder_timings, to_rich
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     try:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import FORMAT_VERSION, write_json, write_text
-from langladder.atomic import atomic_folder
-from langladder.export.given import FILES, read_given
-from langladder.export.model_card import model_card
+from langladder.formats.given import FILES, read_given
+from langladder.formats.model_card import model_card
+from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
+from langladder.ground.atomic import atomic_folder
 from pipeline.provenance.fingerprint import digest, fingerprint
 from pipeline.provenance.lineage import GIVEN, NOT_TRAINED
 from pipeline.settings.run_folder import OUTPUT, output

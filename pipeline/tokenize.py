@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.atomic import atomic_folder
+from langladder.ground.artefacts import write_json
+from langladder.ground.atomic import atomic_folder
 from langladder.text.storage.tables import TableLines
 from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text

@@ -7,7 +7,7 @@ import torch
 
 from langladder.corpora.scene_files import read_scenes
 from langladder.data.captioning import CODES, SceneCodes
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make, watched
 from pipeline.settings.stage import stage

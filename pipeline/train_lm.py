@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import make

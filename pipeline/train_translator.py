@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from langladder.evaluation.bleu import bleu_config
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.storage.corpus_ids import PairStream
 from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.tokenize.tokenizers import Tokenizer

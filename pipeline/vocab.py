@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.atomic import atomic_folder
+from langladder.ground.artefacts import write_json
+from langladder.ground.atomic import atomic_folder
 from langladder.text.words.word_stream import encode_words
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage

@@ -40,7 +40,7 @@ SINGLE = "--single"
 REPRO = ["--wait-for-lock", "repro", "--single-item"]
 LIMIT = 1 << 16  # bytes of a request
 DVC = ("dvc.commands.repro", "dvc.repo.reproduce", "dvc.stage.cache", "dvc.dependency", "dvc.parsing")
-KERNELS = "langladder.compiled"
+KERNELS = "langladder.kernels.compiled"
 TRAINING = ("pipeline.settings.stage", "langladder.tasks.training", "pytorch_lightning", KERNELS)
 TRACKING = ("mlflow.store.tracking.sqlalchemy_store", "mlflow.store.artifact.local_artifact_repo", "alembic.command")
 

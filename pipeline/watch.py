@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.atomic import atomic_folder
+from langladder.ground.artefacts import write_json
+from langladder.ground.atomic import atomic_folder
 from pipeline.provenance.fingerprint import digest
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage

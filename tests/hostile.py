@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 ROOM = 768 * 2**20  # bytes that reading a tiny file may take; a number that is believed takes gigabytes
 _ALL = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}

@@ -10,8 +10,8 @@ from typing import Any
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import curves
 from langladder.experiments.page import ClaimPage
-from langladder.progress import working
-from langladder.schema import locate
+from langladder.ground.progress import working
+from langladder.ground.schema import locate
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import keep_page
 

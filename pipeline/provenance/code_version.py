@@ -19,10 +19,10 @@ TRACKING += ["finished"]
 IGNORED = {"pipeline", "pipeline.provenance", *(f"pipeline.provenance.{name}" for name in [*TRACKING, "code_version"])}
 # A progress bar and a model's card tell of a result and change none, nor does what stays unloaded.
 IGNORED |= {
-    "langladder.progress",
+    "langladder.ground.progress",
     "langladder.placeholders",
-    "langladder.export.model_card",
-    "langladder.export.loading",
+    "langladder.formats.model_card",
+    "langladder.formats.loading",
 }
 FAMILIES = "langladder.families"  # its modules are found by looking, not by name
 

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_text
+from langladder.ground.artefacts import write_text
 
 
 def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:

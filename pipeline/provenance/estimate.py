@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline.provenance import store
 from pipeline.provenance.found_runs import finished_runs
 from pipeline.provenance.run_facts import choice

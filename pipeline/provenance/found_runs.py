@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
+from langladder.ground.artefacts import read_json
 from pipeline.provenance import store
 
 PAGE = 1000  # runs of one answer

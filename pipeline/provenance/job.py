@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from langladder.artefacts import FORMAT_VERSION, write_json, write_text
-from langladder.atomic import atomic_folder
 from langladder.collector import rarely
-from langladder.export.model_card import ANY, model_card
 from langladder.families import families
-from langladder.progress import working
-from langladder.ranks import first
+from langladder.formats.model_card import ANY, model_card
+from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.progress import working
+from langladder.ground.ranks import first
 from pipeline import ROOT
 from pipeline.provenance import curves, found_runs, lineage, processes, tracking
 from pipeline.provenance.fingerprint import digest, fingerprint, home

@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from langladder.artefacts import write_json
 from langladder.evaluation.page import Page, Work
-from langladder.infinity import to_plain
+from langladder.ground.artefacts import write_json
+from langladder.ground.infinity import to_plain
 from pipeline.provenance.job import TrackedJob
 from pipeline.settings.run_folder import output
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
 from langladder.corpora.instructions.kinds import REWORDED
 from langladder.evaluation.instructed import Answering, splits_of, with_room
 from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
 from langladder.evaluation.perplexity import score
 from langladder.evaluation.work import work_of
+from langladder.ground.artefacts import read_json
 from langladder.models.instructed import read_instructed
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.templates import ChatTemplate

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
 from langladder.decoding.sampling import SamplingConfig
 from langladder.evaluation.language_model import evaluate_language_model
 from langladder.evaluation.page import Work
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.evaluation.work import work_of
-from langladder.export.input_embedding import input_embedding
-from langladder.infinity import show
+from langladder.formats.input_embedding import input_embedding
+from langladder.ground.artefacts import read_json
+from langladder.ground.infinity import show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
 from langladder.text.storage.corpus_ids import TokenStream

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 
 MODELS = Path("models")
 GIVEN = "given"

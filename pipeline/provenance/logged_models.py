@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
+from langladder.ground.artefacts import read_json
 from pipeline.provenance.found_runs import find_runs
 from pipeline.provenance.python_function import write_description
 from pipeline.provenance.run_facts import Job, parameters

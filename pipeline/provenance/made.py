@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
-from langladder.infinity import to_plain
-from langladder.progress import working
-from langladder.ranks import first
-from langladder.schema import locate_function
+from langladder.ground.artefacts import write_json
+from langladder.ground.infinity import to_plain
+from langladder.ground.progress import working
+from langladder.ground.ranks import first
+from langladder.ground.schema import locate_function
 from pipeline.provenance.finished import Trained
 from pipeline.provenance.job import TrackedJob
 from pipeline.settings.run_folder import output

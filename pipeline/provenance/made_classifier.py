@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from langladder.ground.schema import locate
 from langladder.models.classifier import label_ids
-from langladder.schema import locate
 from langladder.text.labelled.labelled import read_labelled, read_labels
 from langladder.text.words.conventions import conventions_of
 from pipeline.provenance.job import tracked_job

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import read_json
 from langladder.evaluation.perplexity import score
-from langladder.infinity import show
+from langladder.ground.artefacts import read_json
+from langladder.ground.infinity import show
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.text.storage.corpus_ids import TokenStream

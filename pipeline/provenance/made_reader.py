@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.labelled.questions import read_questions
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.judged import judged, work_of_reader

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.labelled.labelled import read_labels, read_tagged
 from langladder.text.words.conventions import conventions_of
 from pipeline.provenance.job import tracked_job

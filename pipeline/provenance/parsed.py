@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from langladder.artefacts import write_text
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_text
+from langladder.ground.errors import InputError
 from pipeline.provenance.fingerprint import home
 
 MOST = 5000  # files that are kept

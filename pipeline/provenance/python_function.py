@@ -3,7 +3,7 @@
     MLmodel                     loader module, signature, where the example is: what `mlflow.pyfunc.load_model` reads
     input_example.json          a row that the model can answer; serving_input_example.json, as a server takes it
     requirements.txt            the wheel, and MLflow; python_env.yaml, for environments that MLflow makes
-    langladder.json             where the model lies, see `langladder.pyfunc.loading`
+    langladder.json             where the model lies, see `langladder.faces.mlflow.loading`
     README.md, provenance.json  its card, and what it was made from
     models/…                    the model itself, of a registered one: a copy, and no pickle in it
 
@@ -19,13 +19,13 @@ from typing import Any
 
 import yaml
 
-from langladder.artefacts import read_json, write_json, write_text
-from langladder.pyfunc.loading import POINTER, kind_of
-from langladder.serving.choosers import METHOD
+from langladder.faces.http.choosers import METHOD
+from langladder.faces.mlflow.loading import POINTER, kind_of
+from langladder.ground.artefacts import read_json, write_json, write_text
 from pipeline import ROOT
 from pipeline.provenance.lineage import provenance
 
-LOADER = "langladder.pyfunc"
+LOADER = "langladder.faces.mlflow"
 EXAMPLE, SERVED = "input_example.json", "serving_input_example.json"
 CARDS = ("README.md", "provenance.json")
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline.provenance import lineage, store
 from pipeline.provenance.fingerprint import digest
 from pipeline.provenance.found_runs import find_runs

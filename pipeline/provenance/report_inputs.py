@@ -4,10 +4,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
+from langladder.faces.report.inputs import ReportInputs, load_report
 from langladder.families import families
-from langladder.reporting.inputs import ReportInputs, load_report
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance.claims import TIMED
 from pipeline.provenance.found_runs import by_fingerprint, finished_runs, stored_file

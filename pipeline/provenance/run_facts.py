@@ -16,9 +16,9 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline.provenance import processes
 from pipeline.provenance.fingerprint import home
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
+from langladder.ground.artefacts import write_json
 from pipeline.provenance import processes, store
 from pipeline.provenance.logged_models import log_model, log_numbers, log_test_scores
 from pipeline.provenance.run_facts import Job, datasets, parameters, tags

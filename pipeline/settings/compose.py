@@ -12,8 +12,8 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline.settings import growth, jobs, names, params, plan, schema, urls
 from pipeline.settings.aside import Values
 from pipeline.settings.errors import together

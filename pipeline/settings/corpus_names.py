@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.remote import is_url, located
+from langladder.ground.remote import is_url, located
 from pipeline import ROOT
 from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import read_yaml

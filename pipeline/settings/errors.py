@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from langladder.errors import InputError
-from langladder.remote_errors import without_secrets
-from langladder.schema import short
+from langladder.ground.errors import InputError
+from langladder.ground.remote_errors import without_secrets
+from langladder.ground.schema import short
 
 DEEP = 8  # settings inside settings
 LINE = 900  # characters of a line that names a problem

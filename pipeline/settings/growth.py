@@ -11,9 +11,9 @@ from typing import Any
 
 from hydra.errors import HydraException
 
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.remote import is_url
+from langladder.ground.errors import InputError
+from langladder.ground.remote import is_url
 from pipeline import ROOT
 from pipeline.provenance.lineage import GIVEN
 from pipeline.settings.jobs import RungValues
@@ -98,7 +98,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
 
 def _given_misfits(path: str, own: str, settings: dict[str, Any], key: str) -> list[str]:
     """Why a rung cannot grow from the network of a folder; nothing where it can, or the folder is not there."""
-    from langladder.export.given import described
+    from langladder.formats.given import described
 
     if not (ROOT / path).is_dir():
         return []

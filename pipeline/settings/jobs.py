@@ -9,8 +9,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline.provenance.code_version import code_version
 from pipeline.settings import params, rungs, schema
 from pipeline.settings.aside import PLACE, Values, split_aside

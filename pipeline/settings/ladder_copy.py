@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from langladder.artefacts import write_text
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.remote import is_url
+from langladder.ground.artefacts import write_text
+from langladder.ground.errors import InputError
+from langladder.ground.remote import is_url
 from pipeline import ROOT
 from pipeline.settings import params, rungs
 

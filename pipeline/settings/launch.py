@@ -21,9 +21,9 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import yaml
 
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.ranks import Ranks, part, ranks
+from langladder.ground.errors import InputError
+from langladder.ground.ranks import Ranks, part, ranks
 from pipeline import ROOT
 from pipeline.settings import plan
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.schema import checked_name
+from langladder.ground.errors import InputError
+from langladder.ground.schema import checked_name
 from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.yaml_files import read_yaml

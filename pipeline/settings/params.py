@@ -20,8 +20,8 @@ from pydantic import (
 
 from langladder.engine.choosing import Memory
 from langladder.families import families
-from langladder.remote import is_url
-from langladder.schema import Config, Name, checked_name
+from langladder.ground.remote import is_url
+from langladder.ground.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings import urls
 from pipeline.settings.errors import explained, together

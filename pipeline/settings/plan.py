@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import read_yaml

@@ -8,9 +8,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from langladder.atomic import STAGE
-from langladder.errors import InputError
-from langladder.schema import checked_name
+from langladder.ground.atomic import STAGE
+from langladder.ground.errors import InputError
+from langladder.ground.schema import checked_name
 from pipeline import ROOT
 
 PLACES = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpoints", "multirun", "outputs")
@@ -32,7 +32,7 @@ OUTPUT = replace(
     what=f"in a folder of the project whose content stages replace ({', '.join(f'{place}/' for place in PLACES)})",
     marked=replaceable,
 )
-"""Owner of the folders that stages make, for `langladder.atomic.atomic_folder`."""
+"""Owner of the folders that stages make, for `langladder.ground.atomic.atomic_folder`."""
 
 
 def output(out: Path, folder: str, *names: str, ending: str = "") -> Path:

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from pipeline.settings import params
 from pipeline.settings.errors import explain, together
 from pipeline.settings.yaml_files import read_yaml

@@ -9,10 +9,10 @@ from pydantic import Field, create_model, field_validator
 
 from langladder.decoding.scores import LengthForm
 from langladder.engine.choosing import AnyEngine, Memory
-from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
-from langladder.schema import Config, Name
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config, Name
 from pipeline.settings import params
 from pipeline.settings.aside import with_aside
 from pipeline.settings.errors import explain

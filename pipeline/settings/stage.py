@@ -24,13 +24,14 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from langladder import collector, progress
-from langladder.atomic import check_folder, disk_error, explain
-from langladder.errors import InputError
+from langladder import collector
 from langladder.families import families
-from langladder.memory import out_of_memory
-from langladder.ranks import first
-from langladder.schema import Config
+from langladder.ground import progress
+from langladder.ground.atomic import check_folder, disk_error, explain
+from langladder.ground.errors import InputError
+from langladder.ground.memory import out_of_memory
+from langladder.ground.ranks import first
+from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.provenance.finished import Finished, Trained, skip_finished
 from pipeline.settings import compose, errors, jobs, names, params, place, plan, run_folder, schema, sweeps

@@ -14,10 +14,10 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.infinity import from_plain
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.ground.infinity import from_plain
 
 INSTALL = "pip install 'langladder[cluster]'"
 SLURM = "slurm", "slurm_here", "submitit_slurm", "submitit_local"

@@ -9,7 +9,7 @@ counting of word pairs, the `tokenizers` library) takes all processors.
 import os
 import sys
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 JOB_BYTES = 2**30  # about what a job takes
 LIBRARIES = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMBA")  # each reads <library>_NUM_THREADS when it is loaded

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 
 DEEPEST, MOST = 50, 100_000

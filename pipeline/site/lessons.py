@@ -12,7 +12,7 @@ import tempfile
 from functools import cache
 from typing import Any
 
-from langladder.artefacts import write_text
+from langladder.ground.artefacts import write_text
 from pipeline import ROOT
 from pipeline.site.links import fenced
 

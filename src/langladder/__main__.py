@@ -1,5 +1,5 @@
 """`python -m langladder`: the same as the command `langladder`."""
 
-from langladder.cli.main import app
+from langladder.faces.cli.main import app
 
 app(prog_name="langladder")

@@ -8,8 +8,8 @@ from typing import Any
 
 import uvicorn
 
-from langladder.explorer.app import create
-from langladder.serving.shelf import Shelf
+from langladder.faces.explorer.app import create
+from langladder.faces.http.shelf import Shelf
 
 PATIENCE = 60.0  # seconds for all answers to a page
 QUIET = 4  # looks at 40 ms each

@@ -12,7 +12,7 @@ from langladder.corpora.instructions.judge import gold_rewards, judge, judgement
 from langladder.corpora.instructions.kinds import KINDS, NOTHING, UNSEEN, Judgement, length, words_of
 from langladder.corpora.instructions.known import Known, known
 from langladder.corpora.world import world
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue, Message
 
 TINY = InstructionsConfig(size="tiny", seed=3)

@@ -17,7 +17,7 @@ from langladder.corpora.readings import Readings
 from langladder.corpora.reviews import review
 from langladder.corpora.rules import reviews as rules
 from langladder.corpora.world import PRODUCTIONS, world
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged
 from langladder.text.labelled.trees import read_tree
 from langladder.text.storage.tables import SPLITS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from langladder.corpora.paragraphs import ParagraphConfig, draw_paragraphs, write_paragraphs
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.questions import Question, normalised, read_questions
 
 TINY = ParagraphConfig(size="tiny")

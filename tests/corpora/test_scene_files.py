@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from langladder.corpora.scene_files import SCENES, read_scenes, write_scenes
 from langladder.corpora.scenes import SceneConfig, generate_scenes
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
 TINY = SceneConfig(size="tiny", scenes=400)

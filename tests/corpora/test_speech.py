@@ -11,7 +11,7 @@ from langladder.corpora.speech import (
     prototypes,
     speak,
 )
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 TINY = SpeechConfig(size="tiny", utterances=60)
 

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from langladder.corpora.speech import SpeechConfig, generate_speech
 from langladder.corpora.speech_files import read_speech, write_speech
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
 TINY = SpeechConfig(size="tiny", utterances=40, longest=16)

@@ -7,12 +7,12 @@ from pathlib import Path
 import numba
 import pytest
 
-from langladder.compiled import PACKAGE, njit, version
+from langladder.kernels.compiled import PACKAGE, njit, version
 
 KERNELS = {
     "__init__.py": "",
     "helper.py": "from numba import njit\n\n@njit\ndef helper(x):\n    return x + 1\n",
-    "caller.py": "from langladder.compiled import njit\n",
+    "caller.py": "from langladder.kernels.compiled import njit\n",
     "text/tokenize/specials.py": "PAD = 0\n",
     "plain.py": "x = 1\n",
 }
@@ -49,7 +49,7 @@ def test_a_helper_that_changed_is_compiled_anew(tmp_path: Path) -> None:
     copy.mkdir()
     (copy / "__init__.py").write_text("")
     (copy / "compiled.py").write_text((PACKAGE / "compiled.py").read_text())
-    imports = "from langladder.compiled import njit\n"
+    imports = "from langladder.kernels.compiled import njit\n"
     (copy / "caller.py").write_text(
         f"{imports}from langladder.helper import helper\n\n\n@njit()\ndef caller(x):\n    return helper(x)\n"
     )

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csr_matrix
 
-from langladder.artefacts import write_arrays
 from langladder.counts import cooccurrence
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence, count_term_document
 from langladder.counts.stored import read_sparse, write_sparse
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_arrays
+from langladder.ground.errors import InputError
 
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]
 LINES = ["I like deep learning .", "I like NLP .", "I enjoy flying ."]

@@ -7,7 +7,7 @@ import pytest
 
 from langladder.counts.ngram_pieces import Pieces, continuation_counts
 from langladder.counts.ngrams import count_ngrams
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS
 
 # Four sentences, one symbol a word: 我爱吃苹果 / 我爱吃香蕉 / 我喜欢苹果 / 他爱吃苹果 (WE: 我)

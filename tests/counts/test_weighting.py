@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from langladder.counts.weighting import pmi, ppmi, tfidf
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 def random_counts(seed: int, rows: int = 30, columns: int = 12) -> csr_matrix:

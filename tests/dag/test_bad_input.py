@@ -10,11 +10,11 @@ import pytest
 import yaml
 from hydra import initialize_config_dir
 
-from langladder import progress
-from langladder.atomic import atomic_folder
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.schema import checked_name
+from langladder.ground import progress
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.schema import checked_name
 from langladder.text.storage.shards import ShardWriter
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
@@ -263,8 +263,8 @@ def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: py
 def test_a_stage_says_what_it_does_and_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("langladder.progress.FIRST", 0.01)
-    monkeypatch.setattr("langladder.progress.EVERY", 0.02)
+    monkeypatch.setattr("langladder.ground.progress.FIRST", 0.01)
+    monkeypatch.setattr("langladder.ground.progress.EVERY", 0.02)
     assert run_stage("corpus", tmp_path / "out", monkeypatch, "corpus=microworld", "size=tiny", "debug=fast") == 0
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("… corpus")]
     assert any(re.search(r"drawing train: [\d,]+ of [\d,]+ sentences \(\d+%\)", line) for line in said), said

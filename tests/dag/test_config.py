@@ -13,10 +13,10 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 from project_copy import run
 
-from langladder.errors import InputError
 from langladder.evaluation import bleu_tokenizers
 from langladder.families import families
-from langladder.schema import locate
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.provenance.estimate import rough
 from pipeline.settings import jobs, params, plan, schema

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from project_copy import copy_project, edit, ran, run, smallest, with_git
 
-from langladder.reporting.tables import ladder_id
+from langladder.faces.report.tables import ladder_id
 
 pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.ranks import Ranks, address, ranks
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.ranks import Ranks, address, ranks
+from langladder.ground.schema import Config
 from langladder.tasks.settings import LMTrainingConfig
 from pipeline.settings.launch import others
 from tests.dag.project_copy import ENVIRONMENT, copy_project, edit, run, smallest

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from langladder.families.family import Rung
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.document import fill, stage_table
 from pipeline.settings.rungs import Told

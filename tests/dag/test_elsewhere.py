@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from project_copy import run
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline import ROOT, elsewhere, parallel
 from pipeline.settings.params import load
 

@@ -10,8 +10,8 @@ import yaml
 from hydra import initialize_config_dir
 from test_bad_input import run_stage
 
-from langladder import artefacts
 from langladder.families import families
+from langladder.ground import artefacts
 from pipeline import ROOT
 from pipeline.provenance import job
 from pipeline.provenance.code_version import files_of, modules_of

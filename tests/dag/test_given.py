@@ -10,8 +10,10 @@ import torch
 import yaml
 from project_copy import copy_project, ran, run, smallest
 from test_growth import refused, resolved
+from tests.export.test_given_bert import VOCABULARY, folder_of
+from tests.export.test_given_gpt2 import folder_of as gpt2_folder_of
 
-from langladder.export.model_card import model_card
+from langladder.formats.model_card import model_card
 from langladder.models.bert import BERT
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
@@ -23,8 +25,6 @@ from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance import lineage
 from pipeline.take import take
-from tests.export.test_given_bert import VOCABULARY, folder_of
-from tests.export.test_given_gpt2 import folder_of as gpt2_folder_of
 
 
 def settings_of(kind: Any) -> Any:

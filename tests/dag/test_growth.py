@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hydra import initialize_config_dir
 
-from langladder.artefacts import write_json
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import lineage
 from pipeline.settings import growth, params, rungs

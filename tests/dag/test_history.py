@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from hydra import initialize_config_dir
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, plan, rungs
 from pipeline.settings.aside import with_aside

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from project_copy import ENVIRONMENT, run
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline import ROOT, warm
 from pipeline.provenance import processes
 from pipeline.settings import threads

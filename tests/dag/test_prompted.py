@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hydra import initialize_config_dir
 
-from langladder.artefacts import write_json
+from langladder.ground.artefacts import write_json
 from pipeline import ROOT, prompt
 from pipeline.settings import params
 from pipeline.settings.compose import resolve

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hydra.types import RunMode
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, sweeps
 

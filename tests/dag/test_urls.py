@@ -14,7 +14,7 @@ from project_copy import ENVIRONMENT, copy_project, edit, ran, run, smallest
 from pydantic import ValidationError
 from remote_servers import AWS, BUCKET, s3_server, web_server
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline import ROOT, parallel
 from pipeline.settings import compose, corpus_names, ladder_copy, params, urls
 

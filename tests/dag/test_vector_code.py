@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.provenance import code_version
 
@@ -36,8 +36,8 @@ def embed(names: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "jobs"),
     [
-        ("export/glove_format.py", set()),
-        ("export/vector_files.py", set()),
+        ("formats/glove_format.py", set()),
+        ("formats/vector_files.py", set()),
         ("tasks/muon.py", {"embed/skipgram_torch", "train_lm/lstm"}),
         ("counts/cooccurrence.py", {"cooccur", *embed(COUNTED)}),
         ("counts/kernels.py", {"cooccur", *embed(COUNTED), "train_lm/kneser_ney"}),

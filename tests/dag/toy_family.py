@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import Field
 
-from langladder import schema
-from langladder.artefacts import read_json, write_json
+from langladder.ground import schema
+from langladder.ground.artefacts import read_json, write_json
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
 
@@ -70,7 +70,7 @@ class OpeningFamily(Family):
     experiment = "openings"
     place = 90
     default = "first_word"
-    shown_by = "langladder.reporting.openings"
+    shown_by = "langladder.faces.report.openings"
     reads = ("data/clean/text",)
     loading = """from langladder.families.opening import Opening
 
@@ -89,9 +89,9 @@ SHOWN = '''"""Opening words in the report."""
 
 from typing import Any
 
-from langladder.reporting import numbers
-from langladder.reporting.columns import Column
-from langladder.reporting.section import Section
+from langladder.faces.report import numbers
+from langladder.faces.report.columns import Column
+from langladder.faces.report.section import Section
 
 
 def columns(pages: Any) -> Any:
@@ -124,7 +124,7 @@ TRAIN = '''"""Stage `train_opening`: count how lines begin; models/opening/<rung
 from pathlib import Path
 from typing import Any
 
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.storage.tables import read_table
 from pipeline.provenance.job import tracked_job
 from pipeline.settings.stage import stage
@@ -151,7 +151,7 @@ JUDGE = '''"""Stage `evaluate_opening`: how often a line of the test text begins
 from pathlib import Path
 from typing import Any
 
-from langladder.artefacts import write_json
+from langladder.ground.artefacts import write_json
 from langladder.families.opening import Opening, OpeningPage
 from langladder.text.storage.tables import read_table
 from pipeline.provenance.job import tracked_job
@@ -200,8 +200,8 @@ STAGES = """
 
 FILES = {
     "src/langladder/families/opening.py": DECLARATION,
-    "src/langladder/reporting/openings.py": SHOWN,
-    "src/langladder/reporting/templates/opening.html.j2": TEMPLATE,
+    "src/langladder/faces/report/openings.py": SHOWN,
+    "src/langladder/faces/report/templates/opening.html.j2": TEMPLATE,
     "conf/opening/first_word.yaml": RUNG,
     "pipeline/train_opening.py": TRAIN,
     "pipeline/evaluate_opening.py": JUDGE,

@@ -13,7 +13,7 @@ from langladder.data.instructions import (
     ranking_batch,
     ranking_rows,
 )
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue, Ranking
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS, PAD

@@ -10,7 +10,7 @@ from scipy import stats
 from langladder.data.masked_language_modelling import MaskedBatches, masked_text
 from langladder.data.masking import Masking, mask_tokens, maskable
 from langladder.data.sentence_pairs import Pairs, lines_of, rows_of
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.encoding import framed

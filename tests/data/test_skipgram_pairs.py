@@ -9,7 +9,7 @@ import torch
 from langladder.data import skipgram_pairs
 from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.word2vec.skipgram import SkipGramBatch, SkipGramConfig
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from langladder.data.translation import PairBatch, TranslationBatches, fill, pack, pad
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 

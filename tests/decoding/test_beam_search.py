@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD

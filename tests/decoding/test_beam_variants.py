@@ -14,7 +14,7 @@ from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
 from langladder.decoding.scores import LengthForm, coverage_penalty, length_penalty, normalised
 from langladder.decoding.translate import translate
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from langladder.decoding.options import ROWS, Asked, asked_of, common_beginning, score_options
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM

@@ -16,7 +16,7 @@ from langladder.decoding.rollouts import (
     log_policy,
     roll_out,
 )
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.models.neural import NeuralLanguageModel

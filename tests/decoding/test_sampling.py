@@ -18,7 +18,7 @@ from langladder.decoding.sampling import (
     penalise,
 )
 from langladder.decoding.stream import stream
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM

@@ -11,7 +11,7 @@ from langladder.embeddings.ppmi import PPMI
 from langladder.embeddings.svd import SVD, truncated_svd
 from langladder.embeddings.term_document import TermDocument
 from langladder.embeddings.term_term import TermTerm
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus

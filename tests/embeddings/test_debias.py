@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace, equalise, hard_debias, neutralise
 from langladder.embeddings.word_lists import BiasLists, read_stereotypes, read_word_sets, read_words
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 PAIRS = [["she", "he"], ["her", "his"]]
 

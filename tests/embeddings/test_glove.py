@@ -11,7 +11,7 @@ from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrenc
 from langladder.embeddings import glove, glove_kernels
 from langladder.embeddings.glove import GloVe, cost, initial_parameters, train_epoch, training_pairs
 from langladder.embeddings.glove_kernels import Pairs, Parameters
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus

@@ -13,7 +13,7 @@ from langladder.corpora import taxonomy
 from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.synsets import Synsets
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus

@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.postprocess import PostprocessConfig, all_but_the_top, centre, postprocess, unit_length
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 def vectors() -> WordVectors:

@@ -14,7 +14,7 @@ from langladder.embeddings.subword import Parts, Subword, SubwordConfig, chunks
 from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lines
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.word2vec.drawing import alias_table
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_corpus import WordCorpus

@@ -18,7 +18,7 @@ from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
 from langladder.embeddings.word2vec.rows import logistic
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.embeddings.word2vec.tree import TOGETHER
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary

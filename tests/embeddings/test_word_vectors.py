@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.saved import load_vectors
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 def random_vectors(seed: int = 0, size: int = 50, dim: int = 8) -> WordVectors:

@@ -10,7 +10,7 @@ import pytest
 
 from langladder.engine.base import PROCESS, process_peak, used
 from langladder.engine.choosing import DaskConfig, bytes_of, made
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
 

@@ -12,7 +12,7 @@ import pytest
 from langladder.engine.base import LEAST, PROCESS, Engine, Serial, current, used
 from langladder.engine.choosing import LocalConfig
 from langladder.engine.local import DEATHS, Local
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline.settings.place import engine as engine_of
 
 

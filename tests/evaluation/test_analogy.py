@@ -11,8 +11,8 @@ from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
+from langladder.ground.errors import InputError
 
 
 def exact_vectors() -> WordVectors:

@@ -11,7 +11,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace
 from langladder.embeddings.word_lists import BiasLists
 from langladder.evaluation.bias import analogies, audit, debias_and_audit, explained
-from langladder.export.vector_files import read_vectors
+from langladder.formats.vector_files import read_vectors
 
 LISTS = BiasLists(
     definitional=[["woman", "man"], ["she", "he"]],

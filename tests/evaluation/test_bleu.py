@@ -8,7 +8,6 @@ import re
 import pytest
 from real_data import real
 
-from langladder.errors import InputError
 from langladder.evaluation.bleu import (
     BleuConfig,
     brevity_penalty,
@@ -18,6 +17,7 @@ from langladder.evaluation.bleu import (
     score_translations,
     sentence_bleu,
 )
+from langladder.ground.errors import InputError
 
 HYPOTHESIS = ["the", "cat", "the", "cat", "on", "the", "mat"]
 REFERENCES = [["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]]

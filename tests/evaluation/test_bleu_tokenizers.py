@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from langladder.errors import InputError
 from langladder.evaluation import bleu_tokenizers
 from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu, score_translations
 from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose, installed
+from langladder.ground.errors import InputError
 from langladder.text.words.conventions import Conventions, write_conventions
 from langladder.text.words.scripts import Writing
 

@@ -8,7 +8,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.clusters import (
     compactness_scores,
     evaluate_clusters,
@@ -16,6 +15,7 @@ from langladder.evaluation.clusters import (
     purity,
     read_groups,
 )
+from langladder.ground.errors import InputError
 
 GROUPS = "# kinds\n: fruit\napple pear\nplum\n: city\nRome Paris Berlin\n: tool\nsaw axe file\n"
 

@@ -11,10 +11,10 @@ import torch
 
 from langladder.corpora.microworld import grammar
 from langladder.decoding.fill import fill, gapped
-from langladder.errors import InputError
 from langladder.evaluation.encoder import evaluate_encoder
 from langladder.evaluation.gaps import fill_rows, pseudo_scores
 from langladder.evaluation.true_gaps import hidden_words, known_grammar, said, true_scores
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.tasks.masked_settings import Judged
 from langladder.text.storage.corpus_ids import TokenStream

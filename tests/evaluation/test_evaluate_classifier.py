@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
-from langladder.errors import InputError
 from langladder.evaluation.calibration import calibration_error, reliability
 from langladder.evaluation.classification import evaluate_classifier
 from langladder.evaluation.confusion import confusion, macro_f1, per_label
 from langladder.evaluation.paired import holm, mcnemar, paired_bootstrap
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 

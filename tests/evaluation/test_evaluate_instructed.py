@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from langladder.decoding.best_of_n import best_of_n_kl
-from langladder.errors import InputError
 from langladder.evaluation.instructed import Answering, distinct, gold_scores, hash_of, splits_of, told, with_room
 from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
+from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.text.labelled.instructions import Dialogue, Message
 from langladder.text.labelled.templates import ChatTemplate

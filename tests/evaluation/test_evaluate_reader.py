@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from langladder.errors import InputError
 from langladder.evaluation.answering import evaluate_reader, scores_of
 from langladder.evaluation.reader_page import ReaderPage
+from langladder.ground.errors import InputError
 from langladder.models.reader import Found, Reader
 from langladder.models.sliding_window import SlidingWindow, make
 from langladder.text.labelled.questions import Answer, Question

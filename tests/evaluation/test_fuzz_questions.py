@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from langladder.cli.draw_map import _read_groups
 from langladder.evaluation.analogy import read_analogies
 from langladder.evaluation.similarity import read_similarity
 from langladder.evaluation.weat import read_weat
 from langladder.experiments.agreement import read_pairs
+from langladder.faces.cli.draw_map import _read_groups
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
 VALID = b": gram1\na b c d\n# note\nking\tqueen\t7.5\nX: a b\nY: c d\nA: e f\nB: g h\n"

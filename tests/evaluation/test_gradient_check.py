@@ -8,10 +8,10 @@ from torch import nn
 
 from langladder.evaluation import gradient_check
 from langladder.evaluation.gradient_check import check, compare, exact, kinds, tiny_networks
+from langladder.ground.schema import Config
 from langladder.models.gpt import GPT
 from langladder.models.network import Network
 from langladder.models.recurrent import RecurrentLM
-from langladder.schema import Config
 
 KINDS = kinds()
 

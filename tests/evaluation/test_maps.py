@@ -8,9 +8,9 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.map_methods import MapMethod
 from langladder.evaluation.maps import word_map
+from langladder.ground.errors import InputError
 
 
 def points(matrix: np.ndarray, method: MapMethod = "pca") -> np.ndarray:

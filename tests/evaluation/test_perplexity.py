@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.errors import InputError
 from langladder.evaluation.language_model_page import TextScores
 from langladder.evaluation.perplexity import score
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM

@@ -10,7 +10,6 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import (
     Item,
@@ -22,9 +21,10 @@ from langladder.evaluation.prompting import (
     orders,
     share,
 )
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
-from langladder.schema import Config
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 

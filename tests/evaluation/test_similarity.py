@@ -10,8 +10,8 @@ from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.similarity import evaluate_similarity, pair_scores, read_similarity, spearman
+from langladder.ground.errors import InputError
 
 
 def fan() -> WordVectors:

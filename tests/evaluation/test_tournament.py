@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from langladder.errors import InputError
 from langladder.evaluation.tournament import MEAN, bradley_terry, elo, mm_step, tournament
+from langladder.ground.errors import InputError
 
 
 def test_golden_two_rungs() -> None:

@@ -11,9 +11,9 @@ from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.weat import evaluate_weat, read_weat, weat
-from langladder.export.vector_files import read_vectors
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.errors import InputError
 
 PUBLISHED = {"1": 1.54, "2": 1.63, "6": 1.89, "7": 0.97, "8": 1.24, "9": 1.30}
 TEXT = """\

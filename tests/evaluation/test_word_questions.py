@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.clusters import outlier_place
 from langladder.evaluation.word_questions import analogy, check, compare, nearest, odd_one_out
+from langladder.ground.errors import InputError
 
 TABLE = {
     "cat": [1, 0.1, 0],

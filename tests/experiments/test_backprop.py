@@ -12,7 +12,7 @@ from langladder.experiments import autodiff
 from langladder.experiments.autodiff import Node, backward, in_order, maximum, negative_log, relu, sigmoid, tanh
 from langladder.experiments.backprop import BackpropConfig, descended, differences, findings, network, weights_of
 from langladder.experiments.findings import Graph, GraphNode
-from langladder.reporting.graph_plot import graph_plot, layout
+from langladder.faces.report.graph_plot import graph_plot, layout
 
 
 def gradients(loss: Node) -> dict[str, np.ndarray]:

@@ -13,13 +13,13 @@ import pytest
 import yaml
 from hydra import initialize_config_dir
 
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Source
 from langladder.experiments.findings import Findings
 from langladder.experiments.page import ClaimPage
-from langladder.reporting.claims import claim_views
-from langladder.reporting.entries import Entry, Timing
-from langladder.schema import locate
+from langladder.faces.report.claims import claim_views
+from langladder.faces.report.entries import Entry, Timing
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import Compositions

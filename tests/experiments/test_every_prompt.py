@@ -13,16 +13,16 @@ import pytest
 import yaml
 from hydra import initialize_config_dir
 
-from langladder.errors import InputError
 from langladder.evaluation.prompting import Prompter
 from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.findings import Findings
 from langladder.experiments.page import ClaimPage
+from langladder.faces.report.claims import claim_views
+from langladder.faces.report.entries import Entry, Timing
 from langladder.families import family
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from langladder.models.base import LanguageModel
-from langladder.reporting.claims import claim_views
-from langladder.reporting.entries import Entry, Timing
-from langladder.schema import locate
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline import ROOT
 from pipeline.settings import params, schema

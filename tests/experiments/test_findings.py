@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
-from langladder.reporting.claims import claim_views
-from langladder.reporting.entries import Entry, Timing, Told
-from langladder.reporting.findings_plot import apart, findings_plot
+from langladder.faces.report.claims import claim_views
+from langladder.faces.report.entries import Entry, Timing, Told
+from langladder.faces.report.findings_plot import apart, findings_plot
 
 
 def plot(*lines: Series, **settings: object) -> Plot:

@@ -8,7 +8,6 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from langladder.errors import InputError
 from langladder.evaluation.over_optimisation import Form
 from langladder.experiments import over_optimisation, policy_comparison, ranking_pairs, sft_epochs
 from langladder.experiments.findings import Findings
@@ -16,6 +15,7 @@ from langladder.experiments.over_optimisation import OverOptimisation, OverOptim
 from langladder.experiments.policy_comparison import METRICS, Expected, Outcome, PolicyComparisonConfig
 from langladder.experiments.ranking_pairs import Learnt
 from langladder.experiments.sft_epochs import Curve
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 
 NOISE = np.linspace(-0.01, 0.01, 40)  # of 40 prompts

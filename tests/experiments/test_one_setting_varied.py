@@ -11,7 +11,7 @@ from langladder.experiments.comparison import TRAINING, Comparison, Expectation,
 from langladder.experiments.findings import Findings
 from langladder.experiments.text_comparison import TextComparison, TextComparisonConfig
 from langladder.experiments.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from pipeline import ROOT
 
 SETTINGS: dict[str, Any] = {

@@ -9,7 +9,6 @@ import yaml
 from pydantic import ValidationError
 
 from langladder.corpora.entailment import LABELS
-from langladder.errors import InputError
 from langladder.evaluation.gaps import fill_rows
 from langladder.experiments import few_shot_by_size, masked_or_causal, sliding_window
 from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
@@ -22,6 +21,7 @@ from langladder.experiments.small_bodies import Kind
 from langladder.experiments.sparse_attention import SparseAttention, SparseAttentionConfig, attention_products
 from langladder.experiments.training import loss_a_token
 from langladder.experiments.transfer import TransferConfig
+from langladder.ground.errors import InputError
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.nn.products import matrix_entries

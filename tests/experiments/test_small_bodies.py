@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data
 from langladder.experiments.small_bodies import CLASSIFIERS, KINDS, Bodies, BodyConfig, Kind, fine_tuned
 from langladder.experiments.training import train_language_model
 from langladder.experiments.transfer import TASKS, Transfer, TransferConfig, drawn_texts
+from langladder.ground.errors import InputError
 from langladder.models.growing import TOKENIZER
 from langladder.tasks import fine_tuning, masked_language_modelling
 

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from langladder.corpora.instructions.drawing import demonstrations
 from langladder.decoding.best_of_n import best_of_n_kl
-from langladder.errors import InputError
 from langladder.evaluation.reward import judge_rewards, rewards_of
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data
@@ -18,6 +17,7 @@ from langladder.experiments.prompted_gpt import answered_in_words, first_sentenc
 from langladder.experiments.ranking_pairs import judged
 from langladder.experiments.sft_epochs import losses
 from langladder.experiments.small_policies import Chains
+from langladder.ground.errors import InputError
 from langladder.models.network import own_tensors
 from langladder.text.labelled.instructions import Dialogue, Message
 from langladder.text.storage.corpus_ids import TokenStream

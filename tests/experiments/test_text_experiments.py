@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.errors import InputError
 from langladder.experiments import agreement, clipping, context_length, data_size, units
 from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.output_layers import ZipfText
 from langladder.experiments.small_models import first_part
 from langladder.experiments.training import loss_a_token, train, train_language_model
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.neural import NeuralLanguageModel

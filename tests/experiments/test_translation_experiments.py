@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.errors import InputError
 from langladder.evaluation.translation import BUCKETS
 from langladder.evaluation.translator_page import LengthBucket, SearchErrors, WidthResult
 from langladder.experiments import (
@@ -24,6 +23,7 @@ from langladder.experiments.norm_by_depth import Setting
 from langladder.experiments.small_translators import Network, TranslationConfig, trained
 from langladder.experiments.source_reversal import Measured
 from langladder.experiments.translation_judge import Judge, tokenizer
+from langladder.ground.errors import InputError
 from langladder.models.translator import Translator
 
 NETWORKS: list[Network] = ["seq2seq", "attention", "transformer"]

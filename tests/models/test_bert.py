@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from langladder.errors import InputError
 from langladder.evaluation.work import counted
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.bert_sizes import PRESETS
 from langladder.models.encoder import Encoder, Masked, padded

@@ -11,7 +11,7 @@ import pytest
 import torch
 from grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_features import segments

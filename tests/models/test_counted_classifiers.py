@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.counted_classifier import CountedClassifier, make
 from langladder.models.linear_classifier import LinearClassifier, LinearConfig

@@ -11,7 +11,7 @@ import torch
 from pydantic import ValidationError
 
 from langladder.decoding.ctc import collapse, greedy
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.captioner import Captioner, CaptionerConfig
 from langladder.models.ctc import CTCConfig, CTCRecognizer
 

@@ -14,7 +14,8 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from langladder.models.classifier import Classifier
 from langladder.models.cnn_lstm import CNNLSTM
 from langladder.models.mean_embedding import MeanEmbedding
@@ -25,7 +26,6 @@ from langladder.models.textcnn import TextCNN
 from langladder.models.transformer_classifier import TransformerClassifier
 from langladder.models.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
-from langladder.schema import locate
 from langladder.text.labelled.labelled import Example
 from pipeline import ROOT
 from pipeline.settings import params, schema

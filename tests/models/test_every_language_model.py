@@ -14,14 +14,14 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.counted import CountedLanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
-from langladder.schema import locate
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from pipeline import ROOT

@@ -14,13 +14,13 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from langladder.artefacts import read_arrays, write_arrays
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_arrays, write_arrays
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from langladder.models.counted_tagger import CountedTagger, tag_ids
 from langladder.models.neural_tagger import NeuralTagger
 from langladder.models.tagger import Tagger
 from langladder.models.tagger_words import TaggerWords
-from langladder.schema import locate
 from langladder.text.labelled.labelled import Tagged
 from pipeline import ROOT
 from pipeline.settings import params, schema

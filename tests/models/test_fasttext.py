@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from langladder.embeddings.ngram_buckets import fnv1a
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.fasttext import FastText, FastTextConfig, make
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
 from langladder.embeddings.base import WordVectors
-from langladder.export.arpa import read_arpa, write_arpa
-from langladder.export.model_card import model_card
-from langladder.export.vector_files import read_vectors
+from langladder.formats.arpa import read_arpa, write_arpa
+from langladder.formats.model_card import model_card
+from langladder.formats.vector_files import read_vectors
 from langladder.models.base import LanguageModel
 from langladder.models.ctc import CTCRecognizer
 from langladder.models.translator import Translator

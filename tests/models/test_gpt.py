@@ -4,7 +4,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.export.gpt2 import gpt2_names
+from langladder.formats.gpt2 import gpt2_names
 from langladder.models.gpt import GPT
 from langladder.models.gpt_sizes import PRESETS
 from langladder.nn.positions import sinusoidal

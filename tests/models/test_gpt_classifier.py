@@ -9,7 +9,7 @@ import pytest
 import torch
 from grown_rungs import LABELS, PAIRS, SINGLES, TOKENIZER, saved_bert, saved_gpt
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.gpt import GPT
 from langladder.models.gpt_classifier import GPTClassifier, Marks, choice_log_probs, choices, swapped

@@ -8,7 +8,7 @@ import torch
 from grown_rungs import TEXTS, TOKENIZER, saved_bert, saved_gpt
 
 from langladder.decoding.sampling import SamplingConfig, generate_batch
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.instructed import InstructedGPT, begin, read_instructed

@@ -10,7 +10,7 @@ import torch
 from real_data import real
 
 from langladder.counts.ngram_pieces import frequencies
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
 from langladder.text.storage.corpus_ids import TokenStream

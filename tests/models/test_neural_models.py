@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.convolutional import ConvolutionalLM
 from langladder.models.gpt import GPT

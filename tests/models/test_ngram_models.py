@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from langladder.counts.ngram_pieces import frequencies
 from langladder.counts.ngrams import count_ngrams
-from langladder.errors import InputError
 from langladder.evaluation.perplexity import score
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.absolute_discounting import (
     AbsoluteDiscounting,

@@ -11,7 +11,7 @@ from measured_memory import measured, write_words
 from langladder.counts.ngram_pieces import Pieces, pieces_of
 from langladder.counts.ngrams import count_ngrams
 from langladder.engine.base import Serial
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.add_k import AddK
 from langladder.models.ngrams.katz import Katz

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert_span import BERTSpan, Window
 from langladder.models.gpt_choice import GPTChoice
 from langladder.models.network_reader import NetworkReader

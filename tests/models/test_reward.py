@@ -14,7 +14,7 @@ from grown_rungs import saved_gpt
 from spoken import DIALOGUES, RANKINGS, TOKENIZER, V, asked, dialogue, saved_instructed
 
 from langladder.data.instructions import ranking_batch, ranking_rows
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
 from langladder.text.labelled.instructions import Message

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from langladder.artefacts import write_arrays
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_arrays
+from langladder.ground.errors import InputError
 from langladder.models.reader import Reader
 from langladder.models.sliding_window import SlidingWindow, grams, make, sliding_window, words_of
 from langladder.text.labelled.questions import Answer, Question

@@ -8,14 +8,14 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate_function
 from langladder.models.counted import CountedLanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.starting import start_from
-from langladder.schema import locate_function
 from langladder.text.storage.corpus_ids import TokenStream
 
 V = 12

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 from safetensors.numpy import load_file, save_file
 
-from langladder.cli.main import app
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.faces.cli.main import app
+from langladder.ground.errors import InputError
 from langladder.models.ctc import CTCRecognizer
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.instructed import InstructedGPT
@@ -124,7 +124,7 @@ EVERYWHERE: dict[str, Callable[[str, str], str]] = {
 MODELS: dict[str, Callable[[str, str], str]] = {
     "lacks config": lambda _, text: text.replace('"config"', '"confg"'),
     "runs the command": changed(_target_="langladder.__main__.app"),
-    "runs another module": changed(_target_="langladder.cli.main.App"),
+    "runs another module": changed(_target_="langladder.faces.cli.main.App"),
     "no code of ours": changed(_target_="os.system"),
     "a class not its own": changed(_target_="langladder.models.gpt.Path"),
     "no class": changed(_target_="langladder.models.gpt.nothing"),

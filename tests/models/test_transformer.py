@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from torch import nn
 from torch.testing import assert_close
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.packing import Layout

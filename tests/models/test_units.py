@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.units import SubwordUnits, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, UNK

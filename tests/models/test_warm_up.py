@@ -20,7 +20,7 @@ from hydra import initialize_config_dir
 from numba.core.dispatcher import Dispatcher
 from langladder.embeddings.method import EmbeddingMethod
 from langladder.models.counted import CountedLanguageModel
-from langladder.schema import locate
+from langladder.ground.schema import locate
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS
 from langladder.text.words.word_corpus import WordCorpus

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.nn import crf_equations
 from langladder.nn.crf import CRF, Allowed
 

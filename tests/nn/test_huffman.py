@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.nn.huffman import HuffmanTree
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.nn.adaptive_softmax import AdaptiveSoftmax
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
 from langladder.nn.output import OutputLayer, SoftmaxOutput

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.nn import output
 from langladder.nn.gelu import TanhGELU, gelu_equation
 from langladder.nn.softmax_kernel import exponentials

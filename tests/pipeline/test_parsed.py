@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from langladder.artefacts import write_text
+from langladder.ground.artefacts import write_text
 from pipeline.provenance import parsed
 from pipeline.provenance.code_version import code_version
 

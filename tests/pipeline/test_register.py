@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from mlflow.exceptions import MlflowException
 
+from langladder.faces.mlflow.loading import load
 from langladder.models.gpt import GPT
-from langladder.pyfunc.loading import load
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline.provenance import lineage, store

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.provenance import report_inputs, store, tracking
 from pipeline.provenance.job import tracked_job

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline import ROOT
 
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-NETWORK_ROOMS = ("nn", "models", "data", "decoding", "tasks", "export", "cli")
+NETWORK_ROOMS = ("nn", "models", "data", "decoding", "tasks", "formats", "faces/cli")
 # not the field's word → the field's word
 WORDS = {
     r"hangs? on": "depends on",

@@ -19,8 +19,8 @@ import pytest
 import torch
 from mlflow import MlflowClient
 
+from langladder.faces.mlflow import _load_pyfunc
 from langladder.models.gpt import GPT
-from langladder.pyfunc import _load_pyfunc
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from langladder.ground.ranks import first, part
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.models.transformer import Transformer
-from langladder.ranks import first, part
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.classification import make as make_classifier
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model

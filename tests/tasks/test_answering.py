@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from langladder.errors import InputError
 from langladder.families import families
+from langladder.ground.errors import InputError
 from langladder.models.bert_span import BERTSpan
 from langladder.models.gpt_choice import GPTChoice
 from langladder.tasks.answering import Answering, make

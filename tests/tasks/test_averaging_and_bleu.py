@@ -17,11 +17,11 @@ from small_run import settings as lm_settings
 from torch import nn
 
 from langladder.data.language_modelling import StreamBatches
-from langladder.errors import InputError
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
+from langladder.faces.report.inputs import read_curve
+from langladder.ground.errors import InputError
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.models.translator import Translator
-from langladder.reporting.inputs import read_curve
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining

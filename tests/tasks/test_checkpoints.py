@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.tasks.checkpoints import read_checkpoint, write_checkpoint
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.units import SubwordUnits, WordUnits

@@ -9,9 +9,9 @@ import pytest
 import torch
 from one_of_two import CUT, Curve, run, start
 
-from langladder.errors import InputError
 from langladder.families import families
-from langladder.ranks import ranks
+from langladder.ground.errors import InputError
+from langladder.ground.ranks import ranks
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.devices import check_devices
 from langladder.tasks.optimisation import TrainingConfig

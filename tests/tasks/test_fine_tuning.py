@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from langladder.errors import InputError
-from langladder.export.model_card import model_card
+from langladder.formats.model_card import model_card
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import Damage, InputError
-from langladder.export.input_embedding import input_embedding
-from langladder.export.vector_files import read_vectors
+from langladder.formats.input_embedding import input_embedding
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.errors import Damage, InputError
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey

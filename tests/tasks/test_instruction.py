@@ -10,7 +10,7 @@ import torch
 from langladder.data.instructions import dialogue_batch, dialogue_rows
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, begin
 from langladder.models.making import Made
 from langladder.tasks.instruction import InstructionTuning, JudgedSample, make

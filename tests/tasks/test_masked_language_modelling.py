@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
 from langladder.tasks.masked_settings import MaskedTraining

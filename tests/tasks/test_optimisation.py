@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks import optimisation
 from langladder.tasks.optimisation import (

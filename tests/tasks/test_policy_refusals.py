@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from langladder.data.preference_pairs import TokenPair, check_pairs
 from langladder.decoding.rollouts import Prompts
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_dpo, train_grpo, train_ppo
 from langladder.text.tokenize.specials import BOS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.making import Made
 from langladder.models.reward import RewardModel
 from langladder.tasks.reward import RewardModelling, make

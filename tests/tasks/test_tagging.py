@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.tagger_words import TaggerWords
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagger

@@ -8,7 +8,7 @@ import pytest
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.word_vectors import make
 from langladder.text.storage.corpus_ids import TokenStream

@@ -13,7 +13,7 @@ from faults import largest_file
 from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.language_modelling import StreamBatches, WindowBatches
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 def refused(read: Callable[[], object], folder: Path, message: str) -> None:

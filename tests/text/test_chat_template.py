@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate, Markers
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, RESERVED, spelling

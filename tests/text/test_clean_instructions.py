@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from langladder.corpora.instructions.drawing import InstructionsConfig, write_instructions
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.clean.steps import LimitsConfig, StepsConfig
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues

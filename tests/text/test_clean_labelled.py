@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from langladder.text.clean.splitting import SplitConfig, place
 from langladder.text.clean.steps import StepsConfig
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags, cut_by_label

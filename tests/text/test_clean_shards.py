@@ -14,7 +14,7 @@ from plain_cleaning import Row, plain
 
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.sorted_runs import HASH, count_distinct, distinct, mapped, repeats, save, sorted_run
+from langladder.ground.sorted_runs import HASH, count_distinct, distinct, mapped, repeats, save, sorted_run
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.clean.steps import StepsConfig, build_steps
 from langladder.text.storage import shards, tables

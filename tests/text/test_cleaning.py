@@ -13,7 +13,7 @@ import pytest
 from plain_cleaning import Seen
 from pydantic import ValidationError
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.clean.duplicates import DuplicatesConfig, Notes, decided, duplicate_kinds, recall, shingles

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.storage import tables

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.artefacts import write_arrays
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_arrays
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
 
 IDS = st.lists(st.integers(0, 2**31 - 1), max_size=20)

@@ -8,7 +8,7 @@ import tokenizers as hf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import few_tokens, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, word_tokens

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from real_data import real
 
-from langladder.artefacts import read_arrays
+from langladder.ground.artefacts import read_arrays
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource

@@ -8,7 +8,7 @@ import pytest
 
 from langladder.engine.base import used
 from langladder.engine.local import Local
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.read import readers
 from langladder.text.read.readers import parts_of, read_text
 from langladder.text.read.sources import TextSource

@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 from scipy.stats import kstest, lomax
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.clean.splitting import place
 from langladder.text.filtering.contamination import (
     ContaminationSettings,

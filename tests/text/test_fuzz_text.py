@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.tag_files import TagColumns, TaggedSource, read_tags
 from langladder.text.read.readers import read_parallel, read_text
@@ -120,7 +120,7 @@ def test_fuzz_vocabulary(tmp_path: Path, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("bounds", [[0, 9], [1, 3], [0, 2, 1, 3], [], None])
 def test_documents_that_are_not_the_streams_are_refused(tmp_path: Path, bounds: list[int] | None) -> None:
-    from langladder.artefacts import write_arrays
+    from langladder.ground.artefacts import write_arrays
 
     Vocabulary(["a", "b"], np.array([2, 1])).save(tmp_path / "vocabulary.json")
     TokenStream.write(tmp_path / "train.arrow", [np.array([0, 1, 0])])

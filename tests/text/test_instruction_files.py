@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from real_data import real
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instruction_files import (
     InstructionSource,
     dialogues_of,

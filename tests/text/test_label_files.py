@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 from refusing import refused
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import LABELLED, Example, read_labelled
 from langladder.text.storage import tables

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.clean.steps import Book, StepsConfig, build_steps, normalisation_of
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

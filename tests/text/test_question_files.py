@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.question_files import QuestionSource, read_question_files
 from langladder.text.labelled.questions import Answer, Question, read_questions, write_questions
 from langladder.text.storage.tables import SPLITS

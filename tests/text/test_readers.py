@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 from real_data import real
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.read.hub import HubSource, read_hub
 from langladder.text.read.readers import read_parallel, read_text
 from langladder.text.read.sources import ParallelSource, TextSource

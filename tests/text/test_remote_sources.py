@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from remote_servers import BUCKET, s3_server, web_server
 
-from langladder import remote_bytes
-from langladder.errors import InputError
-from langladder.remote import is_url, located
+from langladder.ground import remote_bytes
+from langladder.ground.errors import InputError
+from langladder.ground.remote import is_url, located
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.read.hub import HubSource, read_hub

@@ -12,7 +12,7 @@ import pytest
 
 from langladder.engine.base import Serial, used
 from langladder.engine.local import Local
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.clean import rows as clean_rows
 from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, PairRules, clean_pairs, clean_parallel
 from langladder.text.clean.rows import CleanRowsConfig, RowType, repeated

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tokenizer_training import ENGLISH, wild_lines
 
-from langladder.artefacts import read_arrays
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
+from langladder.ground.artefacts import read_arrays
 from langladder.text.storage import shards, tables
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
 from langladder.text.storage.id_files import IdWriter, StreamJoiner

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langladder.atomic import atomic_folder
-from langladder.errors import InputError
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
 from langladder.text.storage import shards, tables
 from langladder.text.storage.shards import SHARDED, ShardWriter, read_shard, shard_files
 from tests.hostile import fuzzed, read, strange_bytes

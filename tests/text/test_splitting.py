@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, SplitConfig, assign, cut, place
 
 CONFIG = SplitConfig(validation=0.1, test=0.2)

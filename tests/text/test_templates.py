@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.templates import Template, ids_of
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.tokenize import encoding
 from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from real_data import real
 from tokenizers import models
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
 from langladder.text.tokenize.tokenizer_training import report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.trees import Tree, parse_tree, read_tree, tree_of_heads
 

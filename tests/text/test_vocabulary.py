@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage import tables
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.conventions import Conventions

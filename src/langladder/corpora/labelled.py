@@ -28,9 +28,9 @@ from langladder.corpora.parts_of_speech import BY_DRAW, PartsOfSpeech
 from langladder.corpora.readings import Readings
 from langladder.corpora.reviews import review
 from langladder.corpora.world import World, world
-from langladder.errors import InputError
-from langladder.progress import tracked
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.progress import tracked
+from langladder.ground.schema import Config
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.tables import write_table
 

@@ -18,8 +18,8 @@ from langladder.collector import never
 from langladder.corpora import rules, truth  # noqa: F401 - rules: registers the productions of the grammar
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
-from langladder.progress import tracked
-from langladder.schema import Config
+from langladder.ground.progress import tracked
+from langladder.ground.schema import Config
 from langladder.text.storage.tables import PAIRS, TEXT, write_table
 
 LINES_PER_DOCUMENT = 20

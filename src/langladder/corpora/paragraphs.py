@@ -25,9 +25,9 @@ from langladder.corpora.lexicon import Adjective, Country, Noun, Size, Verb
 from langladder.corpora.rules.geography import questions as country_questions
 from langladder.corpora.rules.verbs import PREPOSITIONS
 from langladder.corpora.world import DIRECT, Weighted, World, draw, favour, world, zipf
-from langladder.errors import InputError
-from langladder.progress import tracked
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.progress import tracked
+from langladder.ground.schema import Config
 from langladder.text.labelled.questions import Answer, Question, count_questions, normalised, write_questions
 
 COUNTS = {"tiny": 150, "small": 3_000, "base": 15_000}

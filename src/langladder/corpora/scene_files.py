@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 
-from langladder.artefacts import FORMAT_VERSION, read_json, write_json
 from langladder.corpora.lexicon import Size
 from langladder.corpora.scenes import QUESTIONS, Described, Scene, SceneConfig, all_facts, generate_scenes
-from langladder.errors import InputError
+from langladder.ground.artefacts import FORMAT_VERSION, read_json, write_json
+from langladder.ground.errors import InputError
 from langladder.text.storage.tables import SPLITS, read_table, write_table
 
 SCENES = pa.schema([(name, pa.string()) for name in (*QUESTIONS, "sentence")])

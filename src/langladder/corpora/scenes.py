@@ -40,7 +40,7 @@ from langladder.corpora.lexicon import Noun, Size
 from langladder.corpora.rules.nouns import ADJECTIVE
 from langladder.corpora.rules.verbs import NEGATED, PREPOSITIONS, forms
 from langladder.corpora.world import Weighted, World, favour, numbered, world, zipf
-from langladder.schema import Config
+from langladder.ground.schema import Config
 
 SCENES = {"tiny": 3_000, "small": 40_000, "base": 100_000}
 PATIENCE = 2_000

@@ -20,8 +20,8 @@ from pydantic import Field
 
 from langladder.corpora.lexicon import Size
 from langladder.corpora.scenes import short_texts
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 
 UTTERANCES = {"tiny": 600, "small": 5_000, "base": 30_000}
 HELD_OUT = 0.1  # share of validation, and of test

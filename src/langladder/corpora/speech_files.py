@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.artefacts import FORMAT_VERSION, map_arrays, read_json, word_list, write_arrays, write_json
 from langladder.corpora.speech import ALPHABET, SILENCE, SpeechConfig, Utterance, generate_speech
-from langladder.errors import InputError
+from langladder.ground.artefacts import FORMAT_VERSION, map_arrays, read_json, word_list, write_arrays, write_json
+from langladder.ground.errors import InputError
 from langladder.text.storage.tables import SPLITS
 
 ARRAYS = {"frames": (np.float32, 2), "lengths": (np.int64, 1), "sounding": (np.int32, 1)}

@@ -9,9 +9,9 @@ inflected forms belong to one entry, and given names, adverbs and function words
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from langladder.artefacts import write_text
 from langladder.corpora.lexicon import Lexicon
 from langladder.corpora.truth import REALMS
+from langladder.ground.artefacts import write_text
 
 ROOT = "entity"
 # id → the words for what the tables only number or name by a code word

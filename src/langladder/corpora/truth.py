@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
-from langladder.artefacts import write_text
 from langladder.corpora import agreement, entailment, sentiment
 from langladder.corpora.lexicon import Lexicon, Noun
 from langladder.corpora.rules.geography import questions
 from langladder.corpora.world import World
+from langladder.ground.artefacts import write_text
 
 QUESTIONS_PER_SECTION = 150
 FREQUENT = {"tiny": 8, "small": 60, "base": 200}  # least count in train of a word that an analogy asks for

@@ -15,7 +15,7 @@ Term–document counts:
 The sums are of whole numbers (1/d in units of 1/scale), so any order of adding gives the same bytes, whatever the
 number of threads, parts and workers. A text whose counts do not fit into the memory that the engine grants is counted
 in parts. Each part's matrix is a sorted run on disk, with the key row · columns + column, and the runs are merged
-(`langladder.sorted_runs`).
+(`langladder.ground.sorted_runs`).
 
 Shape legend: T words of text, P of a part of it, R lines, D documents, V words of the vocabulary, m the window, E
 entries of a matrix, K parts.
@@ -37,9 +37,9 @@ from scipy.sparse import csr_matrix
 from langladder.counts.kernels import count_rows
 from langladder.counts.stored import Counting, entry_rows, file_name, write_counts
 from langladder.engine.base import Engine, Serial, current
-from langladder.errors import InputError
-from langladder.memory import forget
-from langladder.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
+from langladder.ground.errors import InputError
+from langladder.ground.memory import forget
+from langladder.ground.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
 from langladder.text.storage.corpus_ids import TokenStream, id_bounds
 from langladder.text.words.word_corpus import WordCorpus
 

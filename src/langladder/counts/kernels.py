@@ -6,7 +6,7 @@ E entries of a matrix, G n-grams.
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.text.tokenize.specials import BOS
 
 FEW = 64  # a row with more than a 64th of all columns is put in order by looking at each column

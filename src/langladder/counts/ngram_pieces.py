@@ -5,7 +5,7 @@ one history are never separated. In memory, each order is one piece. Where the a
 than what the running engine grants, they are files, and one piece at a time is in memory.
 
 Only suffixes lead out of a piece: those of n-grams side by side are anywhere in the order below. So that each file is
-read from its beginning to its end, the look-ups of each piece are saved as a sorted run (`langladder.sorted_runs`); the
+read from its beginning to its end, the look-ups of each piece are saved as a sorted run (`ground.sorted_runs`); the
 order below is read part by part, and each run reads what it looks up there.
 
 What is computed are the same bytes, however the n-grams are cut. Held in memory are a piece, a part and the vocabulary,
@@ -22,8 +22,8 @@ import numpy as np
 
 from langladder.counts.ngrams import NgramCounts
 from langladder.engine.base import current
-from langladder.memory import forget
-from langladder.sorted_runs import GrowingArray, mapped, save, sorted_run, temporary_folder
+from langladder.ground.memory import forget
+from langladder.ground.sorted_runs import GrowingArray, mapped, save, sorted_run, temporary_folder
 from langladder.text.tokenize.specials import BOS
 
 BYTES_AN_NGRAM = 72  # of what is computed in memory

@@ -12,7 +12,7 @@ Heafield et al. 2013 do ("Scalable Modified Kneser-Ney Language Model Estimation
 other:
 
 1. A position's key is its history's number and its word. Each piece of the text saves its distinct keys as a sorted run
-   (`langladder.sorted_runs`), with their counts and the number of the n-gram that ends at the position now: the suffix.
+   (`ground.sorted_runs`), with their counts and the number of the n-gram that ends at the position now: the suffix.
 2. The runs are merged. Each distinct key is one n-gram, and the keys ascend in the order of the numbers.
 3. The numbers go back to the runs, and from there to the positions of each piece.
 
@@ -28,10 +28,10 @@ import numpy as np
 
 from langladder.counts.kernels import extension, lengthen
 from langladder.engine.base import Engine, Serial, current
-from langladder.errors import InputError
-from langladder.memory import forget
-from langladder.progress import tracked
-from langladder.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
+from langladder.ground.errors import InputError
+from langladder.ground.memory import forget
+from langladder.ground.progress import tracked
+from langladder.ground.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
 from langladder.text.storage.corpus_ids import id_bounds
 from langladder.text.tokenize.specials import BOS
 

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix
 
-from langladder.artefacts import read_arrays, write_arrays
-from langladder.atomic import atomic_file
-from langladder.errors import InputError
-from langladder.memory import forget
-from langladder.schema import Config
+from langladder.ground.artefacts import read_arrays, write_arrays
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
+from langladder.ground.memory import forget
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 MOST_COLUMNS = 10_000_000  # of a saved matrix, besides those that hold something

@@ -16,7 +16,7 @@ Pairs that were never seen have PMI −∞. They are no entries, which reads as 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 def tfidf(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 Batch = TypeVar("Batch")
 

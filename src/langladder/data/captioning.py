@@ -8,10 +8,10 @@ from typing import Self
 
 import numpy as np
 
-from langladder.artefacts import read_json, word_list, write_json
 from langladder.corpora.scene_files import Scenes
 from langladder.corpora.scenes import Described, Scene, all_facts
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json, word_list, write_json
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 

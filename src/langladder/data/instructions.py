@@ -14,7 +14,7 @@ import torch
 
 from langladder.data.language_modelling import pad_rows
 from langladder.data.reading import ReadingBatches
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import ASSISTANT, Dialogue, Message, Ranking
 from langladder.text.labelled.templates import ChatTemplate, Row
 from langladder.text.tokenize.specials import PAD

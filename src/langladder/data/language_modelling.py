@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from langladder.data.batches import StepBatches, generator, shuffled
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import predicted
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD

@@ -20,7 +20,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED
 from langladder.text.tokenize.tokenizers import WordStarts
 

@@ -11,7 +11,7 @@ import torch
 
 from langladder.data.language_modelling import pad_rows
 from langladder.data.reading import ReadingBatches
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import EOS
 
 

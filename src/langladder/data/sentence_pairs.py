@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import PIECE, TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 

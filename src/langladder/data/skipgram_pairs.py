@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from langladder.data.batches import StepBatches, generator, permutation
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.embeddings.word2vec.skipgram import SkipGramBatch, SkipGramConfig
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 

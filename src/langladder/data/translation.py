@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from langladder.data.batches import StepBatches, generator
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream, Rows
 from langladder.text.tokenize.specials import PAD
 

@@ -31,9 +31,9 @@ import torch
 from pydantic import Field, model_validator
 
 from langladder.decoding.scores import LengthForm, coverage_penalty, normalised
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.models.translator import State, Translator
-from langladder.schema import Config
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from langladder.decoding.rollouts import Response, Score, roll_out
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.neural import NeuralLanguageModel
 
 

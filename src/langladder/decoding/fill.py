@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
 from langladder.text.tokenize.specials import RESERVED

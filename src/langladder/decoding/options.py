@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from langladder.data.language_modelling import pad_rows
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, check_tokens, predicted
 from langladder.models.neural import NeuralLanguageModel, scoring
 

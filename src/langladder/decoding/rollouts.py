@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from langladder.data.batches import generator
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.tokenize.specials import BOS, EOS, PAD

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from langladder.decoding.beam_search import Hypothesis, forbid, length_limits, only_eos
 from langladder.decoding.sampling import SamplingConfig, choose
+from langladder.ground.schema import Config
 from langladder.models.translator import Translator
-from langladder.schema import Config
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.models.base import LanguageModel
-from langladder.schema import Config
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 

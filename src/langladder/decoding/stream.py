@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generator
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS
 

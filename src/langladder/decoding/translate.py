@@ -8,9 +8,9 @@ import torch
 from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.models.translator import Translator
-from langladder.progress import working
 from langladder.text.tokenize.specials import EOS
 
 
@@ -27,7 +27,7 @@ def translate(
     Args:
         sources: for each sentence its ids, EOS last.
         batch_tokens: the most source cells (sentences × longest) of a batch; each is searched `width` times.
-        progress: show a bar although nobody asked for any (`langladder.progress.show`).
+        progress: show a bar although nobody asked for any (`langladder.ground.progress.show`).
 
     Raises:
         InputError: a sentence lacks its EOS or has an id outside the source vocabulary (names the sentence).

@@ -9,7 +9,7 @@ the question left out, by one of
         argmax_w cos(w, b) cos(w, c) / (cos(w, a) + ε), each cosine shifted to (x + 1) / 2 so that none is negative
 
 The matrix may be dense, or sparse where most entries are zero (co-occurrence counts, one-hot): the questions are the
-same. `langladder.embeddings.saved` reads what `save` wrote, `langladder.export.vector_files` other formats too.
+same. `langladder.embeddings.saved` reads what `save` wrote, `langladder.formats.vector_files` other formats too.
 
 Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs, U different words.
 """
@@ -24,10 +24,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix, diags_array, issparse
 
-from langladder import artefacts
-from langladder.atomic import Owner, atomic_folder
 from langladder.counts.stored import write_sparse
-from langladder.errors import InputError
+from langladder.ground import artefacts
+from langladder.ground.atomic import Owner, atomic_folder
+from langladder.ground.errors import InputError
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmenters import WordChoice
 

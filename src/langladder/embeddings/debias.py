@@ -20,7 +20,7 @@ import numpy as np
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.postprocess import changed
 from langladder.embeddings.word_lists import BiasLists
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 Sets = Sequence[Sequence[str]]
 

@@ -27,8 +27,8 @@ from langladder.embeddings import glove_kernels as kernels
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.glove_kernels import Pairs, Parameters
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 ROUNDS = 16  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors

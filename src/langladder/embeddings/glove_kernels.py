@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
-from langladder.prefetch import prefetch_to_write
-from langladder.simd import (
+from langladder.ground.prefetch import prefetch_to_write
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import (
     LANES,
     load8,
     multiply8,

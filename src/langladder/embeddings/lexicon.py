@@ -28,8 +28,8 @@ from langladder.corpora import taxonomy
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.synsets import Synsets
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus
 

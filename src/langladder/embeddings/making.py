@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from langladder.embeddings.method import EmbeddingMethod, Made
-from langladder.memory import peak_bytes
-from langladder.progress import working
+from langladder.ground.memory import peak_bytes
+from langladder.ground.progress import working
 from langladder.text.words.word_corpus import WordCorpus
 
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 WARM_UP_WORDS = 1000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 
 
 @dataclass(frozen=True)

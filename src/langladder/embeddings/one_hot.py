@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 
 
 class Centre(Config):

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from langladder import artefacts
-from langladder.artefacts import count_list, word_list
 from langladder.counts.stored import read_sparse
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
-from langladder.errors import InputError
+from langladder.ground import artefacts
+from langladder.ground.artefacts import count_list, word_list
+from langladder.ground.errors import InputError
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmenters import CHOICES
 

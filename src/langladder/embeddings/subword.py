@@ -26,7 +26,7 @@ from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lin
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.embeddings.word2vec.drawing import alias_table
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.word_corpus import WordCorpus
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import AliasTable, draw_noise, subsample
+from langladder.kernels.compiled import njit
 
 BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
 STEPS = 4096

@@ -16,10 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from langladder import artefacts
 from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
-from langladder.errors import InputError
+from langladder.ground import artefacts
+from langladder.ground.errors import InputError
 
 LONGEST_NGRAM = 100  # characters
 

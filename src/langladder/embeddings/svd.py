@@ -22,8 +22,8 @@ from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.ppmi import PPMI, PPMIConfig
 from langladder.embeddings.term_document import TermDocument, TermDocumentConfig
 from langladder.embeddings.term_term import TermTerm, TermTermConfig
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 SOURCES: dict[str, type[CountedVectors]] = {"term_term": TermTerm, "term_document": TermDocument, "ppmi": PPMI}

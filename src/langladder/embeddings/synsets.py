@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from langladder.counts.cooccurrence import DocumentCounting
 from langladder.counts.stored import counts_of
 from langladder.counts.weighting import tfidf
 from langladder.embeddings.counted import CountedVectors
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
 from langladder.embeddings.counted import CountedVectors
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus
 
 

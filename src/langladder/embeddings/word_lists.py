@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from langladder.artefacts import read_json
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 

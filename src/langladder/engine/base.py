@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from langladder.memory import held_bytes
-from langladder.progress import tracked
+from langladder.ground.memory import held_bytes
+from langladder.ground.progress import tracked
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from langladder.engine.base import Engine, Serial
 from langladder.engine.local import Local
-from langladder.schema import Config
+from langladder.ground.schema import Config
 
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 MOST = 1000 * UNITS["TB"]

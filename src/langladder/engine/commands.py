@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import IO, Any
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 # Runs "$1". When the other end of its input closes (the worker has died, or has done with it), nothing of it is left.
 GUARDED = 'exec 3<&0; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & sh -c "$1" </dev/null 3<&-'

@@ -17,7 +17,7 @@ from typing import Any
 from langladder.engine.base import LEAST, PROCESS, USED, Engine, Part, Result, fitting, machine_bytes, measured
 from langladder.engine.commands import sees
 from langladder.engine.local import no_main
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 HERE = "this machine"
 RETRIES = 2  # of a part whose function raised an error, as a shared filesystem may for a moment

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from langladder.engine.base import Engine, Part, Result, fitting, measured, module_of
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 DEATHS = 3  # of the processes that one part runs in, until it is given up
 AHEAD = 4  # parts under way or done beside the one whose turn it is, for each worker

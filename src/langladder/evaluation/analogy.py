@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.word_vectors_page import Analogies, AnalogyFigure, AnalogySection
-from langladder.progress import tracked
+from langladder.ground.errors import InputError
+from langladder.ground.progress import tracked
 from langladder.text.read.lines import filled_lines
 
 SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval, share_interval
 from langladder.evaluation.reader_page import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
+from langladder.ground.errors import InputError
 from langladder.models.reader import Found, Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 

@@ -25,10 +25,10 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from langladder.errors import InputError
 from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose
 from langladder.evaluation.translator_page import TranslationScores
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.words.conventions import conventions_of
 
 

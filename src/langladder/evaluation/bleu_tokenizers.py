@@ -9,7 +9,7 @@ BLEU 0 unless it is right to the last character. `flores200` is the SentencePiec
 from importlib.util import find_spec
 from typing import Literal
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.words.scripts import Writing
 
 BleuTokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.calibration import calibration_error, reliability
 from langladder.evaluation.classifier_page import ClassifierPage, ClassifierScores, Decision
 from langladder.evaluation.confusion import confusion, macro_f1, per_label
 from langladder.evaluation.decisions import decision, filters
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 

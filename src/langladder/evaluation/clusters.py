@@ -22,10 +22,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import share_interval
 from langladder.evaluation.question_files import rows_by_word
 from langladder.evaluation.word_vectors_page import Clusters, OutlierFigure, Outliers, WordGroup
+from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 SEED = 0

@@ -16,11 +16,11 @@ import torch
 from langladder.data.masked_language_modelling import masked_text
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
-from langladder.errors import InputError
 from langladder.evaluation.encoder_page import GapScores, PseudoScores
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
-from langladder.progress import working
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts

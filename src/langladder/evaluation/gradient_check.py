@@ -26,8 +26,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from langladder import embeddings, models
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 
 STEP = 1e-5  # ε
 FLOOR = 1e-4

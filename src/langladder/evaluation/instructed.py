@@ -22,9 +22,9 @@ from langladder.decoding.best_of_n import Sampled, best_of_n_kl, best_of_n_value
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.decoding.sampling import SamplingConfig
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.instructed_page import AnswerScores, BestOf, GoldScores, KindAnswers, SampleDialogue
+from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.watching import judged, sequence_kl

@@ -9,8 +9,8 @@ from langladder.evaluation.language_model_page import LanguageModelPage, Sample
 from langladder.evaluation.page import Work
 from langladder.evaluation.perplexity import score
 from langladder.evaluation.word_vectors_page import WordVectorsPage
+from langladder.ground.progress import tracked
 from langladder.models.base import LanguageModel
-from langladder.progress import tracked
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmenters import EXTRAS, splitter_of

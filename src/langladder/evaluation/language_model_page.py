@@ -7,12 +7,12 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.word_vectors_page import WordVectorsPage
-from langladder.infinity import from_plain, to_plain
+from langladder.ground.infinity import from_plain, to_plain
 from langladder.text.words.conventions import WordUnit
 
 
 class TextScores(Measured):
-    """How well a language model predicts a text; what is infinite is so, and so written (`langladder.infinity`).
+    """How well a language model predicts a text; what is infinite is so, and so written (`langladder.ground.infinity`).
 
     Attributes:
         tokens, words, characters, bytes: of the text, ends of lines included.

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import Literal
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 MapMethod = Literal["pca", "tsne", "umap"]
 METHODS: dict[MapMethod, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}

@@ -16,8 +16,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.map_methods import MapMethod, check_method
+from langladder.ground.errors import InputError
 
 PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have
 ITERATIONS = 1000  # of t-SNE at most

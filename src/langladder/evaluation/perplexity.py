@@ -16,10 +16,10 @@ import math
 import torch
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
-from langladder.errors import InputError
 from langladder.evaluation.language_model_page import TextScores
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.models.base import LanguageModel, predicted
-from langladder.progress import working
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import PAD, UNK
 from langladder.text.words.conventions import WordUnit

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.calibration import calibration_error, reliability
 from langladder.evaluation.page import Work
 from langladder.evaluation.reward_page import KindScores, RewardPage, RewardScores
 from langladder.evaluation.work import work_of
+from langladder.ground.errors import InputError
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import ASSISTANT, Message, Ranking
 from langladder.text.labelled.templates import ChatTemplate

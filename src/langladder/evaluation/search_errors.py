@@ -23,11 +23,11 @@ from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
-from langladder.errors import InputError
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.evaluation.translator_page import SearchErrors, WidthResult
+from langladder.ground.errors import InputError
+from langladder.ground.progress import tracked
 from langladder.models.translator import Translator
-from langladder.progress import tracked
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 TOLERANCE = 1e-4

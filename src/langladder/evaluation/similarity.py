@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import spearman_interval
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.word_vectors_page import Similarities, SimilaritySet
+from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 Pair = tuple[str, str, float]

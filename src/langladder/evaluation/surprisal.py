@@ -16,7 +16,7 @@ import torch
 
 from langladder.data.language_modelling import pad_rows
 from langladder.decoding.sampling import device_of
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer

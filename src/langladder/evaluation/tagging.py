@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.calibration import calibration_error, reliability
 from langladder.evaluation.confusion import LabelScores, confusion, macro_f1, per_label
 from langladder.evaluation.tagging_page import TaggedWord, TaggerPage, TaggerScores
+from langladder.ground.errors import InputError
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import SEED, TAILS
 from langladder.evaluation.page import Interval
+from langladder.ground.errors import InputError
 
 PRIOR = 1.0
 RESAMPLES = 500

@@ -17,8 +17,8 @@ from langladder.corpora.speech import Utterance
 from langladder.data.speech import collate, decode, encode
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
 from langladder.evaluation.transcript_page import Transcript, TranscriptPage, TranscriptScores, TranscriptSearches
+from langladder.ground.schema import Config
 from langladder.models.ctc import CTCRecognizer
-from langladder.schema import Config
 
 EXAMPLES = 6
 BATCH = 64

@@ -21,9 +21,9 @@ from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
 from langladder.data.batches import generator
 from langladder.evaluation.encoder_page import TrueScores
+from langladder.ground.progress import tracked
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked, padded
-from langladder.progress import tracked
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3

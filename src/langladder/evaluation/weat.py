@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import permutation_test
 
-from langladder.artefacts import read_json
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 PERMUTATIONS = 20_000  # where there are more divisions than this, so many are drawn

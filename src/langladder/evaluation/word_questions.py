@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
-from langladder.errors import InputError
 from langladder.evaluation.similarity import Measure, pair_scores
+from langladder.ground.errors import InputError
 
 LEAST_ODD = 3  # words among which one can be odd
 

@@ -25,11 +25,11 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.perceptron import Activation, DeepConfig, Perceptron, Points, accuracy, shown
 from langladder.experiments.statistics import mean
+from langladder.ground import schema
 
 STEEPEST: dict[Activation, float] = {"sigmoid": 0.25}  # the largest slope; 1 or a little more for the others
 FLAT = 0.01

@@ -18,11 +18,11 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.data.language_modelling import pad_rows
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.counted import CountedLanguageModel
 from langladder.text.tokenize.encoding import framed

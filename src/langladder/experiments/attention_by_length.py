@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
-from langladder.errors import InputError
 from langladder.evaluation.translation import BUCKETS, bleu_by_length
 from langladder.evaluation.translator_page import LengthBucket
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.text.words.conventions import conventions_of
 from langladder.text.words.segmenters import Split
 

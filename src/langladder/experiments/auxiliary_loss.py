@@ -10,7 +10,6 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.by_labels import CountsConfig, Measured, corpus, measured
 from langladder.experiments.experiment import Data, Experiment, Progress
@@ -19,6 +18,7 @@ from langladder.experiments.gains import change, gain_figures, gain_plot, gain_r
 from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
+from langladder.ground import schema
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 WEIGHT = "λ = {:g}"

@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.autodiff import Array, Node, backward, in_order, negative_log, relu, sigmoid
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Graph, GraphNode, opened, rounded
+from langladder.ground import schema
 
 EPSILON = 1e-6  # of the finite differences
 AGREE = 1e-6

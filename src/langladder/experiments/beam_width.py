@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.search_errors import by_width
 from langladder.evaluation.translator_page import WidthResult
@@ -19,6 +18,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
 from langladder.experiments.small_translators import Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
+from langladder.ground import schema
 
 USUAL = 5
 """The width beyond which the claim expects hardly better translations."""

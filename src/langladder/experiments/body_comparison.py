@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import pyarrow as pa
 from pydantic import Field
 
-from langladder import schema
 from langladder.evaluation.gaps import fill_rows
 from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
 from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric, Values
@@ -20,6 +19,7 @@ from langladder.experiments.experiment import Data
 from langladder.experiments.related_lines import related
 from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kind
 from langladder.experiments.transfer import Transfer, TransferConfig
+from langladder.ground import schema
 from langladder.models.bert import BERT
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import read_batches

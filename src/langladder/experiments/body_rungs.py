@@ -22,11 +22,11 @@ from langladder.experiments.experiment import Data, Progress
 from langladder.experiments.reading_training import ReadingConfig, Texts
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_bodies import Body, fine_tuned, fresh, pretrain
+from langladder.ground.schema import Config, checked, locate
 from langladder.models.bert import BERT
 from langladder.models.gpt import GPT
 from langladder.models.growing import Grown, too_many
 from langladder.models.neural_classifier import NeuralClassifier
-from langladder.schema import Config, checked, locate
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
 from langladder.text.storage.corpus_ids import TokenStream

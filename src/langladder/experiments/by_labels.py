@@ -18,11 +18,11 @@ from pydantic import Field, model_validator
 
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
+from langladder.ground.errors import InputError
 from langladder.tasks.settings import ReadingTraining
 
 HELD = 5

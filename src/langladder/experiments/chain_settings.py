@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from langladder.corpora.instructions.preferring import NoiseConfig
 from langladder.corpora.lexicon import Size
 from langladder.experiments.experiment import ExperimentConfig
+from langladder.ground.schema import checked
 from langladder.models.gpt import GPTConfig
-from langladder.schema import checked
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
 from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, RewardTraining
 

@@ -13,12 +13,12 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_models import TextConfig
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.training import train_language_model
+from langladder.ground import schema
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 
 LAST = 0.1  # share of the steps, at the end, whose mean loss counts

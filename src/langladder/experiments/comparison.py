@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.statistics import difference, mean, spread
-from langladder.schema import Config, checked
+from langladder.ground.schema import Config, checked
 
 BEST = "best"
 """What a variant may be compared with beside the others: whichever of them is best."""

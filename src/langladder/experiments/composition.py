@@ -11,13 +11,13 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.corpora.lexicon import Size
 from langladder.experiments.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels
 from langladder.experiments.statistics import mean, spread
+from langladder.ground import schema
 from langladder.text.labelled.labelled import Example
 
 LABELS = list("01234")

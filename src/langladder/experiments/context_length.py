@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.data.batches import generator
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.infinity import SIGN, show
+from langladder.ground import schema
+from langladder.ground.errors import InputError
+from langladder.ground.infinity import SIGN, show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.models.ngrams.backoff import BackoffLanguageModel

@@ -20,11 +20,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.networks import CELL_TITLES, recurrent
 from langladder.experiments.training import train
+from langladder.ground import schema
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.tasks.optimisation import TrainingConfig
 

@@ -12,9 +12,9 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.evaluation.bleu_tokenizers import BleuChoice
 from langladder.experiments.findings import Findings
+from langladder.ground import schema
 from langladder.text.labelled.labelled import Example, Tagged, read_labelled, read_labels, read_tagged
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
 from langladder.text.storage.tables import read_column

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import Item, Prompter, chance
 from langladder.experiments.experiment import Data, Experiment, Progress
@@ -23,6 +22,7 @@ from langladder.experiments.findings import Findings, Plot, Series, figure, open
 from langladder.experiments.prompting import Prompting, PromptTask
 from langladder.experiments.small_models import TextConfig, trained
 from langladder.experiments.statistics import difference
+from langladder.ground import schema
 from langladder.models.gpt import GPT
 
 READ = ("microworld", "text")

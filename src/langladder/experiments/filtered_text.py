@@ -13,13 +13,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
 from langladder.experiments.small_models import Network, TextConfig, measured
 from langladder.experiments.statistics import mean, spread
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.text.clean.duplicates import DuplicatesConfig, duplicate_kinds
 from langladder.text.filtering.quality import QualityModel, QualitySettings
 from langladder.text.storage.corpus_ids import TokenStream

@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 
 DIGITS = 6
 """Significant digits that are kept: more than any of these measurements is worth."""

@@ -16,10 +16,10 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.networks import CELL_TITLES, FlowCell, recurrent
+from langladder.ground import schema
 from langladder.nn.recurrent import RecurrentStack
 
 

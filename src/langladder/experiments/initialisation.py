@@ -20,12 +20,12 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder import schema
 from langladder.experiments.activations import gradient_by_layer
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.perceptron import DeepConfig, accuracy, shown
 from langladder.experiments.statistics import mean
+from langladder.ground import schema
 from langladder.nn.initialisation import initialise
 
 Start = Literal["zeros", "constant", "small", "large", "xavier", "he"]

@@ -8,11 +8,11 @@ from typing import ClassVar, Self
 
 from pydantic import model_validator
 
-from langladder import schema
 from langladder.experiments.by_labels import ByLabels, ByLabelsConfig, Measured
 from langladder.experiments.experiment import Data, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.statistics import Difference, difference
+from langladder.ground import schema
 
 
 class LabelCurveConfig(ByLabelsConfig):

@@ -10,13 +10,13 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.bleu import score_translations
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
+from langladder.ground import schema
 
 
 class LengthNormalisationConfig(TranslationConfig):

@@ -24,11 +24,11 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.perceptron import Loss, Perceptron, Points, accuracy, learn, spirals
 from langladder.experiments.statistics import mean
+from langladder.ground import schema
 from langladder.tasks.optimisation import TrainingConfig
 
 Kind = Literal["cross_entropy", "squared_error", "binary", "hinge"]

@@ -15,12 +15,12 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_bodies import TITLES, Bodies, Body, Kind
 from langladder.experiments.statistics import Difference, difference
 from langladder.experiments.transfer import TASKS, Transfer, TransferConfig
+from langladder.ground import schema
 
 KINDS: tuple[Kind, Kind] = ("bert", "gpt")
 

@@ -17,12 +17,12 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
 from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import tokenizer
+from langladder.ground import schema
 from langladder.text.storage.corpus_ids import PairStream, count_ids
 from langladder.text.tokenize.specials import BOS
 

@@ -24,12 +24,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.perceptron import Perceptron, accuracy, learn, spirals
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.training import train
+from langladder.ground import schema
 from langladder.tasks.optimisation import TrainingConfig
 
 Norm = Literal["batch", "layer"]

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.training import train_language_model
+from langladder.ground import schema
 from langladder.models.nnlm import NNLM, NNLMConfig
 from langladder.tasks.settings import LMTrainingConfig
 

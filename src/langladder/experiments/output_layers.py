@@ -24,10 +24,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
 from langladder.experiments.training import train
+from langladder.ground import schema
 from langladder.nn.output import OutputLayer
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.tasks.optimisation import TrainingConfig

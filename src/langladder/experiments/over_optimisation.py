@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.decoding.best_of_n import best_of_n_kl, best_of_n_values, sample_many
 from langladder.decoding.judging import by_reward_model
 from langladder.evaluation.over_optimisation import Form, RewardFit, fit_reward
@@ -30,6 +29,7 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.policy_answers import DRAWN, Judged, Judges, with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import Difference, difference
+from langladder.ground import schema
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 

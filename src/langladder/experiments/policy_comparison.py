@@ -24,7 +24,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.corpora.instructions.preferring import NoiseConfig
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
@@ -33,6 +32,7 @@ from langladder.experiments.policy_answers import Judged, Judges, text_loss
 from langladder.experiments.prompted_gpt import answered_in_words
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import Difference, difference
+from langladder.ground import schema
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 

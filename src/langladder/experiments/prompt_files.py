@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from langladder.errors import InputError
 from langladder.experiments.prompting import PromptTask
-from langladder.schema import checked
+from langladder.ground.errors import InputError
+from langladder.ground.schema import checked
 
 CONF = Path("conf/prompt")
 

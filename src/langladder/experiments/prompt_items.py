@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from langladder.errors import InputError
 from langladder.evaluation.prompting import Item, PromptFormat
 from langladder.experiments.experiment import Data
 from langladder.experiments.prompt_sources import Drawn, Source
+from langladder.ground.errors import InputError
 from langladder.text.labelled.templates import Template
 
 

@@ -26,9 +26,9 @@ from langladder.corpora.lexicon import Size
 from langladder.corpora.rules.geography import questions
 from langladder.corpora.truth import sections
 from langladder.corpora.world import World, world
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.read.lines import json_row, read_lines
 
 TRIES = 40  # draws for each item that is asked for; what comes twice is left out

@@ -12,13 +12,13 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import Item, Prompter, PromptFormat, Shots, ceiling, chance, majority, orders
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.prompt_items import items_of
 from langladder.experiments.prompt_sources import Source
+from langladder.ground import schema
 from langladder.models.base import LanguageModel
 from langladder.models.counted import CountedLanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer

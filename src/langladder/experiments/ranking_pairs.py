@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
 from langladder.evaluation.reward import rewards_of
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
@@ -26,6 +25,7 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.policy_answers import with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import Difference, difference
+from langladder.ground import schema
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import Ranking
 

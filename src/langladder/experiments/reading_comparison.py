@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
@@ -22,6 +21,7 @@ from langladder.experiments.reading_training import ReadingConfig, Texts, fitted
 from langladder.experiments.rung_comparison import RungComparison, RungComparisonConfig
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
+from langladder.ground import schema
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 

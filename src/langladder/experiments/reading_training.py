@@ -16,10 +16,10 @@ from pydantic import Field
 
 from langladder.data.reading import ReadingBatches
 from langladder.embeddings.base import WordVectors
-from langladder.errors import InputError
 from langladder.experiments.experiment import ExperimentConfig
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.training import train
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier, label_ids
 from langladder.models.counted_classifier import CountedClassifier
 from langladder.models.neural_classifier import NeuralClassifier

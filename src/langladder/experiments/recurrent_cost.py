@@ -18,10 +18,10 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
 from langladder.experiments.networks import CELL_TITLES, FlowCell, recurrent
+from langladder.ground import schema
 from langladder.nn.recurrent import GATES, RecurrentStack
 
 CELLS: tuple[FlowCell, ...] = ("rnn", "gru", "lstm")

@@ -22,9 +22,9 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder import schema
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
+from langladder.ground import schema
 
 Penalty = Literal["l1", "l2", "dropout"]
 TITLES: dict[Penalty, str] = {"l1": "L1", "l2": "L2", "dropout": "dropout"}

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.data.instructions import dialogue_batch
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
@@ -27,6 +26,7 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import difference
+from langladder.ground import schema
 from langladder.models.instructed import InstructedGPT
 from langladder.text.labelled.templates import Row
 from langladder.text.tokenize.specials import PAD

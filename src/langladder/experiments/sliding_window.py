@@ -16,13 +16,13 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.data.language_modelling import document_batches
-from langladder.errors import InputError
 from langladder.evaluation.bootstrap import crossed_interval
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_models import TextConfig, trained
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT
 from langladder.text.storage.corpus_ids import TokenStream

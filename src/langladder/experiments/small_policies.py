@@ -32,12 +32,12 @@ from langladder.data.prompts import RolloutBatches
 from langladder.decoding.judging import by_reward_model
 from langladder.decoding.rollouts import Prompts
 from langladder.decoding.sampled_preferences import sampled
-from langladder.errors import InputError
 from langladder.evaluation.instructed import with_room
 from langladder.experiments.chain_settings import LEAST, ChainConfig, Method
 from langladder.experiments.experiment import Data
 from langladder.experiments.small_bodies import fresh, pretrain
 from langladder.experiments.training import train
+from langladder.ground.errors import InputError
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.models.reward import RewardConfig, RewardModel

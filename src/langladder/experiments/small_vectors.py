@@ -11,8 +11,8 @@ import numpy as np
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.conventions import conventions_of
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig

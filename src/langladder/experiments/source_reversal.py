@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from langladder import schema
 from langladder.data.translation import pad
-from langladder.errors import InputError
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import Judge
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.translator import Translator
 from langladder.text.tokenize.specials import PAD
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.comparison import Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.text_comparison import TextComparison, TextComparisonConfig
+from langladder.ground import schema
 from langladder.models.gpt import GPTConfig
 
 

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
 from langladder.corpora.labelled import TaggedWorldConfig, drawing
 from langladder.corpora.lexicon import Size
-from langladder.errors import InputError
 from langladder.experiments.comparison import Measure, Metric
 from langladder.experiments.experiment import Data, Source
 from langladder.experiments.rung_comparison import RungComparison, RungComparisonConfig
 from langladder.experiments.rungs import TaggerRung
 from langladder.experiments.tagger_training import HIDDEN, Sentences, fitted_tagger, hidden, words_right
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.tagger import Tagger
 from langladder.tasks.tagging_settings import TaggerTraining
 from langladder.text.labelled.labelled import Tagged, bad_steps

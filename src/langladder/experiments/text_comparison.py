@@ -4,10 +4,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.small_models import TITLES, Network, TextConfig, measured
+from langladder.ground import schema
 
 
 class TextComparisonConfig(TextConfig, ComparisonConfig):

@@ -17,9 +17,9 @@ from pydantic import Field
 
 from langladder.corpora.labelled import LabelledWorldConfig, drawing
 from langladder.corpora.lexicon import Size
-from langladder.errors import InputError
 from langladder.experiments.reading_training import LEAST, Texts, right_labels
 from langladder.experiments.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.text.labelled.labelled import Example
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.by_labels import CountsConfig, Line, Measured, corpus, measured
@@ -25,6 +24,7 @@ from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
 from langladder.experiments.small_vectors import small_vectors
 from langladder.experiments.statistics import Difference
+from langladder.ground import schema
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 FROM_SCRATCH = "{}, from scratch"

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from langladder import schema
 from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.comparison import Values
 from langladder.experiments.experiment import Data, Progress, Source
@@ -17,6 +16,7 @@ from langladder.experiments.findings import Findings
 from langladder.experiments.reading_comparison import LabelComparison, ReadingComparisonConfig
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
+from langladder.ground import schema
 from langladder.text.labelled.labelled import Example
 
 

@@ -4,11 +4,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder import schema
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation_judge import Judge
+from langladder.ground import schema
 
 
 class TranslatorComparisonConfig(TranslationConfig, ComparisonConfig):

@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
 from langladder.evaluation.perplexity import score
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, Network, TextConfig, trained
+from langladder.ground import schema
 from langladder.models.base import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.storage.corpus_ids import TokenStream

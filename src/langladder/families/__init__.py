@@ -8,8 +8,8 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from langladder.errors import InputError
 from langladder.families.family import Family
+from langladder.ground.errors import InputError
 
 
 @cache

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field, create_model
 
-from langladder.errors import InputError
 from langladder.families.instruct import Answering, InstructFamily
-from langladder.schema import Config, locate
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config, locate
 
 TRAINED = {
     "ppo": "PPOTraining",

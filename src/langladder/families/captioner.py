@@ -4,7 +4,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 
 class CaptionerFamily(Family):
@@ -16,7 +16,7 @@ class CaptionerFamily(Family):
     experiment = "captions"
     place = 50
     default = "lstm"
-    shown_by = "langladder.reporting.captions"
+    shown_by = "langladder.faces.report.captions"
     judged_in = 20.0  # it searches with a beam
     reads = ("data/raw/scenes",)
     side = "scenes"

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 TOKENIZER = "data/tokens/text/tokenizer.json"
 
@@ -17,7 +17,7 @@ class ClassifierFamily(Family):
     listed = "classifiers"
     title = "Classifiers"
     experiment = "classifiers"
-    shown_by = "langladder.reporting.classifiers"
+    shown_by = "langladder.faces.report.classifiers"
     place = 20
     default = "textcnn"
     reads = ("data/clean/labels",)

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 PROVIDED = ("microworld", "wordnet")  # lexicons that are no file of the user's: they come with the code, and with NLTK
 
@@ -17,12 +17,12 @@ class WordVectorFamily(Family):
     listed = "embeddings"
     title = "Word vectors"
     experiment = "word vectors"
-    shown_by = "langladder.reporting.word_vectors"
+    shown_by = "langladder.faces.report.word_vectors"
     place = 30
     objective = None
     default = "skipgram"
     reads = ("data/words",)
-    loading = """from langladder.export.vector_files import read_vectors
+    loading = """from langladder.formats.vector_files import read_vectors
 
 vectors = read_vectors("{folder}")
 vectors.nearest(vectors.words[0])"""

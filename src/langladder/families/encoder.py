@@ -4,7 +4,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 
 class EncoderFamily(Family):
@@ -14,7 +14,7 @@ class EncoderFamily(Family):
     listed = "encoders"
     title = "Encoders"
     experiment = "encoders"
-    shown_by = "langladder.reporting.encoders"
+    shown_by = "langladder.faces.report.encoders"
     place = 12
     default = "bert_mini"
     reads = ("data/tokens/text",)

@@ -7,7 +7,7 @@ from pydantic import create_model
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family, Listed
-from langladder.schema import Config
+from langladder.ground.schema import Config
 
 
 class Claim(Listed):
@@ -24,7 +24,7 @@ class ExperimentFamily(Family):
     listed = "experiments"
     title = "Claims, measured"
     experiment = "experiments"
-    shown_by = "langladder.reporting.claims"
+    shown_by = "langladder.faces.report.claims"
     place = 60
     objective = None
     default = "gradient_flow"

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
 
-from langladder.errors import InputError
 from langladder.evaluation.page import Page
-from langladder.schema import Config, Name, locate
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config, Name, locate
 
 DEVICES = ("training.devices", "training.nodes", "training.strategy")
 """How many processes train together: their sums differ in last bits. It is a matter of the machine, and a training that

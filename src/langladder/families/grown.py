@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langladder.schema import checked, locate
+from langladder.ground.schema import checked, locate
 
 
 def takes_weights(kind: type) -> bool:

@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family, Listed
-from langladder.schema import Config, locate
+from langladder.ground.schema import Config, locate
 
 LOADING = """from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
@@ -33,7 +33,7 @@ class InstructFamily(Family):
     listed = "instructs"
     title = "Models that follow instructions"
     experiment = "instructions"
-    shown_by = "langladder.reporting.instructed"
+    shown_by = "langladder.faces.report.instructed"
     place = 40
     default = "sft"
     reads: ClassVar[tuple[str, ...]] = ("data/clean/instructions",)

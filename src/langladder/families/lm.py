@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 
 class LanguageModelFamily(Family):
@@ -15,7 +15,7 @@ class LanguageModelFamily(Family):
     listed = "lms"
     title = "Language models"
     experiment = "language models"
-    shown_by = "langladder.reporting.language_models"
+    shown_by = "langladder.faces.report.language_models"
     place = 10
     objective = "validation_perplexity_per_word"
     default = "lstm"

@@ -13,7 +13,7 @@ class ReaderFamily(Family):
     listed = "readers"
     title = "Readers"
     experiment = "readers"
-    shown_by = "langladder.reporting.readers"
+    shown_by = "langladder.faces.report.readers"
     place = 27
     default = "sliding_window"
     reads = ("data/raw/questions",)
@@ -38,7 +38,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         """See `Family.parts`; what is trained by gradient says how."""
         from torch import nn
 
-        from langladder.schema import locate
+        from langladder.ground.schema import locate
 
         parts = super().parts(rung)
         if issubclass(rung, nn.Module):

@@ -8,7 +8,7 @@ from pydantic import create_model
 from langladder.families.family import Rung
 from langladder.families.grown import takes_weights, unfit
 from langladder.families.reader import ReaderFamily
-from langladder.schema import Config
+from langladder.ground.schema import Config
 
 
 class ReaderTransferFamily(ReaderFamily):

@@ -8,7 +8,7 @@ from pydantic import create_model
 from langladder.evaluation.page import Page
 from langladder.families.family import Family, Rung
 from langladder.families.grown import unfit
-from langladder.schema import Config, locate
+from langladder.ground.schema import Config, locate
 
 
 class RewardFamily(Family):
@@ -18,7 +18,7 @@ class RewardFamily(Family):
     listed = "rewards"
     title = "Reward models"
     experiment = "reward models"
-    shown_by = "langladder.reporting.rewards"
+    shown_by = "langladder.faces.report.rewards"
     place = 41
     default = "reward"
     reads = ("data/clean/instructions",)

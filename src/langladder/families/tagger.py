@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 
 class TaggerFamily(Family):
@@ -15,7 +15,7 @@ class TaggerFamily(Family):
     listed = "taggers"
     title = "Taggers"
     experiment = "taggers"
-    shown_by = "langladder.reporting.taggers"
+    shown_by = "langladder.faces.report.taggers"
     place = 25
     default = "hmm"
     reads = ("data/clean/tags",)

@@ -8,7 +8,7 @@ from pydantic import create_model
 from langladder.families.family import Rung
 from langladder.families.grown import takes_weights, unfit
 from langladder.families.tagger import TaggerFamily, tagger_parts
-from langladder.schema import Config, locate
+from langladder.ground.schema import Config, locate
 
 
 class TaggerTransferFamily(TaggerFamily):

@@ -4,7 +4,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 
 class TranscriberFamily(Family):
@@ -16,7 +16,7 @@ class TranscriberFamily(Family):
     experiment = "speech"
     place = 51
     default = "ctc"
-    shown_by = "langladder.reporting.transcripts"
+    shown_by = "langladder.faces.report.transcripts"
     judged_in = 20.0  # it searches with a beam
     reads = ("data/raw/speech",)
     side = "speech"

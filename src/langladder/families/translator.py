@@ -4,7 +4,7 @@ from typing import Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Family
-from langladder.schema import locate
+from langladder.ground.schema import locate
 
 
 class TranslatorFamily(Family):
@@ -14,7 +14,7 @@ class TranslatorFamily(Family):
     listed = "translators"
     title = "Translators"
     experiment = "translation"
-    shown_by = "langladder.reporting.translators"
+    shown_by = "langladder.faces.report.translators"
     place = 40
     default = "attention"
     judged_in = 20.0  # it searches with a beam

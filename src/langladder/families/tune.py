@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 
 from langladder.families.family import Listed, Rung
 from langladder.families.lm import LanguageModelFamily
-from langladder.schema import Config, locate
+from langladder.ground.schema import Config, locate
 
 
 class Grown(Listed):

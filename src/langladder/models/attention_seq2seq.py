@@ -24,7 +24,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import make_attention
 from langladder.nn.attentive_gru import AttentiveGRU

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.saving import load_by_kind
 from langladder.text.tokenize.specials import BOS, PAD
 

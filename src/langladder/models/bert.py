@@ -26,8 +26,8 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.bert_sizes import PRESETS
 from langladder.models.encoder import Encoder, Masked, chosen_layers

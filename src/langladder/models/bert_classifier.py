@@ -20,7 +20,7 @@ import torch
 from pydantic import model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
 from langladder.models.growing import shortened, start_linear
 from langladder.models.network import Network

@@ -25,7 +25,7 @@ from pydantic import Field
 from torch import nn
 from torch.nn import functional as F
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
 from langladder.models.encoder import padded
 from langladder.models.growing import INITIAL_STD

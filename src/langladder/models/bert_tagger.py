@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder import schema
-from langladder.artefacts import write_json
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
 from langladder.models.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
 from langladder.models.classifier import read_reading
 from langladder.models.encoder import padded

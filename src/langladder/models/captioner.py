@@ -23,7 +23,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.recurrent_translator import layers_first, rows_first
 from langladder.models.translator import State, Translator
 from langladder.nn.dropout import Dropout

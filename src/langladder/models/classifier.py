@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from langladder import schema
-from langladder.artefacts import read_json, word_list
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.artefacts import read_json, word_list
+from langladder.ground.errors import InputError
 from langladder.models.saving import READING, load_by_kind
 from langladder.text.labelled.labelled import Example
 from langladder.text.words.normalisation import Normalisation

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.reading import Reading
 from langladder.models.reading_network import ReadingNetwork
 from langladder.models.recurrent_classifier import RecurrentClassifier, RecurrentReader, RecurrentReaderConfig

@@ -20,7 +20,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
 from langladder.nn.dropout import Dropout
 from langladder.nn.gated_convolution import GatedConvolution

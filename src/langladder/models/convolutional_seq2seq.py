@@ -27,7 +27,7 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import masked_softmax
 from langladder.nn.dropout import Dropout

@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from langladder import artefacts
-from langladder.errors import InputError
+from langladder.ground import artefacts
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, read_description, write_model
-from langladder.progress import working
 from langladder.text.storage.corpus_ids import TokenStream
 
 WARM_UP_TOKENS = 1000

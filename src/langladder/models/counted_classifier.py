@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from langladder import artefacts
-from langladder.errors import InputError
+from langladder.ground import artefacts
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier, read_reading
 from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, READING, read_description, write_model

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from langladder import artefacts, schema
-from langladder.errors import InputError
+from langladder.ground import artefacts, schema
+from langladder.ground.errors import InputError
 from langladder.models.classifier import read_reading
 from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, READING, read_description, write_model

@@ -17,7 +17,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.network import Network
 from langladder.models.trial import generator
 from langladder.nn.dropout import Dropout

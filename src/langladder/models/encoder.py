@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.network import Network
 from langladder.models.saving import read_description
 from langladder.text.tokenize.specials import PAD, RESERVED

@@ -26,16 +26,16 @@ import numpy as np
 from pydantic import Field
 from scipy.special import log_expit, log_softmax
 
-from langladder import schema
 from langladder.embeddings.ngram_buckets import fnv1a
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts, means
 from langladder.models.making import Made
 from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
-from langladder.progress import working
 from langladder.text.labelled.labelled import Example
 from langladder.text.words.normalisation import lower
 from langladder.text.words.segmenters import InstalledWords, reading

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
-from langladder.simd import add8, load8, multiply_add, splat8, store8, sum8, zeros8
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import add8, load8, multiply_add, splat8, store8, sum8, zeros8
 
 
 class Texts(NamedTuple):

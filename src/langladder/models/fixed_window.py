@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.reading import Reading
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
 from langladder.nn.initialisation import initialise

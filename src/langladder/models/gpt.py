@@ -28,7 +28,7 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.gpt_sizes import PRESETS
 from langladder.models.neural import NeuralLanguageModel, scoring

@@ -21,8 +21,8 @@ from pydantic import Field
 from torch import nn
 from torch.nn import functional as F
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.encoder import padded
 from langladder.models.gpt import GPTConfig
 from langladder.models.gpt_classifier import GrownFromGPT, choice_log_probs, choices

@@ -29,8 +29,8 @@ from pydantic import Field
 from torch import nn
 from torch.nn import functional
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.models.growing import Grown, GrownConfig, body_of, shortened, start_linear
 from langladder.models.network import Network

@@ -16,8 +16,8 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.network import Network, own_tensors
 from langladder.models.saving import read_description
 from langladder.models.units import Read

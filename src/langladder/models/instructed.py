@@ -13,7 +13,7 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
 from langladder.models.growing import TOKENIZER

@@ -23,9 +23,9 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from langladder import schema
-from langladder.artefacts import word_list
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.artefacts import word_list
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.units import Units, WordUnits, units_from

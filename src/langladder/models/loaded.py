@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.models.base import LanguageModel

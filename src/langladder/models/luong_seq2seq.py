@@ -22,7 +22,7 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.recurrent_translator import (
     RecurrentTranslator,
     RecurrentTranslatorConfig,

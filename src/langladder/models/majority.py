@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.text.labelled.labelled import Example
 

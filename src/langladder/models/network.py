@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from langladder import artefacts, schema
-from langladder.errors import InputError
+from langladder.ground import artefacts, schema
+from langladder.ground.errors import InputError
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 
 SHOWN = 4  # misfits that a message names

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import torch
 
-from langladder.artefacts import write_json
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
 from langladder.models.growing import TOKENIZER
 from langladder.models.network import Network
 from langladder.models.reader import Reader, read_threshold

@@ -20,8 +20,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from langladder.artefacts import write_json
-from langladder.errors import InputError
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier, Explained, read_reading
 from langladder.models.network import Network
 from langladder.models.reading import Encoded, Reading, collate

@@ -17,9 +17,9 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
-from langladder.artefacts import write_json
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
 from langladder.models.classifier import read_reading
 from langladder.models.network_tagger import NetworkTagger
 from langladder.models.saving import READING

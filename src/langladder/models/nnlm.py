@@ -20,7 +20,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
 from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import Initialisation, initialise

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from langladder import schema
-from langladder.artefacts import read_json
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 from langladder.models.saving import READING, load_by_kind
 from langladder.text.labelled.questions import Question, best_threshold, word_f1
 

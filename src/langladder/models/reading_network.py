@@ -17,8 +17,8 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words

@@ -19,7 +19,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
 from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import Initialisation, initialise

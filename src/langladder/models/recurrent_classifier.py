@@ -17,7 +17,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.classifier import Explained
 from langladder.models.reading import Reading, collate
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork

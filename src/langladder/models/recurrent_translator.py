@@ -11,7 +11,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.translator import Translator
 from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering, word_embedding

@@ -25,8 +25,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.gpt import GPTConfig
 from langladder.models.growing import (
     INITIAL_STD,

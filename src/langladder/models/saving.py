@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder import artefacts, schema
-from langladder.atomic import Owner, atomic_folder
-from langladder.errors import InputError
+from langladder.ground import artefacts, schema
+from langladder.ground.atomic import Owner, atomic_folder
+from langladder.ground.errors import InputError
 from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.words.normalisation import Normalisation
 

@@ -23,7 +23,7 @@ from typing import ClassVar, Literal, Self
 import torch
 from pydantic import Field, model_validator
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.recurrent_translator import (
     RecurrentTranslator,
     RecurrentTranslatorConfig,

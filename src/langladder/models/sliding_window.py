@@ -21,8 +21,8 @@ import numpy as np
 import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
-from langladder import artefacts, schema
-from langladder.errors import InputError
+from langladder.ground import artefacts, schema
+from langladder.ground.errors import InputError
 from langladder.models.making import Made
 from langladder.models.reader import Found, Reader, read_threshold
 from langladder.models.saving import ARRAYS, READING, read_description, write_model

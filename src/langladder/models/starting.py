@@ -6,8 +6,8 @@ and learns (dropout, first weights, noise words). The head of `model.safetensors
 
 from pathlib import Path
 
-from langladder.artefacts import read_array_facts
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_array_facts
+from langladder.ground.errors import InputError
 from langladder.models.network import Network, fill, misfits, own_tensors
 from langladder.models.saving import ARRAYS, read_description
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.saving import load_by_kind
 from langladder.nn.crf import Allowed
 from langladder.text.labelled.labelled import may_follow, scheme_of

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 
-from langladder.artefacts import word_list
-from langladder.errors import InputError
+from langladder.ground.artefacts import word_list
+from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Tagged
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 from langladder.text.words.normalisation import lower

@@ -19,7 +19,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.classifier import Explained, Favourite
 from langladder.models.reading import Reading, collate
 from langladder.models.reading_network import ReadingConfig, ReadingNetwork

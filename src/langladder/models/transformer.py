@@ -25,8 +25,8 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.translator import State, Translator
 from langladder.nn.multi_head_attention import source_mask

@@ -15,7 +15,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.attentive_settings import check_width
 from langladder.models.reading import Reading
 from langladder.models.reading_network import ReadingConfig, ReadingNetwork

@@ -16,8 +16,8 @@ import torch
 from pydantic import Field, model_validator
 from torch.nn import functional as F
 
-from langladder import schema
-from langladder.errors import InputError
+from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
 from langladder.nn.forest import Forest

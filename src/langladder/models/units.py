@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from langladder.artefacts import word_list
-from langladder.errors import InputError
+from langladder.ground.artefacts import word_list
+from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer

@@ -18,12 +18,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import (
+    add8,
+    larger8,
+    largest8,
+    load8,
+    multiply8,
+    multiply_add,
+    splat8,
+    store8,
+    sum8,
+    zeros8,
+)
 from langladder.nn.dropout_kernel import left
 from langladder.nn.falling import Falling
 from langladder.nn.matrix import Matrix, multiply, transposed, turn
 from langladder.nn.vector_math import SUMS, exponential
-from langladder.simd import add8, larger8, largest8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
 
 ZERO, ONE, LOWEST, INFINITE = np.float32(0), np.float32(1), np.float32(-87), np.float32(np.inf)
 LANES = 8

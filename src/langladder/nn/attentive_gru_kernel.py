@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import add8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
+from langladder.kernels.wide import TALL
 from langladder.nn.matrix import Matrix, multiply, transposed
 from langladder.nn.vector_math import copy, exponential, sigmoid, tanh
-from langladder.simd import add8, load8, multiply8, multiply_add, splat8, store8, sum8, zeros8
-from langladder.wide import TALL
 
 ZERO, ONE, INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
 LANES = 8

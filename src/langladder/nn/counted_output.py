@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.nn.output import OutputLayer
 
 

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.nn import crf_equations, crf_kernels
 
 

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.nn.vector_math import copy
 
 RANGE = 100.0

@@ -8,7 +8,7 @@ All arrays are (n,), float32 or the bits of bfloat16; s = 1 / (1 − p), m_i = 0
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.nn.falling import Falling
 from langladder.nn.vector_math import read, written
 

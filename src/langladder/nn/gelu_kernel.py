@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.nn.vector_math import ONE, read, sigmoid, written
 
 A = np.float32(math.sqrt(8 / math.pi))

@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Products of small matrices where they lie, inside Numba kernels: `langladder.wide`, put together to whole matrices.
+"""Products of small matrices where they lie, inside Numba kernels: `langladder.kernels.wide`, put together to whole matrices.
 
 Arrays are flat float32, no bounds are checked, and results have room for columns rounded up to whole registers.
 """
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder import wide
-from langladder.compiled import njit
-from langladder.wide import TALL, WIDE
+from langladder.kernels import wide
+from langladder.kernels.compiled import njit
+from langladder.kernels.wide import TALL, WIDE
 
 
 class Matrix(NamedTuple):

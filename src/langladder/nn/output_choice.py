@@ -6,7 +6,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.nn.adaptive_softmax import AdaptiveSoftmax, TiedAdaptiveSoftmax
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
 from langladder.nn.output import OutputLayer, SoftmaxOutput

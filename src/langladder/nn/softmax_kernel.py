@@ -7,7 +7,7 @@ Shape legend: n positions, v words of the block.
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 from langladder.nn.vector_math import SUMS, exponential, larger, read, written
 
 NONE, LEAST = np.float32(0), np.float32(-np.inf)

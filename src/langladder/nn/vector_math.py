@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 
 cgutils: Any = untyped_cgutils
 FLOAT, INT, SHORT = ir.FloatType(), ir.IntType(32), ir.IntType(16)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from langladder.data.reading import ReadingBatches
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.making import Made
 from langladder.models.network_reader import NetworkReader
 from langladder.tasks.fine_tuning import begin

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from pytorch_lightning import Callback, Trainer
 
-from langladder.ranks import first
+from langladder.ground.ranks import first
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
 from langladder.tasks.optimisation import TrainingConfig
 

@@ -11,9 +11,9 @@ import torch
 from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import Checkpoint
 
-from langladder.errors import InputError
-from langladder.progress import say, working
-from langladder.ranks import from_first, ranks, summed
+from langladder.ground.errors import InputError
+from langladder.ground.progress import say, working
+from langladder.ground.ranks import from_first, ranks, summed
 from langladder.tasks.gradients import UpdateWatch, makes_row
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
 from langladder.tasks.task import MONITOR, Task

@@ -14,9 +14,9 @@ from pytorch_lightning.plugins.io import CheckpointIO
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from langladder.artefacts import FORMAT_VERSION
-from langladder.atomic import atomic_file
-from langladder.errors import InputError
+from langladder.ground.artefacts import FORMAT_VERSION
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
 
 SUFFIX = ".safetensors"
 _TENSOR, _TUPLE, _ITEMS = "$tensor", "$tuple", "$items"

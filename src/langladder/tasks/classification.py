@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from langladder.data.reading import ReadingBatches
-from langladder.errors import Damage, InputError
+from langladder.ground.errors import Damage, InputError
 from langladder.models.classifier import label_ids
 from langladder.models.making import Made
 from langladder.models.neural_classifier import NeuralClassifier

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import torch
 
-from langladder.errors import InputError
-from langladder.ranks import Ranks, from_first, join, ranks
-from langladder.schema import checked
+from langladder.ground.errors import InputError
+from langladder.ground.ranks import Ranks, from_first, join, ranks
+from langladder.ground.schema import checked
 from langladder.tasks.optimisation import TrainingConfig
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.growing import TOKENIZER, Grown, base_for, settings_with_body
 from langladder.models.making import Made

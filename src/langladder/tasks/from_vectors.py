@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import Damage, InputError
-from langladder.export.vector_files import read_vectors
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.errors import Damage, InputError
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks import language_modelling

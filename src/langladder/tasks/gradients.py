@@ -17,7 +17,7 @@ import torch
 from pytorch_lightning import Callback, Trainer
 from torch import Tensor, nn
 
-from langladder.ranks import summed
+from langladder.ground.ranks import summed
 from langladder.tasks.optimisation import TrainingConfig
 
 SAMPLE = 65_536

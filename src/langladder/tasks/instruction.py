@@ -19,7 +19,7 @@ from langladder.data.instructions import DialogueBatch, DialogueBatches, dialogu
 from langladder.decoding.answers import answers
 from langladder.decoding.judging import Judge
 from langladder.decoding.sampling import SamplingConfig
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, begin
 from langladder.models.making import Made
 from langladder.models.neural import scoring

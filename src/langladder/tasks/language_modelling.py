@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.ranks import gathered, ranks
 from langladder.models.base import predicted
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
-from langladder.ranks import gathered, ranks
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task

@@ -11,7 +11,7 @@ import torch
 
 from langladder.data.masked_language_modelling import MaskedBatches
 from langladder.data.sentence_pairs import Pairs
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
 from langladder.models.making import Made

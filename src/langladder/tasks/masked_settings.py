@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from langladder.data.masking import Masking
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 
 

@@ -28,10 +28,10 @@ import torch
 from pydantic import Field, field_validator, model_validator
 from torch import nn
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.ranks import ranks
+from langladder.ground.schema import Config
 from langladder.nn.output import SoftmaxOutput
-from langladder.ranks import ranks
-from langladder.schema import Config
 from langladder.tasks.muon import Muon, hidden_matrices
 
 Precision = Literal["fp32", "bf16"]

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from langladder.embeddings.base import WordVectors
-from langladder.errors import Damage, InputError
-from langladder.export.vector_files import read_vectors
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.errors import Damage, InputError
 from langladder.models.units import SubwordUnits, Units, WordUnits
 from langladder.tasks.settings import ReadingInput
 from langladder.text.labelled.labelled import Example

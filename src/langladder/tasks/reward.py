@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from langladder.data.instructions import RankingBatch, RankingBatches, ranking_rows
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.making import Made
 from langladder.models.neural import scoring
 from langladder.models.reward import RewardModel, begin_reward, pairwise_loss

@@ -5,8 +5,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from langladder.errors import Policy
-from langladder.schema import Config
+from langladder.ground.errors import Policy
+from langladder.ground.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.text.words.segmenters import InstalledWords
 

@@ -14,7 +14,7 @@ import torch
 from pytorch_lightning.strategies import DDPStrategy
 from torch import Tensor, nn
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 READS = ("log_probs", "losses", "target_log_probs", "follow_log_probs")
 """What tasks ask of a network besides `forward`: before it, too, the weights are to be gathered."""

@@ -12,8 +12,8 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.embeddings.base import WordVectors
-from langladder.errors import Damage, InputError
-from langladder.export.vector_files import read_vectors
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.errors import Damage, InputError
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.making import Made
 from langladder.models.network_tagger import NetworkTagger

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.tasks.settings import InputVectors, ReadingTraining
 
 

@@ -8,7 +8,7 @@ import pytorch_lightning as pl
 import torch
 
 from langladder.data.batches import Update, generator
-from langladder.ranks import from_first, gathered, ranks, summed
+from langladder.ground.ranks import from_first, gathered, ranks, summed
 from langladder.tasks.optimisation import (
     TrainingConfig,
     clip_update,

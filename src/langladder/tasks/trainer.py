@@ -6,7 +6,7 @@ from lightning_fabric.plugins.environments.cluster_environment import ClusterEnv
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.strategies import DDPStrategy
 
-from langladder.ranks import address, ranks
+from langladder.ground.ranks import address, ranks
 from langladder.tasks.checkpoints import SafetensorsCheckpointIO
 from langladder.tasks.devices import on_gpu
 from langladder.tasks.optimisation import TrainingConfig

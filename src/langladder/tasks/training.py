@@ -18,9 +18,9 @@ import torch
 from pytorch_lightning.callbacks import EarlyStopping
 
 from langladder.data.batches import StepBatches, Update
-from langladder.errors import InputError
-from langladder.memory import keep_freed_memory, peak_bytes
-from langladder.ranks import first, from_first, ranks
+from langladder.ground.errors import InputError
+from langladder.ground.memory import keep_freed_memory, peak_bytes
+from langladder.ground.ranks import first, from_first, ranks
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import BestWeights, Recorder, ResumePoint, Row, StepBar, best_row, validations
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint

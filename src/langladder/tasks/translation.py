@@ -28,7 +28,7 @@ from sacrebleu.metrics.bleu import BLEU
 from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.making import Made
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining

@@ -7,12 +7,12 @@ dropout (fine-tuning: Dai & Le 2015; Howard & Ruder 2018).
 from pathlib import Path
 from typing import Any
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import locate
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.starting import start_from
-from langladder.schema import locate
 from langladder.tasks import language_modelling
 from langladder.text.tokenize.tokenizers import Tokenizer
 

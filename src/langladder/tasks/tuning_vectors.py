@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from langladder.ground.schema import locate
 from langladder.models.making import Made
-from langladder.schema import locate
 from langladder.tasks import language_modelling
 from langladder.tasks.from_vectors import start_from_vectors
 from langladder.tasks.settings import InputVectors

@@ -10,7 +10,7 @@ from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.word2vec.skipgram import SkipGram
-from langladder.ranks import ranks
+from langladder.ground.ranks import ranks
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task

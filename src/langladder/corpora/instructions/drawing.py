@@ -19,8 +19,8 @@ from langladder.corpora.instructions.judge import written
 from langladder.corpora.instructions.kinds import KINDS, REWORDED, UNSEEN, Asked, Request, split_of
 from langladder.corpora.lexicon import Size
 from langladder.corpora.world import World, world
-from langladder.progress import tracked
-from langladder.schema import Config
+from langladder.ground.progress import tracked
+from langladder.ground.schema import Config
 from langladder.text.labelled.instructions import (
     ASSISTANT,
     INSTRUCTION_SPLITS,

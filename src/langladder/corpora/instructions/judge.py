@@ -11,7 +11,7 @@ from functools import lru_cache
 from langladder.corpora import instructions  # noqa: F401 - registers the kinds
 from langladder.corpora.instructions.kinds import KINDS, NOTHING, Asked, Judgement, words_of
 from langladder.corpora.world import world
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue
 
 SIZES = ("tiny", "small", "base")

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.labelled.instructions import Dialogue, Ranking
 
 Judge = Callable[[Sequence[Dialogue]], Sequence[float]]

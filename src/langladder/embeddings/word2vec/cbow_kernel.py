@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import Chunk
 from langladder.embeddings.word2vec.noise import (
     MEASURED,
@@ -26,8 +25,9 @@ from langladder.embeddings.word2vec.rows import (
     scatter_windows,
     window_sum,
 )
-from langladder.simd import load8, multiply_add, sum8, zeros8
-from langladder.small_products import fill_zero
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import load8, multiply_add, sum8, zeros8
+from langladder.kernels.small_products import fill_zero
 
 
 class ContextScratch(NamedTuple):

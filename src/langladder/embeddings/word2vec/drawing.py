@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
+from langladder.kernels.compiled import njit
 
 ONE_OVER_2_53 = 1.0 / 9007199254740992.0
 

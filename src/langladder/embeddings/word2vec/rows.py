@@ -9,8 +9,8 @@ Shape legend: D dimensions.
 
 import numpy as np
 
-from langladder.compiled import njit
-from langladder.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, store_sums4, zeros8
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import add8, clip8, divide8, load8, multiply_add, splat8, store8, store_sums4, zeros8
 
 HALF = np.float32(0.5)
 LIMIT = np.float32(4.97)  # |x / 2| beyond which σ(x) is within 5e-5 of 0 or 1

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 
 SkipGramBatch = dict[str, torch.Tensor]
 

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.compiled import njit
 from langladder.embeddings.word2vec.drawing import Chunk
 from langladder.embeddings.word2vec.noise import (
     MEASURED,
@@ -18,7 +17,8 @@ from langladder.embeddings.word2vec.noise import (
     noise_scratch,
 )
 from langladder.embeddings.word2vec.rows import add_combination, gather, logistic, row_products, scatter_add
-from langladder.small_products import fill_zero
+from langladder.kernels.compiled import njit
+from langladder.kernels.small_products import fill_zero
 
 
 class PairScratch(NamedTuple):

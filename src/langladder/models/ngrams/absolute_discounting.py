@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from langladder.ground.schema import Config
 from langladder.models.ngrams.extensions import Extensions
 from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig, interpolate
-from langladder.schema import Config
 
 FALLBACK = 0.5  # where no n-gram of an order occurs once, or none twice
 

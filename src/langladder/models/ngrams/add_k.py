@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from langladder.ground.schema import Config
 from langladder.models.ngrams.extensions import Extensions
 from langladder.models.ngrams.ngram import NgramConfig, OrderwiseModel
-from langladder.schema import Config
 
 
 class AddKConfig(NgramConfig):

@@ -1,10 +1,10 @@
-"""A back-off model that came from an ARPA file; `langladder.export.arpa` reads and writes those."""
+"""A back-off model that came from an ARPA file; `langladder.formats.arpa` reads and writes those."""
 
 from typing import ClassVar
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.schema import Config
 from langladder.text.storage.corpus_ids import TokenStream
 
 

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
-from langladder import artefacts
-from langladder.compiled import njit
 from langladder.counts.kernels import extension
-from langladder.memory import forget
+from langladder.ground import artefacts
+from langladder.ground.memory import forget
+from langladder.ground.schema import Config
+from langladder.kernels.compiled import njit
 from langladder.models.base import check_tokens
 from langladder.models.counted import CountedLanguageModel
-from langladder.schema import Config
 from langladder.text.tokenize.specials import BOS, PAD
 
 DTYPES = {

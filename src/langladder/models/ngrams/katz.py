@@ -21,10 +21,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from langladder.ground.schema import Config
 from langladder.models.ngrams.extensions import Extensions
 from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig
 from langladder.models.ngrams.pruning import NEGLIGIBLE, backoff_factors
-from langladder.schema import Config
 
 
 class KatzConfig(PrunableConfig):

@@ -21,10 +21,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.counts.ngram_pieces import Pieces, continuation_counts
+from langladder.ground.schema import Config
 from langladder.models.ngrams.absolute_discounting import closed_form_discount
 from langladder.models.ngrams.extensions import Extensions
 from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig, interpolate
-from langladder.schema import Config
 
 
 class KneserNeyConfig(PrunableConfig):

@@ -22,14 +22,14 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.compiled import njit
 from langladder.counts.ngram_pieces import Pieces, frequencies, pieces_of, plain_counts
 from langladder.counts.ngrams import count_ngrams
+from langladder.ground.progress import working
+from langladder.ground.schema import Config
+from langladder.kernels.compiled import njit
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.pruning import Estimates, entropy_pruned, kept_trie
-from langladder.progress import working
-from langladder.schema import Config
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 

@@ -22,10 +22,10 @@ import numpy as np
 from pydantic import Field
 
 from langladder.counts.ngram_pieces import Pieces, plain_counts
+from langladder.ground.schema import Config
 from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.maximum_likelihood import relative_frequencies
 from langladder.models.ngrams.ngram import NgramModel, PrunableConfig
-from langladder.schema import Config
 from langladder.text.tokenize.specials import BOS, PAD
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.counted_tagger import CountedTagger
 from langladder.models.tagger import allowed_steps
 from langladder.models.taggers.features import sentence_features

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.tagger import allowed_steps
 from langladder.models.taggers.most_frequent import LexicalConfig, MostFrequentTag
 from langladder.nn.crf import Chain

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from langladder import schema
+from langladder.ground import schema
 from langladder.models.counted_tagger import CountedTagger, shaped
 from langladder.models.taggers.suffixes import Suffixes
 from langladder.text.labelled.labelled import Tagged

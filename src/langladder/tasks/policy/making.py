@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from langladder.data.preference_pairs import TokenPair
 from langladder.decoding.judging import Judge, by_judge, by_reward_model
 from langladder.decoding.rollouts import Prompts
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.models.making import Made
 from langladder.models.reward import RewardModel

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
 
 

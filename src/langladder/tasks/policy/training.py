@@ -15,7 +15,7 @@ from langladder.data.language_modelling import WindowBatches
 from langladder.data.preference_pairs import PairBatches, TokenPair, check_pairs
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, check_prompts
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.reward import RewardModel

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from langladder.decoding.rollouts import GROUP, Prompts, Response, Rollouts, Score, log_policy, roll_out
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.tasks.policy.advantages import exact_kl
 from langladder.tasks.policy.reading import response_states

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow.compute as pc
 from pydantic import Field
 
-from langladder.atomic import atomic_folder
 from langladder.engine.base import current
+from langladder.ground.atomic import atomic_folder
 from langladder.text.clean.cleaning import cut_report
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import Cut, cut

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from langladder.atomic import atomic_folder
 from langladder.engine.base import Engine, current
-from langladder.errors import InputError
-from langladder.schema import Config
-from langladder.sorted_runs import mapped, save
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
+from langladder.ground.sorted_runs import mapped, save
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, decided
 from langladder.text.clean.splitting import Cut, SplitConfig, as_place, cut, salted
 from langladder.text.clean.statistics import character_warnings, measure_tables

@@ -25,8 +25,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from langladder.schema import Config
-from langladder.sorted_runs import HASH, among, as_hashes, ascending, mapped, repeats, save, sorted_run
+from langladder.ground.schema import Config
+from langladder.ground.sorted_runs import HASH, among, as_hashes, ascending, mapped, repeats, save, sorted_run
 from langladder.text.words.words import has_unspaced_script
 
 Scope = Literal["keep", "lines", "documents"]

@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.atomic import atomic_file
 from langladder.engine.base import current
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.storage.shards import truths

@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.storage.tables import SPLITS
 
 TRAIN, VALIDATION, TEST = range(3)  # positions in SPLITS

@@ -22,7 +22,7 @@ import pyarrow as pa
 import regex  # type: ignore[import-untyped]
 
 from langladder.engine.base import Engine
-from langladder.sorted_runs import among, ascending, count_distinct, distinct, mapped, save
+from langladder.ground.sorted_runs import among, ascending, count_distinct, distinct, mapped, save
 from langladder.text.clean.steps import has_control_characters
 from langladder.text.storage.shards import read_shard, shard_files
 from langladder.text.storage.tables import read_batches

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.storage.tables import TableLines
 from langladder.text.words.conventions import Conventions
 from langladder.text.words.normalisation import Normalisation, function_of, lowercase_of

@@ -19,7 +19,7 @@ import numpy as np
 import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
-from langladder.schema import Config
+from langladder.ground.schema import Config
 from langladder.text.clean.statistics import hashes_of, word_ngrams
 from langladder.text.read.documents import Document
 from langladder.text.read.sources import TextSource

@@ -25,13 +25,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.artefacts import read_json, write_json
-from langladder.atomic import Owner, atomic_file, atomic_folder
 from langladder.engine.base import Engine, current
-from langladder.errors import InputError
-from langladder.remote import is_url
-from langladder.schema import Config
-from langladder.sorted_runs import mapped, save
+from langladder.ground.artefacts import read_json, write_json
+from langladder.ground.atomic import Owner, atomic_file, atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.remote import is_url
+from langladder.ground.schema import Config
+from langladder.ground.sorted_runs import mapped, save
 from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
 from langladder.text.clean.steps import Book
 from langladder.text.filtering import mixture

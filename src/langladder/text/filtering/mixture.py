@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.clean.splitting import place
 from langladder.text.read.documents import Document
 from langladder.text.read.sources import TextSource

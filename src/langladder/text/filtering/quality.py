@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.clean.splitting import place
 from langladder.text.read.sources import TextSource
 from langladder.text.words.segmenters import InstalledWords, splitter_of

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from langladder.atomic import atomic_folder
+from langladder.ground.atomic import atomic_folder
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import Book, StepsConfig, build_steps, outside

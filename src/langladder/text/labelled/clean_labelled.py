@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from langladder.atomic import atomic_folder
-from langladder.errors import InputError
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
 from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
 from langladder.text.clean.statistics import character_warnings, invisible, percentiles, share

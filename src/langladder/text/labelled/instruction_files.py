@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.atomic import atomic_folder
-from langladder.errors import Damage, InputError, Policy
-from langladder.remote import File, located
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import Damage, InputError, Policy
+from langladder.ground.remote import File, located
 from langladder.text.labelled.instructions import (
     ASSISTANT,
     INSTRUCTION_TABLES,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.tables import owner_of, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")

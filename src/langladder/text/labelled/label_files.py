@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from langladder.atomic import atomic_folder
-from langladder.errors import InputError
-from langladder.remote import File, located
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.remote import File, located
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
 from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree, phrase_texts

@@ -25,8 +25,8 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from langladder.artefacts import read_json, word_list, write_json
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json, word_list, write_json
+from langladder.ground.errors import InputError
 from langladder.text.storage.tables import CONVENTIONS, SPLITS, owner_of, read_table
 
 LABELLED = pa.schema(

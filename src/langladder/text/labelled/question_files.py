@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from langladder.atomic import atomic_folder
-from langladder.errors import InputError
-from langladder.remote import File, located
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.remote import File, located
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book

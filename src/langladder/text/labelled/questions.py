@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.storage.tables import SPLITS, owner_of, read_batches, read_table, write_rows
 
 QUESTIONS = pa.schema(

@@ -31,10 +31,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from langladder.atomic import atomic_folder
-from langladder.errors import Damage, InputError, Policy
-from langladder.remote import File, located
-from langladder.schema import Config
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import Damage, InputError, Policy
+from langladder.ground.remote import File, located
+from langladder.ground.schema import Config
 from langladder.text.clean import splitting
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, scheme_of
 from langladder.text.labelled.trees import joined_heads, tree_of_heads

@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import ASSISTANT, ROLES, SYSTEM, USER, Message
 from langladder.text.tokenize.specials import BOS, EOS, RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example
 
 _TOKEN = regex.compile(r"[()]|[^\s()]+")

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.read.lines import FileFacts, text_field
 from langladder.text.read.readers import write_raw_pairs, write_raw_text
 from langladder.text.read.sources import Documents, check_splits

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
-from langladder.atomic import atomic_file
-from langladder.errors import InputError
-from langladder.remote import File, in_order, located
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
+from langladder.ground.remote import File, in_order, located
 
 MAX_LINE_BYTES = 10_000_000
 PARQUET_ROWS = 4096  # read at a time; rows may be far larger in memory than in the file

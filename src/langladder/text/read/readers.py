@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from langladder.artefacts import map_arrays, write_arrays
-from langladder.atomic import atomic_file, atomic_folder
 from langladder.engine.base import current
-from langladder.errors import InputError
-from langladder.remote import File, located
+from langladder.ground.artefacts import map_arrays, write_arrays
+from langladder.ground.atomic import atomic_file, atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.remote import File, located
 from langladder.text.read.lines import (
     GZIP,
     WHOLE,

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from langladder.errors import InputError
-from langladder.remote import File, below, in_order, located
-from langladder.schema import Config
+from langladder.ground.errors import InputError
+from langladder.ground.remote import File, below, in_order, located
+from langladder.ground.schema import Config
 from langladder.text.read.lines import MAX_LINE_BYTES, FileFacts, known
 from langladder.text.storage.tables import SPLITS
 

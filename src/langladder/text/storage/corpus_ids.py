@@ -15,10 +15,10 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from langladder.artefacts import read_arrays
-from langladder.atomic import atomic_file
-from langladder.errors import InputError
-from langladder.memory import forget
+from langladder.ground.artefacts import read_arrays
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
+from langladder.ground.memory import forget
 
 PIECE = 1 << 22  # ids that are counted at once
 BATCH_TOKENS = 1 << 26  # 256 MiB of int32: what a writer holds in memory, and what one record batch holds

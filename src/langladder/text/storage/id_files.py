@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from langladder.atomic import atomic_file
+from langladder.ground.atomic import atomic_file
 
 INT32_IDS = (1 << 31) - 1  # ids of a column, up to which offsets of 32 bits serve
 LARGE = pa.ipc.IpcWriteOptions(allow_64bit=True)  # a batch of more than that; Arrow asks whoever writes it

@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from langladder.artefacts import read_json, regular_file, write_json
-from langladder.atomic import Owner
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json, regular_file, write_json
+from langladder.ground.atomic import Owner
+from langladder.ground.errors import InputError
 
 SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
 ROWS = 16_384  # lines of a record batch, at most

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from langladder.atomic import Owner, atomic_file, atomic_folder
-from langladder.errors import InputError
-from langladder.progress import tracked
+from langladder.ground.atomic import Owner, atomic_file, atomic_folder
+from langladder.ground.errors import InputError
+from langladder.ground.progress import tracked
 from langladder.text.storage import shards
 from langladder.text.storage.shards import TABLE, ShardWriter, read_shard, shard_files, table_names, write_dictionary
 

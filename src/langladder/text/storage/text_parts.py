@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from langladder.artefacts import map_arrays, write_arrays
-from langladder.atomic import atomic_file
 from langladder.engine.base import Engine
+from langladder.ground.artefacts import map_arrays, write_arrays
+from langladder.ground.atomic import atomic_file
 from langladder.text.storage import shards
 from langladder.text.storage.shards import (
     ShardWriter,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from langladder.artefacts import write_arrays, write_json
 from langladder.engine.base import Serial, current
+from langladder.ground.artefacts import write_arrays, write_json
 from langladder.text.storage.corpus_ids import counts_file
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 SPACE = "▁"
 LONGEST_WORD = 60  # characters; longer ones, such as addresses, teach no morphs

@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from tokenizers import models, pre_tokenizers
 
-from langladder.artefacts import read_json, regular_file
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_json, regular_file
+from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import BYTES, CONTINUES, Tokenizer, assemble
 

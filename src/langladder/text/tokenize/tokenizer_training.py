@@ -27,8 +27,8 @@ import tokenizers as hf
 from tokenizers import models, pre_tokenizers, trainers
 
 from langladder.engine.base import current
-from langladder.errors import InputError
-from langladder.progress import working
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.text.storage.tables import line_batches
 from langladder.text.tokenize.alphabet import count_characters
 from langladder.text.tokenize.encoding import encode_lines

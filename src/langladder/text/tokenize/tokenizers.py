@@ -32,9 +32,9 @@ import tokenizers as hf
 from pydantic import Field, field_validator, model_validator
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from langladder.artefacts import read_json, write_text
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.artefacts import read_json, write_text
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.tokenize.morphemes import installed
 from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words.normalisation import Normalisation

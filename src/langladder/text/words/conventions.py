@@ -12,9 +12,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator
 
-from langladder.artefacts import read_json, write_json
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.artefacts import read_json, write_json
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.scripts import Writing, writing

@@ -30,7 +30,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 
 
 class Replace(NamedTuple):

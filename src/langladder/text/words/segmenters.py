@@ -14,7 +14,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator
 
-from langladder.errors import InputError
+from langladder.ground.errors import InputError
 from langladder.text.words.words import WordMode, has_unspaced_script, reading_of, split_words
 
 Segmenter = Literal["jieba", "fugashi", "pythainlp"]

@@ -15,9 +15,9 @@ from typing import Self
 import numpy as np
 from pydantic import Field
 
-from langladder.artefacts import count_list, read_json, word_list, write_json
-from langladder.errors import InputError
-from langladder.schema import Config
+from langladder.ground.artefacts import count_list, read_json, word_list, write_json
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 from langladder.text.words.segmenters import InstalledWords, Split, reading, splitter_of
 
 

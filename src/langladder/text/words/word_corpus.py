@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from langladder.artefacts import read_arrays
-from langladder.errors import InputError
+from langladder.ground.artefacts import read_arrays
+from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream, id_bounds
 from langladder.text.words.vocabulary import Vocabulary
 

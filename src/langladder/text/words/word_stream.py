@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from langladder.artefacts import map_arrays, write_arrays
-from langladder.atomic import atomic_file
 from langladder.engine.base import current
-from langladder.errors import InputError
+from langladder.ground.artefacts import map_arrays, write_arrays
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
 from langladder.text.storage.id_files import IdWriter, StreamJoiner
 from langladder.text.storage.shards import shard_files
 from langladder.text.storage.tables import present_splits, read_batches

@@ -1,0 +1,152 @@
+"""`langladder bias`: how word lists lean (WEAT, the audit), and vectors without such a lean (hard debiasing)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from langladder.faces.cli.convert import FORMATS, folder_of
+from langladder.faces.cli.out import claim, overwrite_option
+from langladder.faces.cli.output import echo, json_option, print_json, print_table, read_given, vectors_argument
+from langladder.ground.errors import Damage
+
+if TYPE_CHECKING:
+    from langladder.formats.vector_files import Format
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+SHOWN = 5  # professions from either end
+
+
+def _audit_options(function: Function) -> Function:
+    components = click.option(
+        "--components",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Dimensions of the bias subspace.",
+    )
+    sets = click.option("--weat", type=click.Path(path_type=Path), help="A file of WEAT tests to ask before and after.")
+    return components(sets(function))
+
+
+@click.group()
+def bias() -> None:
+    """Measure how word lists lean (weat, audit), and take a bias out (debias)."""
+
+
+@bias.command()
+@vectors_argument
+@click.argument("tests", type=click.Path(path_type=Path))
+@json_option
+def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
+    """The word-embedding association test, for each test in a file.
+
+    TESTS is text: a line `: name of the test`, then four lines `set: word word …`, two targets and two attributes; or
+    JSON with the sets of the WEFE library. The effect size is positive where the first target leans towards the first
+    attribute; p is the share of all divisions of the targets that lean at least as much.
+
+    \b
+    Example:
+      langladder bias weat vectors.bin WEAT.json
+    """
+    from langladder.evaluation.weat import evaluate_weat
+
+    found = evaluate_weat(read_given(vectors, damage), tests)
+    if as_json:
+        print_json(found, damage)
+        return
+    rows = [[test["name"], test["effect_size"], test["p_value"], f"{test['coverage']:.0%}"] for test in found["tests"]]
+    print_table(["test", "effect size", "p", "words known"], rows)
+
+
+@bias.command()
+@vectors_argument
+@click.argument("lists", type=click.Path(path_type=Path))
+@_audit_options
+@json_option
+def audit(vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int, as_json: bool) -> None:
+    """How professions lean, and what hard debiasing would change.
+
+    LISTS is a folder with definitional_pairs, equalize_pairs, specific (or gender_specific_full) and professions, each
+    .json as in Bolukbasi et al.'s debiaswe, or .txt with an entry a line.
+
+    \b
+    Example:
+      langladder bias audit vectors.bin debiaswe --weat WEAT.json
+    """
+    _, found = _debias(vectors, damage, lists, weat, components)
+    print_json(found, damage) if as_json else _show(found)
+
+
+@bias.command()
+@vectors_argument
+@click.argument("lists", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
+@overwrite_option
+@_audit_options
+@json_option
+def debias(
+    vectors: str,
+    damage: Damage,
+    lists: Path,
+    out: Path,
+    format: "Format | None",
+    overwrite: bool,
+    weat: Path | None,
+    components: int,
+    as_json: bool,
+) -> None:
+    """Write hard-debiased vectors to OUT, and show what changed.
+
+    LISTS is as in `langladder bias audit`, OUT as in `langladder convert`. What this does not do: words that shared a
+    stereotype stay neighbours of each other (Gonen & Goldberg 2019).
+
+    \b
+    Example:
+      langladder bias debias vectors.bin debiaswe neutral.bin
+    """
+    from langladder.formats.vector_files import format_of, write_vectors
+
+    chosen = format or format_of(out)
+    place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
+    debiased, found = _debias(vectors, damage, lists, weat, components)
+    write_vectors(debiased, place, chosen)
+    if as_json:
+        print_json(found | {"out": str(out), "format": chosen}, damage)
+        return
+    _show(found)
+    echo(f"{len(debiased):,} words × {debiased.matrix.shape[1]} → {out} ({chosen})")
+
+
+def _debias(
+    vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int
+) -> tuple[Any, dict[str, Any]]:
+    from langladder.embeddings.word_lists import BiasLists
+    from langladder.evaluation.bias import debias_and_audit
+
+    return debias_and_audit(read_given(vectors, damage), BiasLists.read(lists), weat=weat, components=components)
+
+
+def _show(found: dict[str, Any]) -> None:
+    before, after = found["before"], found["after"]
+    figures = [["mean lean of the professions", before["direct_bias"], after["direct_bias"]]]
+    people = "agreement with people's stereotypes (Spearman's ρ)"
+    figures.append([people, before["stereotype"]["spearman"], after["stereotype"]["spearman"]])
+    for first, second in zip(before["weat"] or [], after["weat"] or [], strict=True):
+        figures.append([f"WEAT {first['name']}", first["effect_size"], second["effect_size"]])
+    print_table([f"{before['covered']} of {before['words']} professions are known", "before", "after"], figures)
+
+    second, first = (before["analogies"] or {"pair": ["the second words", "the first words"]})["pair"]
+    later, order = dict(after["projections"]), before["projections"]
+    ends = [*order[:SHOWN], *order[SHOWN:][-SHOWN:]]
+    leaning = [[word, second if cosine < 0 else first, cosine, later.get(word)] for word, cosine in ends]
+    print_table(["profession", "leans to", "cosine before", "after"], leaning)
+    if before["analogies"] is None:
+        return
+    again = {answer["word"]: answer["answer"] for answer in (after["analogies"] or {"answers": []})["answers"]}
+    answers = [
+        [answer["word"], answer["answer"], again.get(answer["word"])] for answer in before["analogies"]["answers"]
+    ]
+    print_table([f"{second} is to this as {first} is to", "before", "after"], answers)

@@ -1,0 +1,104 @@
+"""`langladder check-gradients`: whether the gradients of networks are the slopes of their losses."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langladder.faces.cli.output import echo, json_option, print_json, print_table
+from langladder.faces.cli.reading import is_folder
+from langladder.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from langladder.evaluation.gradient_check import Checked
+
+
+@click.command("check-gradients")
+@click.argument("networks", nargs=-1, metavar="[NETWORK | MODEL]...")
+@click.option("--all", "every_choice", is_flag=True, help="Each choice of a network's settings, too (a minute).")
+@click.option(
+    "--entries", type=click.IntRange(min=1), default=5, show_default=True, help="Compared of each parameter, at least."
+)
+@json_option
+@click.pass_context
+def check_gradients(
+    context: click.Context, networks: tuple[str, ...], every_choice: bool, entries: int, as_json: bool
+) -> None:
+    """Compare the gradients of networks with finite differences.
+
+    NETWORK is the name of a class (GPT, RecurrentLM), small and with its first weights; MODEL the folder of a
+    trained one. Without either, all networks that a rung may be. Computed in 64 bits on made-up data; ends with code 1
+    where an error is too large.
+
+    \b
+    Examples:
+      langladder check-gradients GPT Transformer --all
+      langladder check-gradients models/lm/lstm
+    """
+    from langladder.evaluation.gradient_check import LARGEST_ERROR, check
+
+    found = [check(name, network, entries=entries) for name, network in _asked(networks, every_choice)]
+    wrong = [one for one in found if not one.right]
+    if as_json:
+        print_json({"largest_error": LARGEST_ERROR, "networks": [_shown(one) for one in found]})
+    else:
+        rows: list[list[Any]] = [
+            [one.network, one.parameters, one.entries, _error(one), one.where, _mark(one)] for one in found
+        ]
+        print_table(["network", "parameters", "compared", "largest error", "at", ""], rows)
+        echo(f"{len(found) - len(wrong)} of {len(found)} right: relative errors of at most {LARGEST_ERROR:g}")
+    if wrong:
+        context.exit(1)
+
+
+def _asked(names: tuple[str, ...], every_choice: bool) -> Iterator[tuple[str, "nn.Module"]]:
+    """Name and network of each that is asked for; all names are looked at before the first is built."""
+    from langladder.evaluation.gradient_check import kinds, tiny_networks
+
+    known = kinds()
+    by_name = {name.lower(): kind for name, kind in known.items()}
+    folders = [name for name in names if is_folder(name)]
+    if unknown := [name for name in names if name not in folders and name.lower() not in by_name]:
+        raise InputError(f"{unknown[0]}: no folder of a model, and no network; there are {', '.join(known)}")
+    loaded = [(name, _network(Path(name))) for name in folders]
+    chosen = [by_name[name.lower()] for name in names if name not in folders]
+    for kind in chosen if names else known.values():
+        yield from tiny_networks(kind, every_choice=every_choice)
+    yield from loaded
+
+
+def _network(folder: Path) -> "nn.Module":
+    """The trained network of a folder.
+
+    Raises:
+        InputError: it holds none, or a model that has no gradient.
+    """
+    from langladder.ground.artefacts import read_json
+    from langladder.models.network import Network
+    from langladder.models.saving import located
+
+    path = folder / "config.json"
+    description = read_json(path)
+    kind: Any = located(path, str(description.get("_target_")) if isinstance(description, dict) else "")
+    if not issubclass(kind, Network):
+        raise InputError(f"{path}: a {kind.__name__} is no network, and has no gradient")
+    network: nn.Module = kind.load(folder)
+    return network
+
+
+def _error(one: "Checked") -> str:
+    return f"{one.error:.1e}"
+
+
+def _mark(one: "Checked") -> str:
+    return "" if one.right else "WRONG"
+
+
+def _shown(one: "Checked") -> dict[str, Any]:
+    import math
+
+    finite = one.error if math.isfinite(one.error) else None
+    return one._asdict() | {"error": finite, "right": one.right}

@@ -1,0 +1,272 @@
+"""`langladder export`: a model in the format of another tool, with its model card."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from langladder.faces.cli.encoders import is_encoder, read_encoder
+from langladder.faces.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
+from langladder.faces.cli.out import Place, claim, overwrite_option, to
+from langladder.faces.cli.output import echo, json_option, print_json
+from langladder.ground.atomic import Owner
+from langladder.ground.errors import InputError
+from langladder.models.loaded import read_model
+
+if TYPE_CHECKING:
+    from langladder.faces.cli.fine_tuned import Fine
+    from langladder.ground.remote import File
+    from langladder.models.base import LanguageModel
+    from langladder.models.bert import BERT
+    from langladder.models.transformer import Transformer
+    from langladder.models.translator import Translator
+    from langladder.text.tokenize.tokenizers import Tokenizer
+
+ExportFormat = Literal["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
+MARK = "Exported by langladder as "  # the last line of an export's README.md
+LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
+
+
+def _is_export(folder: Path) -> bool:
+    card = folder / "README.md"
+    last = card.read_text(encoding="utf-8", errors="replace").rstrip().rpartition("\n")[2] if card.is_file() else ""
+    return last.startswith(MARK)
+
+
+_TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "source.json", "target.json", "target/tokenizer*.json")
+_NETWORKS = ("config.json", "labels.json", "generation_config.json", "model.*", "encoder.onnx*", "decoder_step.onnx*")
+EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, *_NETWORKS), _is_export)
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("out", type=Place())
+@click.option(
+    "--to",
+    "format",
+    type=click.Choice(["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]),
+    help="The format [default: the first that fits the model].",
+)
+@click.option("--scores", type=click.Path(path_type=Path), help="Figures for the model card, as JSON.")
+@click.option("--words", is_flag=True, help="arpa: in whole words or not at all (see above).")
+@overwrite_option
+@json_option
+def export(
+    model: Path,
+    out: "File",
+    format: ExportFormat | None,
+    scores: Path | None,
+    words: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write MODEL into the folder OUT for other tools, with a model card (README.md). OUT may be a URL (s3://…).
+
+    \b
+      gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer; one that follows
+                   instructions with its chat template
+      bert         an encoder, for Hugging Face's BertForMaskedLM, …PreTraining; a fine-tuned one, for
+                   BertForSequenceClassification, …TokenClassification, …QuestionAnswering
+      torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
+      arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
+      torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
+      marian       a Transformer, for Hugging Face's MarianMTModel
+      onnx         a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a
+                   Transformer (encoder.onnx, decoder_step.onnx)
+
+    An ARPA file holds the model's tokens. They are words, and KenLM reads plain text, where the model was trained with
+    `tokenizer: word`; else README.md shows how text is cut for it, and --words is refused.
+
+    \b
+    Examples:
+      langladder export models/lm/gpt exported/gpt
+      langladder export models/lm/kneser_ney exported/kneser_ney --to arpa
+      langladder export models/translator/transformer exported/transformer --to marian
+    """
+    place = claim(out, overwrite, [model, scores], EXPORT)
+    fine = fine_tuned_family(model)
+    chosen = _choose(model, format)
+    saved, tokenizers = _read(model)
+    if words and fine:
+        raise InputError(f"--words goes with --to arpa, not with {chosen}")
+    if words:
+        _check_words(tokenizers[0], model, chosen)
+    from langladder.families import families
+    from langladder.formats.loading import LOADING
+    from langladder.formats.model_card import model_card
+    from langladder.ground.artefacts import read_json, write_text
+    from langladder.ground.atomic import atomic_folder
+    from langladder.models.instructed import InstructedGPT
+
+    figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
+    family = fine or ("encoder" if is_encoder(model) else "lm" if len(tokenizers) == 1 else "translator")
+    kind: str = fine or chosen
+    if isinstance(saved, InstructedGPT):
+        family, kind = "instruct", "gpt2_chat"
+    if chosen == "onnx" and family != "lm":
+        kind = "onnx_transformer" if family == "translator" else f"onnx_{family}"
+    if chosen == "arpa" and tokenizers[0].kind != "word":
+        kind = "arpa_tokens"
+    limits, name = families()[family].limits, LOADED.get(chosen, ".")
+    card = model_card(model, figures, loading=LOADING[kind], limits=limits, name=name)
+    with to(place) as path:
+        with atomic_folder(path, EXPORT) as temporary:
+            _write(saved, tokenizers, temporary, chosen)
+            write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")
+        files = sorted(file.name for file in path.iterdir())
+    if as_json:
+        print_json({"out": str(out), "format": chosen, "files": files})
+    else:
+        echo(f"{model.name} → {out} ({chosen}: {', '.join(files)})")
+
+
+def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> None:
+    if format != "arpa":
+        raise InputError(f"--words goes with --to arpa, not with {format}")
+    if tokenizer.kind != "word":
+        raise InputError(
+            f"{model}: --words: its tokens are parts of words (tokenizer {tokenizer.kind}), and no ARPA file of words "
+            "holds what it says of words of any number of parts; train it with `tokenizer: word` (params.yaml), or "
+            "export without --words: README.md shows how text is cut for KenLM"
+        )
+
+
+def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list[Tokenizer]]":
+    """The model with its tokenizer, or with that of the source and that of the target."""
+    if (folder / "source.json").is_file():
+        from langladder.faces.http.translators import LoadedTranslator
+
+        translator = LoadedTranslator.load(folder)
+        return translator.model, [translator.source, translator.target]
+    if fine_tuned_family(folder):
+        return read_fine_tuned(folder), []
+    if is_encoder(folder):
+        encoder = read_encoder(folder)
+        return encoder.model, [encoder.tokenizer]
+    rung = read_model(folder)
+    return rung.model, [rung.tokenizer]
+
+
+def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
+    """The format asked for, or the first that fits, by config.json alone.
+
+    Raises:
+        InputError: none fits, or not this one; or the folder holds no model.
+    """
+    from langladder.ground.artefacts import read_json
+    from langladder.models.saving import located
+
+    path = folder / "config.json"
+    if (folder / "words.json").is_file() and not path.is_file():
+        raise InputError(f"{folder}: word vectors; `langladder convert` writes them for other tools")
+    if not path.is_file():
+        wanted = "a folder with config.json and model.safetensors, such as models/lm/gpt"
+        raise InputError(f"{folder}: no saved model; expected {wanted}")
+    described = read_json(path)
+    kind = located(path, str(described.get("_target_") if isinstance(described, dict) else None))
+    kinds = _formats()
+    fitting = next((formats for one, formats in kinds.items() if issubclass(kind, one)), None)
+    if fitting is None:
+        there = "; ".join(f"{one.__name__} goes to {' or '.join(formats)}" for one, formats in kinds.items())
+        raise InputError(
+            f"{folder}: no other format holds a {kind.__name__}; its weights are in model.safetensors, which every "
+            f"reader of safetensors reads ({there})"
+        )
+    if format is not None and format not in fitting:
+        raise InputError(f"{folder}: a {kind.__name__} goes to {' or '.join(fitting)}, not to {format}")
+    return format or fitting[0]
+
+
+def _formats() -> dict[type, list[ExportFormat]]:
+    """The formats of each kind of model, best first."""
+    from langladder.models.bert import BERT
+    from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_span import BERTSpan
+    from langladder.models.bert_tagger import BERTTagger
+    from langladder.models.gpt import GPT
+    from langladder.models.gpt_classifier import GPTClassifier
+    from langladder.models.ngrams.backoff import BackoffLanguageModel
+    from langladder.models.recurrent import RecurrentLM
+    from langladder.models.transformer import Transformer
+
+    return {
+        GPT: ["gpt2"],
+        BERT: ["bert", "onnx"],
+        BERTClassifier: ["bert", "onnx"],
+        BERTTagger: ["bert", "onnx"],
+        BERTSpan: ["bert"],
+        GPTClassifier: ["onnx"],
+        RecurrentLM: ["torchscript", "onnx"],
+        BackoffLanguageModel: ["arpa"],
+        Transformer: ["torch", "marian", "onnx"],
+    }
+
+
+def _write(
+    model: "LanguageModel | BERT | Translator | Fine", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat
+) -> None:
+    """Write all but the card into the folder `out`, which is empty."""
+    from langladder.models.bert import BERT
+    from langladder.models.gpt import GPT
+    from langladder.models.ngrams.backoff import BackoffLanguageModel
+    from langladder.models.recurrent import RecurrentLM
+    from langladder.models.transformer import Transformer
+
+    if not tokenizers:
+        write_fine_tuned(cast("Fine", model), out, format)
+    elif isinstance(model, BERT):
+        _write_encoder(model, tokenizers[0], out, format)
+    elif isinstance(model, GPT):
+        from langladder.formats.gpt2 import export_gpt2
+
+        export_gpt2(model, tokenizers[0], out)
+    elif isinstance(model, Transformer):
+        _write_transformer(model, tokenizers, out, format)
+    elif isinstance(model, RecurrentLM):
+        tokenizers[0].save(out / "tokenizer.json", reserved=False)
+        if format == "onnx":
+            from langladder.formats.onnx import export_onnx_recurrent
+
+            export_onnx_recurrent(model, out / "model.onnx")
+        else:
+            from langladder.formats.torchscript import export_torchscript
+
+            export_torchscript(model, out / "model.pt")
+    else:
+        from langladder.formats.arpa import write_arpa
+
+        assert isinstance(model, BackoffLanguageModel)
+        tokenizers[0].save(out / "tokenizer.json", reserved=False)
+        write_arpa(out / "model.arpa", model, [tokenizers[0].name(token) for token in range(model.vocab_size)])
+
+
+def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat) -> None:
+    source, target = tokenizers
+    if format == "marian":
+        from langladder.formats.marian import export_marian
+
+        export_marian(model, source, target, out)
+    elif format == "torch":
+        from langladder.formats.torch_transformer import export_torch
+
+        export_torch(model, source, target, out)
+    else:
+        from langladder.formats.onnx import export_onnx_transformer
+
+        export_onnx_transformer(model, out)
+        source.save(out / "source.json", reserved=False)
+        target.save(out / "target.json", reserved=False)
+
+
+def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: ExportFormat) -> None:
+    if format == "onnx":
+        from langladder.formats.onnx_readers import export_onnx_encoder
+        from langladder.formats.tokenizer_folder import write_encoder_tokenizer
+
+        export_onnx_encoder(model, out / "model.onnx")
+        write_encoder_tokenizer(out, tokenizer, length=model.context, gaps=True)
+    else:
+        from langladder.formats.bert import export_bert
+
+        export_bert(model, tokenizer, out)

@@ -1,0 +1,97 @@
+"""`langladder import`: a language model of another tool as a folder that every command here reads."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from langladder.faces.cli.out import Place, claim, overwrite_option
+from langladder.faces.cli.output import echo, json_option, print_json
+from langladder.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.ground.remote import File
+    from langladder.models.base import LanguageModel
+    from langladder.models.bert import BERT
+    from langladder.text.tokenize.tokenizers import Tokenizer
+
+
+@click.command("import")
+@click.argument("source", type=Place())
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--tokenizer",
+    "tokens",
+    type=click.Path(path_type=Path),
+    help="The tokenizer.json that cuts text for it [default: SOURCE's own; of an ARPA file alone, its words].",
+)
+@overwrite_option
+@json_option
+def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
+    """Make a model folder OUT of another tool's language model SOURCE. SOURCE may be a URL (s3://…).
+
+    It holds weights, settings, tokenizer and model card, and every command here reads it.
+
+    \b
+      a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
+                      with the special tokens of this house (PAD 0, BOS 2, EOS 3) or with GPT-2's own
+      a BERT folder   as `langladder export --to bert` writes it, or anybody else: with WordPiece and
+                      the five special tokens of BERT, in tokenizer.json or vocab.txt;
+                      model.safetensors, no pickle
+      an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz;
+                      or a folder with model.arpa
+
+    \b
+    Examples:
+      langladder import exported/gpt models/lm/imported
+      langladder import counted.arpa.gz models/lm/counted
+    """
+    from langladder.formats.model_card import model_card
+    from langladder.ground.artefacts import write_text
+    from langladder.ground.atomic import atomic_folder
+    from langladder.ground.remote_copies import fetched
+    from langladder.models.encoder import Encoder
+    from langladder.models.saving import MODEL
+
+    place = claim(out, overwrite, [source if isinstance(source, Path) else None, tokens], MODEL)
+    with fetched(source) as folder:
+        model, tokenizer = _read(folder, tokens)
+    known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
+    if model.vocab_size != known:
+        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {known}")
+    with atomic_folder(place, MODEL) as temporary:
+        model.save(temporary)
+        tokenizer.save(temporary / "tokenizer.json")
+        write_text(temporary / "README.md", model_card(temporary))
+    kind, size = type(model).__name__, model.number_of_parameters()
+    if as_json:
+        print_json({"out": str(out), "model": kind, "tokens": model.vocab_size, "parameters": size})
+    else:
+        echo(f"{source} → {out} ({kind}, {model.vocab_size:,} tokens, {size:,} parameters)")
+
+
+def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tokenizer]":
+    from langladder.formats.arpa import read_arpa
+    from langladder.text.tokenize.tokenizers import Tokenizer, of_words
+
+    if (source / "config.json").is_file():
+        from langladder.formats.bert_folder import import_bert
+        from langladder.formats.given import described, read_given
+        from langladder.formats.gpt2_folder import import_gpt2
+        from langladder.models.bert import BERT
+
+        if tokens is None:
+            return read_given(source)
+        reader = import_bert if described(source)[0] is BERT else import_gpt2
+        return reader(source), Tokenizer.load(tokens)
+    if source.is_dir():
+        if not (source / "model.arpa").is_file():
+            raise InputError(
+                f"{source}: holds neither config.json (GPT-2, BERT) nor model.arpa; name one of both, or a file"
+            )
+        source, tokens = source / "model.arpa", tokens or source / "tokenizer.json"
+    if tokens is None:
+        model, words = read_arpa(source)
+        return model, of_words(words, source)
+    tokenizer = Tokenizer.load(tokens)
+    return read_arpa(source, [tokenizer.name(token) for token in range(tokenizer.vocab_size)])[0], tokenizer

@@ -1,0 +1,110 @@
+"""`langladder <command>`: all commands, and how bad input is told: a sentence on stderr and exit code 2."""
+
+from typing import Any
+
+import click
+
+from langladder.collector import rarely
+from langladder.faces.cli.analogy import analogy
+from langladder.faces.cli.answer import answer
+from langladder.faces.cli.bias import bias
+from langladder.faces.cli.chat import chat
+from langladder.faces.cli.check_gradients import check_gradients
+from langladder.faces.cli.classify import classify
+from langladder.faces.cli.convert import convert
+from langladder.faces.cli.copy import copy
+from langladder.faces.cli.draw_map import draw_map
+from langladder.faces.cli.explore import explore
+from langladder.faces.cli.export import export
+from langladder.faces.cli.fill import fill
+from langladder.faces.cli.generate import generate
+from langladder.faces.cli.import_model import import_model
+from langladder.faces.cli.neighbours import neighbours
+from langladder.faces.cli.perplexity import perplexity
+from langladder.faces.cli.prompt import prompt
+from langladder.faces.cli.reading import refuse_broken_text
+from langladder.faces.cli.score import score
+from langladder.faces.cli.serve import serve
+from langladder.faces.cli.similarity import similarity
+from langladder.faces.cli.tag import tag
+from langladder.faces.cli.translate import translate
+from langladder.ground.atomic import disk_error
+from langladder.ground.errors import InputError, printable
+
+
+class Refused(click.ClickException):
+    """Bad input: told without a traceback."""
+
+    exit_code = 2
+
+    def format_message(self) -> str:
+        """What is printed."""
+        return printable(self.message)
+
+
+LONGEST = 1000  # characters of a message
+
+
+def shortened(message: str) -> str:
+    """A message without its middle where it is longer than `LONGEST`: what the user gave may be of any length."""
+    half = LONGEST // 2
+    return message if len(message) <= LONGEST else f"{message[:half]} … {message[-half:]}"
+
+
+class App(click.Group):
+    """The group of all commands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the command line apart; text that is no Unicode goes no further."""
+        refuse_broken_text(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; `InputError`, and what the system refuses, become messages."""
+        try:
+            with rarely():
+                return super().invoke(ctx)
+        except click.ClickException as error:
+            if len(error.message) <= LONGEST:
+                raise
+            raise Refused(shortened(error.format_message())) from error
+        except InputError as error:
+            raise Refused(shortened(str(error))) from error
+        except OSError as error:
+            if error.filename is None:
+                if disk_error(error) is None:  # a closed pipe, which click knows how to take
+                    raise
+                raise Refused(f"the standard output: {str(error.strerror).lower()}") from error
+            raise Refused(f"{str(error.filename)[:300]}: {error.strerror}") from error
+        except MemoryError as error:
+            raise Refused(
+                f"there is not enough memory for this ({str(error)[:200] or 'the system gives no more'})"
+            ) from error
+        except UnicodeEncodeError as error:
+            told = f"{error.object[error.start : error.end][:20]!a} cannot be written in {error.encoding}"
+            raise Refused(f"{told}, the encoding of the output; set PYTHONIOENCODING=utf-8") from error
+
+
+@click.group(
+    cls=App,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: langladder neighbours models/embedding/skipgram king",
+)
+@click.version_option(package_name="langladder", prog_name="langladder", message="%(prog)s %(version)s")
+def app() -> None:
+    """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
+
+    Ask language models: how they go on, what they find likely, how they answer; talk with them; take them away, bring
+    others in. Translate. Label texts, tag words, answer questions about a paragraph, fill gaps.
+
+    VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
+    language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
+    gzipped.
+    """
+
+
+OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
+OF_MODELS = (generate, score, perplexity, prompt, chat, serve, explore, export, import_model, copy)
+OF_READERS = (translate, classify, tag, answer, fill, check_gradients)
+for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
+    app.add_command(command)

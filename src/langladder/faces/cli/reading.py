@@ -1,0 +1,118 @@
+"""What the commands are given, taken with care: numbers within bounds, Unicode, words that may be paths."""
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from langladder.faces.cli.output import echo
+from langladder.ground.errors import InputError
+
+LARGEST_SEED = 2**32 - 1
+LONGEST_LINE = 400_000  # bytes: no model reads more at once, and a tokenizer takes 150 times as much memory
+TOO_LONG = "; a line is one text: cut it"
+_NAME = re.compile(r"\S*/\S*|\S+\.(txt|tsv|csv|jsonl?|gz|text)")  # more likely the name of a file than a text
+
+
+class Number(click.FloatRange):
+    """A number within bounds; neither NaN, which lies within all bounds, nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a usage error for any other text."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+def refuse_broken_text(arguments: list[str]) -> None:
+    """Raise a usage error for an argument whose bytes are not UTF-8: Python holds such bytes as lone surrogates."""
+    for number, argument in enumerate(arguments, start=1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"argument {number} ({ascii(argument)[:60]}) is not valid UTF-8 text") from error
+
+
+def standard_input() -> list[str]:
+    """The lines that come through a pipe.
+
+    Raises:
+        InputError: they are not UTF-8, or one is longer than `LONGEST_LINE` (names the line).
+    """
+    data = sys.stdin.buffer.read()
+    lines = []
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], start=1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(f"standard input:{number}: a line longer than {LONGEST_LINE:,} bytes{TOO_LONG}")
+        try:
+            lines.append(line.removesuffix(b"\r").decode())
+        except UnicodeDecodeError as error:
+            where = f"standard input: not UTF-8 in line {number}"
+            raise InputError(f"{where} ({error.reason}); convert it first") from error
+    return lines
+
+
+def asked(hint: str) -> Iterator[str]:
+    """What the user types after `> `, a line at a time; Ctrl-D or Ctrl-C ends it.
+
+    Args:
+        hint: is shown first.
+    """
+    echo(hint, err=True)
+    while True:
+        try:
+            line = input("> ")
+        except (EOFError, KeyboardInterrupt):
+            click.echo()
+            return
+        except UnicodeDecodeError as error:
+            echo(f"Error: not UTF-8 ({error.reason})", err=True)
+            continue
+        yield line
+
+
+def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Lines of the files among some words, the other words as they are, each with where it stands.
+
+    Args:
+        given: words of the command line; `-` is the standard input, and so is none at all.
+
+    Raises:
+        InputError: what looks like the name of a file is none; a file is no text, or a line is too long.
+    """
+    from langladder.text.read.lines import read_lines
+
+    for word in given or ("-",):
+        if word == "-":
+            yield from ((f"standard input:{number}", line) for number, line in enumerate(standard_input(), start=1))
+        elif _is_file(word):
+            lines = read_lines(Path(word), max_bytes=LONGEST_LINE, advice=TOO_LONG)
+            yield from ((f"{word}:{number}", line) for number, line in enumerate(lines, start=1))
+        else:
+            yield "", word
+
+
+def _is_file(word: str) -> bool:
+    if not word.strip(" ."):  # Python takes "" for ".", and both for a folder
+        return False
+    try:
+        if Path(word).exists():
+            return True
+    except (OSError, ValueError):  # a text may be too long for any name
+        return False
+    if _NAME.fullmatch(word):
+        raise InputError(f"{word[:200]}: no such file (a text that looks like the name of a file goes through a pipe)")
+    return False
+
+
+def is_folder(word: str) -> bool:
+    """Whether a word on the command line names a folder; a sentence may be too long for any name."""
+    try:
+        return Path(word).is_dir()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,162 @@
+"""Maps of words: computed once, in the background, and kept; whoever asks meanwhile hears how far they are.
+
+PCA takes part of a second and runs here; t-SNE and UMAP take up to a minute and run in a process of their own
+(`place_words`), one at a time. The places are those of `langladder map`.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langladder.embeddings.base import WordVectors
+from langladder.evaluation.map_methods import MapMethod, check_method
+from langladder.evaluation.maps import ITERATIONS, WordMap, word_map
+from langladder.ground import artefacts
+from langladder.ground.errors import InputError
+
+MOST_WORDS = 5000
+MOST_NUMBERS = 2 * 10**7  # words × dimensions: more would take minutes, and gigabytes
+KEPT = 24  # maps
+PATIENCE = 25.0  # seconds that one answer lasts; then whoever asked asks again, and goes on listening
+_ITERATION = re.compile(r"Iteration (\d+)")
+
+
+@dataclass
+class Job:
+    """One map on its way.
+
+    Attributes:
+        share: done so far, from 0 to 1. said: what is being done.
+    """
+
+    words: list[str]
+    share: float = 0.0
+    said: str = "waiting for its turn"
+    found: WordMap | None = None
+    error: str | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def tell(self, **values: Any) -> None:
+        """Change what is known, and wake whoever listens."""
+        with self.changed:
+            for name, value in values.items():
+                setattr(self, name, value)
+            self.changed.notify_all()
+
+    @property
+    def over(self) -> bool:
+        """Whether there is a map, or none will come."""
+        return self.found is not None or self.error is not None
+
+
+class Maps:
+    """All maps of a server."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+
+    def job(self, vectors: WordVectors, count: int, method: MapMethod) -> Job:
+        """The map of the most frequent words, begun if it is not there yet.
+
+        Raises:
+            InputError: it would take too much, or needs a package that is not installed.
+        """
+        check_method(method)
+        words = vectors.words[: min(count, MOST_WORDS)]
+        width = int(vectors.matrix.shape[1])
+        if len(words) * width > MOST_NUMBERS:
+            most = f"{MOST_NUMBERS // width:,} words at most"
+            raise InputError(f"count: {len(words):,} words of {width:,} dimensions are too much for a map; {most}")
+        rows = vectors.dense(np.arange(len(words))) if vectors.is_sparse else vectors.matrix[: len(words)]  # (W, D)
+        rows = np.ascontiguousarray(rows)
+        key = hashlib.sha256(f"{method} {rows.shape} {words}".encode() + rows.tobytes()).hexdigest()
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is None or job.error is not None:
+                job = self._jobs[key] = Job(words)
+                threading.Thread(target=self._make, args=(job, rows, method), daemon=True).start()
+            self._jobs.move_to_end(key)
+            for old in [old for old, other in self._jobs.items() if other.over][: max(0, len(self._jobs) - KEPT)]:
+                del self._jobs[old]
+        return job
+
+    def _make(self, job: Job, rows: np.ndarray, method: MapMethod) -> None:
+        try:
+            if method == "pca":
+                job.tell(said="principal components")
+                job.tell(found=word_map(WordVectors(job.words, rows), job.words, "pca"))
+                return
+            with self._turn:
+                job.tell(found=WordMap(job.words, _elsewhere(job, rows, method)))
+        except InputError as error:
+            job.tell(error=str(error))
+        except Exception as error:
+            job.tell(error=f"the map could not be made ({type(error).__name__}); ask again, or for fewer words")
+
+
+def _elsewhere(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
+    """Places found by a process of its own, (W, 2)."""
+    job.tell(said="starting")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        artefacts.write_arrays(folder / "rows.safetensors", {"rows": rows})
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+        settings = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "langladder.faces.explorer.place_words", method, place]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings
+        ) as child:
+            assert child.stdout is not None
+            for line in child.stdout:
+                if found := _ITERATION.search(line):
+                    done = int(found[1])
+                    job.tell(share=done / ITERATIONS, said=f"iteration {done} of {ITERATIONS}")
+                elif "[t-SNE]" in line and not job.share:
+                    job.tell(said="looking for neighbours")
+        if child.returncode:
+            raise InputError(f"the map by {method} could not be made (its process ended with {child.returncode})")
+        return artefacts.read_arrays(folder / "points.safetensors")["points"]
+
+
+def events(job: Job, patience: float = PATIENCE) -> Iterator[dict[str, Any]]:
+    """How far a map is, and in the end the map; {"again": true} where `patience` ends before that.
+
+    Raises:
+        InputError: it could not be made.
+    """
+    until, told = time.monotonic() + patience, ("", -1.0)
+    while not job.over and time.monotonic() < until:
+        if told != (job.said, job.share):
+            told = (job.said, job.share)
+            yield {"said": job.said, "share": round(job.share, 3)}
+        with job.changed:
+            if not job.over and told == (job.said, job.share):
+                job.changed.wait(1)
+    if job.error is not None:
+        raise InputError(job.error)
+    yield {"again": True} if job.found is None else _as_json(job.found)
+
+
+def _as_json(found: WordMap) -> dict[str, Any]:
+    """Places between −1 and 1, both axes by one measure."""
+    points = found.points
+    if len(points):
+        points = points - (points.max(axis=0) + points.min(axis=0)) / 2
+        points /= float(np.abs(points).max()) or 1.0
+    x, y = points.round(4).T.tolist()
+    explained = None if found.explained is None else round(found.explained, 4)
+    return {"words": found.words, "x": x, "y": y, "explained": explained}

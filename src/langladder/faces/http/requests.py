@@ -1,0 +1,132 @@
+"""Requests in OpenAI's form: how their options are read, and those that completions and chats share.
+
+An option that is `null` has its default, as in OpenAI's schema. An option that is not known is refused. Some of theirs
+change nothing here and are accepted: `user`, and what the classes list as ignored. A bias and the penalties are those
+of `decoding.sampling`.
+"""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+
+from langladder.decoding.sampling import SamplingConfig
+from langladder.ground.errors import InputError
+
+MOST_TOKENS = 4096  # new ones of a choice
+MOST_STOPS = 4
+MOST_LIKELIEST = 20
+MOST_BIASES = 1024
+
+Ids = list[Annotated[int, Field(ge=0, lt=2**31)]]
+Bias = dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")], Annotated[float, Field(ge=-100, le=100)]]
+
+
+# Options of OpenAI's that are not offered, and that its clients send as null.
+NOT_OFFERED = frozenset(
+    [
+        "audio",
+        "function_call",
+        "functions",
+        "metadata",
+        "modalities",
+        "parallel_tool_calls",
+        "prediction",
+        "reasoning_effort",
+        "response_format",
+        "service_tier",
+        "store",
+        "tool_choice",
+        "tools",
+        "verbosity",
+        "web_search_options",
+    ]
+)
+
+
+class OpenAIRequest(BaseModel):
+    """Base of what clients ask: `null` stands for the default, no option is unknown, no value is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        known = cls.model_fields.keys() | NOT_OFFERED
+        return {key: value for key, value in values.items() if value is not None or key not in known}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The schema, in which each option that has a default may be null."""
+        schema = handler(core_schema)
+        described = handler.resolve_ref_schema(schema)
+        for name, option in described["properties"].items():
+            if name not in described.get("required", ()):
+                values = {key: option.pop(key) for key in [*option] if key not in ("title", "default", "description")}
+                option["anyOf"] = [values, {"type": "null"}]
+        return schema
+
+
+class StreamOptions(OpenAIRequest):
+    """What else is streamed; `include_obfuscation` is ignored."""
+
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class DrawingRequest(OpenAIRequest):
+    """How a text is drawn: temperature 0 takes the likeliest token. Ignored: `user`."""
+
+    model: str
+    temperature: float = Field(default=1.0, ge=0, le=100)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: Annotated[int, Field(ge=1, le=2**31)] | None = None  # which OpenAI's lacks
+    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
+    frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
+    logit_bias: Bias = Field(default_factory=dict, max_length=MOST_BIASES)
+    n: int = Field(default=1, ge=1, le=128)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    stop: str | list[str] | None = None
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
+    user: str | None = None
+
+    @model_validator(mode="after")
+    def _streams(self) -> Self:
+        if self.stream_options is not None and not self.stream:
+            raise ValueError("stream_options: only where stream is true")
+        return self
+
+    @property
+    def stops(self) -> list[str]:
+        """Texts at which a continuation ends."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
+
+    @property
+    def likeliest(self) -> int | None:
+        """How many of the likeliest tokens are listed for each place; None: no log-probabilities at all."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse what is not offered.
+
+        Raises:
+            InputError: names the key, what it is and what is allowed.
+        """
+        if len(self.stops) > MOST_STOPS or not all(self.stops):
+            raise InputError(f"stop: up to {MOST_STOPS} texts, none of them empty")
+
+    def sampling(self, max_tokens: int) -> SamplingConfig:
+        """How tokens are drawn: temperature 0 is greedy."""
+        return SamplingConfig(
+            strategy="sample" if self.temperature else "greedy",
+            temperature=max(0.01, self.temperature or 1.0),  # a best-of-n draws even so
+            top_p=None if self.top_p == 1 else self.top_p,
+            top_k=self.top_k,
+            logit_bias={int(token): value for token, value in self.logit_bias.items()},
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            max_tokens=max_tokens,
+            seed=self.seed % 2**63,
+        )

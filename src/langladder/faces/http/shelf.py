@@ -1,0 +1,200 @@
+"""The models that a server has: found by name, loaded when they are first asked for, let go when memory is short.
+
+A name is that of the folder (`gpt`), or the path where two folders have the same (`models/lm/gpt`, `models/tune/gpt`);
+the path always serves. A model that was not asked for longest goes first. While one is loaded, others answer; what was
+made anew on disk is read anew.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from langladder.faces.http.kinds import has_vectors, kind_of, models_below
+from langladder.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
+    from langladder.models.base import LanguageModel
+    from langladder.text.tokenize.tokenizers import Tokenizer
+
+GRANTED = 2 * 10**9  # bytes of model files that are kept loaded
+
+
+class UnknownModelError(InputError):
+    """There is no model of that name."""
+
+
+class Rung(NamedTuple):
+    """A language model and what it reads; `lock`: it answers one question at a time."""
+
+    model: "LanguageModel"
+    tokenizer: "Tokenizer"
+    lock: threading.Lock
+
+
+class _Held(NamedTuple):
+    """Something loaded: its size on disk, and which state of the disk it was read from."""
+
+    value: Any
+    size: int
+    state: tuple[int, int]
+
+
+@dataclass
+class Shelf:
+    """Models by name.
+
+    Attributes:
+        folders: name → where the model is.
+        granted: bytes of files, of what is kept loaded; the last one asked for always stays.
+        place: the folder that holds data/ and reports/ beside the models, for who shows them.
+        roots: folders below which models are looked for again by `look`.
+        tracking: address of the tracking UI, for who shows which run made a model; "" where none is known.
+    """
+
+    folders: dict[str, Path]
+    granted: int = GRANTED
+    place: Path = field(default_factory=Path)
+    roots: tuple[Path, ...] = ()
+    tracking: str = ""
+    _loaded: "OrderedDict[tuple[str, Path], _Held]" = field(default_factory=OrderedDict)
+    _reading: dict[tuple[str, Path], threading.Lock] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @classmethod
+    def of(cls, folders: Sequence[Path], granted: int = GRANTED) -> Self:
+        """A shelf of these folders.
+
+        Raises:
+            InputError: one is no folder.
+        """
+        for folder in folders:
+            if not folder.is_dir():
+                raise InputError(f"{folder}: no such folder; name saved models, such as models/lm/gpt")
+        return cls(_named(folders), granted)
+
+    @classmethod
+    def below(cls, roots: Sequence[Path], granted: int = GRANTED, place: Path | None = None) -> Self:
+        """A shelf of every model in or below some folders.
+
+        Args:
+            place: see `Shelf`; None: the folder that holds the first root.
+
+        Raises:
+            InputError: one is no folder.
+        """
+        shelf = cls.of(roots, granted)
+        shelf.roots, shelf.place = tuple(roots), roots[0].resolve().parent if place is None else place
+        shelf.look()
+        return shelf
+
+    def look(self) -> None:
+        """See which models there are now below the roots."""
+        if self.roots:
+            self.folders = _named([folder for root in self.roots for folder in models_below(root)])
+
+    def folders_of(self, *kinds: str) -> dict[str, Path]:
+        """The models of some kinds (see `kinds`), name → folder, without loading any; "vectors": all that have some."""
+        found = self.folders.items()
+        return {name: at for name, at in found if kind_of(at) in kinds or ("vectors" in kinds and has_vectors(at))}
+
+    def find(self, name: str) -> Path:
+        """The folder of a model.
+
+        Raises:
+            UnknownModelError: there is none.
+        """
+        for known, folder in self.folders.items():
+            if name in (known, str(folder), folder.as_posix()):
+                return folder
+        raise UnknownModelError(f"model: {name[:80]!r} is not served; there are {', '.join(self.folders)}")
+
+    def language_model(self, name: str) -> Rung:
+        """A language model.
+
+        Raises:
+            UnknownModelError: there is none of that name. InputError: it is no language model, or damaged.
+        """
+        found: Rung = self.have("language model", self.find(name), _read_language_model)
+        return found
+
+    def vectors(self, name: str) -> "WordVectors":
+        """Word vectors, or the input embedding of a language model. Raises as `language_model` does."""
+        found: WordVectors = self.have("word vectors", self.find(name), _read_vectors)
+        return found
+
+    def have(self, what: str, folder: Path, read: Callable[[Path], Any]) -> Any:
+        """What `read` makes of a folder (or a file), read when it is first asked for and kept within the memory.
+
+        Two who ask for the same wait for one reading; other models answer meanwhile. What changed on disk is read
+        anew, and a reading that failed is tried again.
+
+        Args:
+            what: the name of such a thing: a folder may be read as several.
+
+        Raises:
+            InputError: there is nothing there any more, or as `read` raises.
+        """
+        key, state = (what, folder), _state(folder)
+        if (held := self._held(key, state)) is not None:
+            return held.value
+        with self._lock:
+            reading = self._reading.setdefault(key, threading.Lock())
+        with reading:
+            if (held := self._held(key, state)) is None:
+                files = [folder] if folder.is_file() else [file for file in folder.rglob("*") if file.is_file()]
+                held = _Held(read(folder), sum(file.stat().st_size for file in files), state)
+                self._keep(key, held)
+        return held.value
+
+    def _held(self, key: tuple[str, Path], state: tuple[int, int]) -> _Held | None:
+        with self._lock:
+            held = self._loaded.get(key)
+            if held is None or held.state != state:
+                return None
+            self._loaded.move_to_end(key)
+            return held
+
+    def _keep(self, key: tuple[str, Path], held: _Held) -> None:
+        with self._lock:
+            self._loaded[key] = held
+            self._loaded.move_to_end(key)
+            while len(self._loaded) > 1 and sum(one.size for one in self._loaded.values()) > self.granted:
+                self._loaded.popitem(last=False)
+
+    @property
+    def loaded(self) -> list[str]:
+        """The folders of what is loaded now, the one asked for last at the end."""
+        with self._lock:
+            return [str(folder) for _, folder in self._loaded]
+
+
+def _named(folders: Sequence[Path]) -> dict[str, Path]:
+    names = [folder.name for folder in folders]
+    pairs = zip(names, folders, strict=True)
+    return {name if names.count(name) == 1 else folder.as_posix(): folder for name, folder in pairs}
+
+
+def _state(folder: Path) -> tuple[int, int]:
+    """Tells apart what stood at a place at different times: models are replaced as whole folders, files by renaming."""
+    try:
+        found = folder.stat()
+    except OSError as error:
+        raise InputError(f"{folder}: no such folder any more; was it moved, or is it being made anew?") from error
+    return found.st_ino, found.st_mtime_ns
+
+
+def _read_language_model(folder: Path) -> Rung:
+    from langladder.models.loaded import read_model
+
+    loaded = read_model(folder)
+    return Rung(loaded.model, loaded.tokenizer, threading.Lock())
+
+
+def _read_vectors(folder: Path) -> "WordVectors":
+    from langladder.formats.vector_files import read_vectors
+
+    return read_vectors(folder)

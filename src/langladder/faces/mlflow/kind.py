@@ -1,0 +1,193 @@
+"""A kind of model as a python function: which columns it reads, which it answers with, what can be asked of it.
+
+Columns and parameters have the types of MLflow's schemas (https://mlflow.org/docs/latest/ml/model/signatures).
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from langladder.ground.errors import InputError
+
+MOST_CHARACTERS = 100_000  # of a text
+Rows = list[dict[str, Any]]
+
+
+class Column(NamedTuple):
+    """A column of MLflow's schema; `depth` lists around the type: 0 a value, 1 a list, 2 a list of lists."""
+
+    name: str
+    type: str = "string"
+    depth: int = 0
+    required: bool = True
+
+    def schema(self) -> dict[str, Any]:
+        """As MLflow's JSON has it."""
+        found: dict[str, Any] = {"type": self.type}
+        for _ in range(self.depth):
+            found = {"type": "array", "items": found}
+        return found | {"name": self.name, "required": self.required}
+
+
+class Kind(ABC):
+    """A loaded model that answers rows."""
+
+    reads: ClassVar[tuple[Column, ...]]
+    gives: ClassVar[tuple[Column, ...]]
+    asks: ClassVar[Mapping[str, Any]] = {}
+    """Parameters with their defaults; 0 stands for none where a bound may be absent."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path) -> Self:
+        """Read a saved model.
+
+        Raises:
+            InputError: the folder holds another kind, or is damaged.
+        """
+
+    @classmethod
+    @abstractmethod
+    def example(cls, folder: Path) -> dict[str, Any]:
+        """A row that the model in a folder can answer."""
+
+    @abstractmethod
+    def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
+        """An answer to each row.
+
+        Args:
+            asked: all of the kind's parameters.
+
+        Raises:
+            InputError: a row cannot be answered.
+        """
+
+    def predict(self, data: Any, params: Mapping[str, Any] | None = None) -> Any:
+        """What MLflow calls.
+
+        Args:
+            data: a data frame with the columns `reads`, a dictionary of columns, or a list of rows. A value where a
+                column is expected is one row; a column inside a row, as MLflow makes of dictionaries, is many.
+            params: those of `asks` that shall differ.
+
+        Returns:
+            A row of `gives` for each row: a data frame for a data frame, else a list of dictionaries.
+
+        Raises:
+            InputError: a row or a parameter is not as it should be; a text is too long.
+        """
+        if strange := sorted((params or {}).keys() - self.asks.keys()):
+            raise InputError(
+                f"params: {strange[0]!r} is none of {', '.join(self.asks) or 'those, of which there are none'}"
+            )
+        for name, value in (params or {}).items():
+            wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.asks[name])]
+            if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+                raise InputError(f"params: {name}: {value!r:.60} is no {type(self.asks[name]).__name__}")
+        frame = hasattr(data, "to_dict") and hasattr(data, "columns")
+        rows = [row for record in _records(data, frame) for row in self._spread(record)]
+        for number, row in enumerate(rows):
+            self._check(number, row)
+        answers = self.answer(rows, {**self.asks, **(params or {})}) if rows else []
+        return self._frame(data, answers) if frame else answers
+
+    def _spread(self, record: Mapping[str, Any]) -> Rows:
+        """The rows of a record, of which each value may be a row's or a list of those of many rows."""
+        given: dict[Column, Any] = {column: record.get(column.name) for column in self.reads}
+        sizes = {one.name: len(value) for one, value in given.items() if _depth(value) > one.depth}
+        if not sizes:
+            return [{column.name: value for column, value in given.items()}]
+        single = {one.name: 1 for one, value in given.items() if one.name not in sizes and not _is_none(value)}
+        if len({*(sizes | single).values()}) > 1:
+            said = ", ".join(f"{name} has {size:,}" for name, size in (sizes | single).items())
+            raise InputError(f"columns of different lengths: {said}")
+        return [
+            {one.name: value[place] if one.name in sizes else value for one, value in given.items()}
+            for place in range(next(iter(sizes.values())))
+        ]
+
+    def _frame(self, data: Any, answers: Rows) -> Any:
+        """The answers as a data frame of the same class, with the index of `data` where it has as many rows."""
+        frame = type(data)({one.name: [row[one.name] for row in answers] for one in self.gives})
+        for column in self.gives:
+            if any(row[column.name] is None for row in answers):  # pandas would make it NaN, which is no JSON
+                values = np.empty(len(answers), dtype=object)
+                values[:] = [row[column.name] for row in answers]
+                frame[column.name] = values
+        if len(answers) == len(data):
+            frame.index = data.index
+        return frame
+
+    def _check(self, number: int, row: dict[str, Any]) -> None:
+        for column in self.reads:
+            value: Any = row.get(column.name)
+            if column.depth:
+                if not _is_none(value) and not _depth(value):
+                    raise InputError(f"row {number}: {column.name}: {str(value)[:40]!r} is not a list")
+                row[column.name] = None if _is_none(value) else list(value)
+            elif column.type == "string" and not isinstance(value, str):
+                row[column.name] = None
+            if column.required and row.get(column.name) is None:
+                raise InputError(f"row {number}: {column.name} is missing; it wants {self._wanted()}")
+            self._check_texts(f"row {number}: {column.name}", column, row.get(column.name))
+
+    @staticmethod
+    def _check_texts(where: str, column: Column, value: Any) -> None:
+        """Refuse what is no text where text is read, a text that is too long, and half characters (lone surrogates)."""
+        if column.type != "string" or value is None:
+            return
+        texts = [value]
+        for _ in range(column.depth):
+            texts = [one for part in texts for one in part]
+        for text in texts:
+            if not isinstance(text, str):
+                raise InputError(f"{where}: {text!r:.60} is no text")
+            if len(text) > MOST_CHARACTERS:
+                raise InputError(f"{where} has {len(text):,} characters of {MOST_CHARACTERS:,}")
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise InputError(f"{where}: {ascii(text)[:60]} has half a character (a lone surrogate)") from error
+
+    def _wanted(self) -> str:
+        return ", ".join(column.name + ("" if column.required else " (or none)") for column in self.reads)
+
+    @classmethod
+    def signature(cls) -> dict[str, str]:
+        """As MLflow's `ModelSignature.from_dict` reads it."""
+        types = {bool: "boolean", int: "long", float: "double", str: "string"}
+        asks = [
+            {"name": name, "type": types[type(value)], "default": value, "shape": None}
+            for name, value in cls.asks.items()
+        ]
+        found = {"inputs": [column.schema() for column in cls.reads], "outputs": [one.schema() for one in cls.gives]}
+        return {name: json.dumps(value) for name, value in (found | ({"params": asks} if asks else {})).items()}
+
+
+def _records(data: Any, frame: bool) -> Sequence[Mapping[str, Any]]:
+    """What `data` holds by name: a row each, or many (see `Kind._spread`)."""
+    if isinstance(data, Mapping):
+        return [data]
+    if frame:
+        records: list[dict[str, Any]] = data.to_dict("records")
+        return records
+    if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
+        return data
+    raise InputError(f"a {type(data).__name__} is no table; give a data frame, or rows by name")
+
+
+def _depth(value: Any) -> int:
+    """How many lists stand inside each other: 0 of a value."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return 0
+    return 1 + max((_depth(one) for one in value), default=0)
+
+
+def _is_none(value: Any) -> bool:
+    """Whether a value stands for none, as NaN does in a data frame."""
+    return value is None or isinstance(value, float)

@@ -1,0 +1,51 @@
+"""Which rungs the page shows at first, where all would be too many: the best of each approach, then the next best.
+
+The reader chooses others with the page's script; without it everything stands on the page, and these are picked out.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langladder.faces.report.entries import Entry
+
+COLOURED = 6  # lines of one plot: as many as there are colours (`svg.SERIES`)
+BESIDE = 3  # columns of text that can be read side by side
+
+Loss = Callable[[Any], float | None]
+"""Of a page: a rung is better the lower it is; None where nothing was measured."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Rungs to choose from, by approach, as (name, title); those shown at first; how many can be shown together."""
+
+    approaches: list[tuple[str, list[tuple[str, str]]]]
+    chosen: list[str]
+    most: int
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The title of each rung."""
+        return {name: title for _, rungs in self.approaches for name, title in rungs}
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything to choose."""
+        return len(self.titles) > len(self.chosen)
+
+
+def choice(rungs: Sequence[Entry[Any]], loss: Loss, shown: int, most: int = COLOURED) -> Choice:
+    """A choice of `shown` rungs at first."""
+
+    def rank(rung: Entry[Any]) -> tuple[bool, float]:
+        value = loss(rung.page)
+        return value is None, value or 0.0
+
+    ranked = sorted(rungs, key=rank)
+    first = {rung.approach or rung.name: rung.name for rung in reversed(ranked)}.values()  # the best of each approach
+    order = [rung.name for rung in ranked if rung.name in first] + [rung.name for rung in ranked]
+    kept = list(dict.fromkeys(order))[:shown]
+    names = dict.fromkeys(rung.approach for rung in rungs)
+    approaches = [(name, [(rung.name, rung.title) for rung in rungs if rung.approach == name]) for name in names]
+    return Choice(approaches, [rung.name for rung in rungs if rung.name in kept], max(most, shown))

@@ -1,0 +1,213 @@
+"""The ladder as tables: the same rows for the page, for Markdown and for the terminal.
+
+The best of a column is marked where at least two rungs were measured and they differ *as shown*: two equal-looking
+numbers are both best. A column in which nothing was measured is left out. Page and `reports/ladder.md` show every
+column; the terminal and the README, which are narrower, the telling ones.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Any, Literal
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from langladder.faces.report import numbers, shown
+from langladder.faces.report.columns import Column
+from langladder.faces.report.entries import Entry
+from langladder.faces.report.inputs import ReportInputs
+from langladder.ground.errors import printable
+
+NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
+HEADING_WIDTH = 9  # of a heading that takes several lines
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as shown; `value` is what it sorts by, `None` where it was not measured."""
+
+    text: str
+    value: float | None
+    best: bool
+
+    @property
+    def sorted_by(self) -> str:
+        """The value as the page's script reads it; nothing where it was not measured."""
+        return "" if self.value is None else str(self.value).replace("inf", "Infinity")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands over a column: its title, one sentence that explains it, which end is better."""
+
+    title: str
+    explanation: str
+    better: Literal["lower", "higher"] | None
+    brief: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rung and its cells, one a column."""
+
+    name: str
+    title: str
+    cells: list[Cell]
+    approach: str = ""
+    year: int | None = None
+
+
+@dataclass(frozen=True)
+class LadderTable:
+    """All rungs of one family in the order of the ladder."""
+
+    family: str
+    title: str
+    columns: list[Heading]
+    rows: list[Row]
+
+    def approaches(self) -> list[tuple[str, list[Row]]]:
+        """The rows by approach, the approach whose first rung stands lowest on the ladder first."""
+        names = dict.fromkeys(row.approach for row in self.rows)
+        return [(name, [row for row in self.rows if row.approach == name]) for name in names]
+
+
+def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
+    """The ladder: a table a family that has columns and rungs."""
+    tables = []
+    for family in inputs.families:
+        rungs = inputs.of(family.name)
+        if rungs and (columns := shown.columns(family, [rung.page for rung in rungs])):
+            tables.append(_table(family.name, family.title, columns, rungs))
+    return tables
+
+
+def brief(tables: Sequence[LadderTable]) -> list[LadderTable]:
+    """The tables with their telling columns only."""
+    return [_only(table, [i for i, column in enumerate(table.columns) if column.brief]) for table in tables]
+
+
+def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
+    rows = [replace(row, cells=[row.cells[i] for i in kept]) for row in table.rows]
+    return replace(table, columns=[table.columns[i] for i in kept], rows=rows)
+
+
+def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Sequence[Entry[Any]]) -> LadderTable:
+    read = [(column, [column.read(rung.page, rung.timing) for rung in rungs]) for column in columns]
+    measured = [(column, values) for column, values in read if any(value is not None for value in values)]
+    cells = [_cells(column, values) for column, values in measured]
+    rows = [
+        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, rung.told.year)
+        for i, rung in enumerate(rungs)
+    ]
+    headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
+    return LadderTable(family, title, headings, rows)
+
+
+def _cells(column: Column[Any], values: list[float | None]) -> list[Cell]:
+    texts = [numbers.DASH if value is None else column.show(value) for value in values]
+    measured = [(value, text) for value, text in zip(values, texts, strict=True) if value is not None]
+    best = None
+    if column.better and len({text for _, text in measured}) > 1:
+        best = (min if column.better == "lower" else max)(measured)[1]
+    return [Cell(text, value, text == best) for value, text in zip(values, texts, strict=True)]
+
+
+def to_markdown(tables: Sequence[LadderTable]) -> str:
+    """The tables in Markdown, best values bold; ends with a newline."""
+    return "\n".join(f"**{table.title}**\n\n{_markdown(table)}" for table in tables)
+
+
+def _markdown(table: LadderTable) -> str:
+    head = ["rung", *(column.title for column in table.columns)]
+    lines = [head, ["---", *("---:" for _ in table.columns)]]
+    lines += [
+        [row.title, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)] for row in table.rows
+    ]
+    return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
+
+
+def to_rich(tables: Sequence[LadderTable], width: int) -> list[RichTable]:
+    """The telling columns for a terminal so many characters wide, best values bold and green.
+
+    Where they do not fit, columns are left out from the right; long names of rungs take several lines.
+    """
+    drawn = []
+    for table in brief(tables):
+        while not fits(_rich(table), width) and len(table.columns) > 1:
+            table = _only(table, range(len(table.columns) - 1))
+        drawn.append(_rich(table))
+    return drawn
+
+
+def fits(table: RichTable, width: int) -> bool:
+    """Whether a table can be shown in so many characters without cutting a number."""
+    console = Console(width=10_000)
+    return table.__rich_measure__(console, console.options).minimum <= width
+
+
+def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[Text]]]) -> RichTable:
+    """A table of rungs for the terminal: names and headings take several lines where they must, numbers never."""
+    drawn = RichTable(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    longest = max([len("rung"), *(cell_len(name) for name, _ in rows)])
+    drawn.add_column("rung", min_width=min(NAME_WIDTH, longest), overflow="fold")
+    for place, heading in enumerate(headings):
+        widest = max([*map(len, heading.split()), *(cells[place].cell_len for _, cells in rows)])
+        lines = wrap(heading, max(widest, HEADING_WIDTH))
+        drawn.add_column("\n".join(lines), justify="right", min_width=max([widest, *map(len, lines)]))
+    for name, cells in rows:
+        drawn.add_row(Text(printable(name)), *cells)
+    return drawn
+
+
+def _rich(table: LadderTable) -> RichTable:
+    rows = [
+        (row.title, [Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells])
+        for row in table.rows
+    ]
+    return narrow_table(table.title, [column.title for column in table.columns], rows)
+
+
+def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
+    """What `reports/ladder.json` holds: choices, every trained rung's size and scores; no timings."""
+    return {"chosen": inputs.meta.model_dump()} | {
+        family.name: [
+            {"title": rung.title} | rung.page.summary() | {"name": rung.name} for rung in inputs.of(family.name)
+        ]
+        for family in inputs.families
+        if family.trained
+    }
+
+
+def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
+    """What `reports/timings.json` holds: the year of each trained rung (`family/name`), what it cost, its MLflow run.
+
+    Some of it differs between two runs of one commit, so DVC does not track it; `ladder` says which ladder.json it
+    belongs to.
+    """
+    rungs = {}
+    for family in (one for one in inputs.families if one.trained):
+        for rung in inputs.of(family.name):
+            facts = {"year": rung.told.year} | rung.timing.model_dump(exclude={"timed"})
+            if known := {name: value for name, value in facts.items() if value is not None}:
+                rungs[f"{family.name}/{rung.name}"] = known
+    return {"ladder": ladder_id(ladder_summary(inputs)), "rungs": rungs}
+
+
+def ladder_id(summary: Mapping[str, Any]) -> str:
+    """Tells one `ladder_summary` from another."""
+    return hashlib.sha256(json.dumps(summary, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,83 @@
+"""A network that was trained elsewhere, with its tokenizer, from whatever folder it came in.
+
+BERT for transformers      `export.bert_folder`; with its own tokens or with this house's
+GPT-2 for transformers     `export.gpt2_folder`; the same
+a model of this house      an encoder or a GPT with its tokenizer.json, as another checkout made it
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.formats.bert_folder import bert_settings, given_bert, import_bert
+from langladder.formats.gpt2_folder import given_gpt2, gpt2_settings, import_gpt2
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
+from langladder.models.bert import BERT
+from langladder.models.gpt import GPT
+from langladder.models.network import Network
+from langladder.models.saving import ARRAYS, read_description
+from langladder.text.tokenize.specials import PAD, SPELLINGS
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+KINDS: tuple[type[Network], ...] = (BERT, GPT)
+FILES = ("config.json", ARRAYS, "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
+"""What is read of a folder, where it is there."""
+
+
+def described(folder: Path) -> tuple[type[Network], Config]:
+    """The class and the settings of the network that a folder holds, by its config.json alone.
+
+    Raises:
+        InputError: there is none, or one that nothing here grows from.
+    """
+    path = Path(folder) / "config.json"
+    found = read_json(path)
+    said = found if isinstance(found, dict) else {}
+    if "_target_" in said:
+        saved = read_description(Path(folder), Network, (), Network.WHAT)
+        if not issubclass(saved.kind, KINDS):
+            raise InputError(f"{path}: holds a {saved.kind.__name__}; read here is {_allowed()}")
+        return saved.kind, saved.config
+    if said.get("model_type") == "bert":
+        return BERT, bert_settings(Path(folder))[0]
+    if said.get("model_type") == "gpt2":
+        return GPT, gpt2_settings(Path(folder))[0]
+    raise InputError(f"{path}: model_type: {str(said.get('model_type'))[:40]!r}; read here is {_allowed()}")
+
+
+def read_given(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
+    """The network and its tokenizer.
+
+    Raises:
+        InputError: files are missing or damaged, the tokenizer is not the network's, or it is none of the above.
+    """
+    folder = Path(folder)
+    kind, _ = described(folder)
+    foreign = "_target_" not in read_json(folder / "config.json")
+    if foreign and not _speaks_ours(folder):
+        return given_bert(folder) if kind is BERT else given_gpt2(folder)
+    model: Any = kind.load(folder) if not foreign else import_bert(folder) if kind is BERT else import_gpt2(folder)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    known = tokenizer.full_vocab_size if isinstance(model, BERT) else tokenizer.vocab_size
+    if model.vocab_size == tokenizer.full_vocab_size != known and foreign:
+        raise InputError(
+            f"{folder}: a model that follows instructions, as `langladder export` wrote it, which is not read back; "
+            "take the folder that it was exported from"
+        )
+    if model.vocab_size != known:
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer {known}")
+    return model, tokenizer
+
+
+def _speaks_ours(folder: Path) -> bool:
+    """Whether the tokenizer of a folder has this house's specials."""
+    path = folder / "tokenizer.json"
+    found: Any = read_json(path) if path.exists() else {}
+    for key in ("model", "vocab"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return isinstance(found, dict) and found.get(SPELLINGS[PAD]) == PAD
+
+
+def _allowed() -> str:
+    return "BERT or GPT-2 for transformers (model_type bert, gpt2), or langladder's own BERT or GPT"

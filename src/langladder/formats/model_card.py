@@ -1,0 +1,259 @@
+"""A model card: what a saved model is, what it was trained on, how it scores, how to load it (Mitchell et al. 2019).
+
+Language models, translators, word vectors and the rest alike. Everything stands in the model's own folder
+(config.json or words.json, tokenizers, provenance.json); the scores are given.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langladder.embeddings.base import WordVectors
+from langladder.ground.artefacts import map_arrays, read_json, regular_file
+from langladder.ground.errors import InputError
+from langladder.ground.infinity import from_plain, show
+from langladder.models.saving import located
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+SCORES = {
+    "perplexity_per_token": "perplexity per token",
+    "perplexity_per_word": "perplexity per word",
+    "bits_per_character": "bits per character",
+    "bits_per_byte": "bits per byte",
+    "floor_perplexity_per_word": "entropy floor, perplexity per word",
+    "unknown_rate": "share of unknown tokens",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+    "exact_match": "share of exact matches",
+    "search_error_share": "share of search errors among the wrong ones",
+    "signature": "sacreBLEU's signature",
+    "analogy": "analogies answered",
+    "analogy_coverage": "share of analogies whose words it has",
+    "purity": "purity of clusters",
+    "accuracy": "accuracy",
+    "bayes_accuracy": "Bayes accuracy, the best that can be known",
+    "macro_f1": "macro-F₁",
+    "cross_entropy": "cross-entropy, nats",
+    "calibration_error": "expected calibration error",
+}
+ANY = """from {module} import {class}
+
+model = {class}.load("{folder}")"""
+LIMITS = "The model knows what it was trained on, and is sure of itself elsewhere too."
+_BASES = {"LanguageModel": "lm", "Translator": "translator", "Classifier": "classifier", "Tagger": "tagger"}
+_BASES |= {"Encoder": "encoder"}
+_NAMED = 12  # labels that are named one by one
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What a folder's files say: the model's class, a sentence, its settings."""
+
+    kind: type
+    summary: str
+    settings: Mapping[str, Any]
+
+
+def model_card(
+    folder: Path,
+    scores: Mapping[str, Any] | None = None,
+    *,
+    loading: str = ANY,
+    limits: str = LIMITS,
+    name: str = "folder",
+) -> str:
+    """The card of a saved model, as Markdown; the same folder gives the same text.
+
+    Args:
+        folder: what `save` wrote; tokenizers and provenance.json are told of where present.
+        scores: figures on the test text, as the pipeline writes them to metrics/.
+        loading: Python that loads it, with the places {folder}, {module} and {class}.
+        limits: what not to expect of it.
+        name: the folder or file that is loaded, as the card's reader will call it.
+
+    Raises:
+        InputError: no saved model there.
+    """
+    folder = Path(folder)
+    provenance = folder / "provenance.json"
+    about = _read(provenance)
+    for part in ("settings", "inputs"):
+        about[part] = _object(provenance, about, part)
+    job = next((part for part in about["settings"].values() if isinstance(part, dict) and "name" in part), {})
+    model = _described(folder, job)
+    loading = loading.replace("{folder}", name)
+    loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
+    scores = from_plain(scores or {})
+    shown = {label: scores[key] for key, label in SCORES.items() if key in scores}
+    shown |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
+    parts = [
+        f"# {job.get('title') or model.kind.__name__}",
+        model.summary,
+        "## Model",
+        _table("setting", model.settings),
+        *_tokens(folder),
+        "## Training",
+        *_training(about, job),
+        "## Scores",
+        "On the held-out test text." if shown else "None were given.",
+        _table("figure", shown),
+        "## Use",
+        f"```python\n{loading}\n```",
+        limits,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _described(folder: Path, job: Mapping[str, Any]) -> _Described:
+    if (folder / "words.json").exists():
+        return _vectors(folder, job)
+    if (folder / "config.json").exists() or "_target_" not in job:
+        return _network(folder)
+    kind = located(folder / "provenance.json", job["_target_"])  # a family that saves in a way of its own
+    return _Described(kind, f"{_first_line(kind)}.", _object(folder / "provenance.json", job, "model"))
+
+
+def _network(folder: Path) -> _Described:
+    path = folder / "config.json"
+    regular_file(path)
+    target = _read(path).get("_target_")
+    if target is None:
+        raise InputError(f"{path}: not a saved model (lacks _target_)")
+    kind: Any = located(path, target)
+    if not hasattr(kind, "load"):
+        raise InputError(f"{path}: holds a {target}, which is no model")
+    sort = next((_BASES[base.__name__] for base in kind.__mro__ if base.__name__ in _BASES), "other")
+    model = kind.load(folder)
+    what, size = "", f"{model.number_of_parameters():,} parameters"
+    if sort == "lm":
+        what = "A language model, P(w_t | w_1 … w_{t-1}): "
+        size = f"{size}, a vocabulary of {model.vocab_size:,} tokens"
+    elif sort == "encoder":
+        what = "An encoder, P(w_t | all other words): "
+        size = f"{size}, a vocabulary of {model.vocab_size:,} tokens"
+    elif sort == "translator":
+        what = "A translator, P(y_t | y_1 … y_{t-1}, x): "
+        vocabularies = f"{model.source_vocab_size:,} source and {model.target_vocab_size:,} target tokens"
+        size = f"{size}, vocabularies of {vocabularies}"
+    elif sort == "classifier":
+        what, size = "A classifier, P(label | text): ", f"{size}, {_labels(model.labels, 'labels')}. {_reads(model)}"
+    elif sort == "tagger":
+        what, size = "A tagger, P(tags | words): ", f"{size}, {_labels(model.tags, 'tags')}"
+    order = getattr(model, "order", None)  # of n-grams: how many tokens it looks at, itself included
+    named = _first_line(kind) if order is None else f"{_first_line(kind)}, of order {order}"
+    return _Described(kind, f"{what}{named}. {size}.", _flat(model.config.model_dump(mode="json")))
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Settings inside settings as `body.width`."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return found
+
+
+def _labels(labels: Sequence[str], what: str) -> str:
+    named = [label.replace("|", "\\|") for label in labels[:_NAMED]]
+    more = len(labels) - len(named)
+    return f"{len(labels)} {what}: {', '.join(named)}{f' and {more} more' if more else ''}"
+
+
+def _reads(model: Any) -> str:
+    """What a classifier takes a text for."""
+    if (units := getattr(model, "units", None)) is None:
+        return "It does not look at the text"
+    words = getattr(units, "words", None)
+    if words is None:
+        return f"It reads subwords, {units.vocab_size:,} of them"
+    trees = "the words of bracketed trees" if getattr(model, "reads_trees", False) else "words"
+    return f"It reads {trees}{f', {len(words):,} of which it knows' if words else ''}"
+
+
+def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
+    words, provenance = _read(folder / "words.json"), folder / "provenance.json"
+    arrays = map_arrays(folder / "vectors.safetensors")
+    sparse = "shape" in arrays
+    shape = arrays["shape"] if sparse else arrays["vectors"].shape if "vectors" in arrays else ()
+    if len(shape) != 2:
+        raise InputError(f"{folder / 'vectors.safetensors'}: no word vectors (its arrays are {sorted(arrays)[:8]})")
+    V, D = shape
+    method = f"{_first_line(located(provenance, job['_target_']))}. " if "_target_" in job else ""
+    stored = "stored sparse" if sparse else "dense"
+    summary = f"Word vectors. {method}{V:,} words × {D:,} dimensions, {stored}"
+    if words.get("kind") == "subword":
+        summary += ", and vectors of parts of words, from which unseen words get theirs"
+    return _Described(WordVectors, f"{summary}.", _object(provenance, job, "model"))
+
+
+def _first_line(kind: type) -> str:
+    return (kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip(".")
+
+
+def _tokens(folder: Path) -> list[str]:
+    lines = []
+    for file, what in (("tokenizer", "Tokenizer"), ("source", "Source tokenizer"), ("target", "Target tokenizer")):
+        path = folder / f"{file}.json"
+        if path.exists():
+            tokenizer = Tokenizer.load(path)
+            lines.append(f"{what} `{tokenizer.kind}`, {tokenizer.vocab_size:,} tokens (`{file}.json`).")
+    return ["## Tokens", *lines] if lines else []
+
+
+def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
+    if not any(about.values()):
+        return ["Not recorded: the folder holds no provenance.json."]
+    settings = about.get("settings", {})
+    lineage = about.get("lineage")
+    grown = [_base(base) for base in lineage] if isinstance(lineage, list) else []
+    inputs = {f"input `{name}`": fingerprint for name, fingerprint in about.get("inputs", {}).items()}
+    traces = {"rung": job.get("name"), "seed": settings.get("seed"), "code": settings.get("code")} | inputs
+    traces |= {"fingerprint": about.get("fingerprint")}
+    how = _object(Path("provenance.json"), job, "training")
+    table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
+    chain = [f"It grew from {', which grew from '.join(grown)}."] if grown else []
+    read = [f"It learnt from {base['rung']} ({base['title']})." for base in about.get("beside", [])[:1]]
+    return [*chain, *read, table, _table("training setting", how)]
+
+
+def _base(base: Any) -> str:
+    """A rung that the model grew from, with the hashes of the data that it was made of."""
+    told = base if isinstance(base, dict) else {}
+    inputs = told.get("inputs") if isinstance(told.get("inputs"), dict) else {}
+    read = ", ".join(f"{name} `{digest}`" for name, digest in (inputs or {}).items())
+    whole = f"{told.get('title')}, `{told.get('fingerprint')}`{f', made of {read}' if read else ''}"
+    return f"{told.get('rung')} ({whole})"
+
+
+def _table(column: str, rows: Mapping[str, Any]) -> str:
+    if not rows:
+        return ""
+    return "\n".join(
+        [f"| {column} | value |", "| --- | --- |", *(f"| {key} | {_cell(v)} |" for key, v in rows.items())]
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):  # four digits; 16,873 and not 1.687e+04
+        return show(value, ",.0f" if abs(value) >= 9999.5 else ".4g")
+    return str(value).replace("|", "\\|")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found = read_json(path) if path.exists() else {}
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a {type(found).__name__}, not an object")
+    return found
+
+
+def _object(path: Path, holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """An object within an object of a file; empty where it is not there."""
+    found = holder.get(key) or {}
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: {key}: a {type(found).__name__}, not an object")
+    return found

@@ -1,0 +1,170 @@
+"""Models as ONNX files, for ONNX Runtime and every other engine that reads them, from any language, without PyTorch.
+
+Recurrent language models: model.onnx
+
+    tokens (B, T) int64, state (k, L, B, H)  →  log_probs (B, T, V), next_state (k, L, B, H)
+
+begins with a state of zeros and BOS. GRU and LSTM read any number of tokens; ONNX knows no loop over Elman's cell, nor
+over those that run as a loop over steps here (see `nn.recurrent`): they read one token at a time, T is 1. The output
+layer is any but the hierarchical softmax, whose sparse product ONNX lacks.
+
+The Transformer: encoder.onnx is run once, decoder_step.onnx once a word
+
+    source (B, S) int64  →  mask (B, S) bool, keys⟨n⟩ and values⟨n⟩ (B, h, S, d) of every layer n
+    prefix (B, t) int64, those, past_keys⟨n⟩, past_values⟨n⟩ (B, h, t − 1, d)  →  log_probs (B, V), attention (B, S),
+        next_keys⟨n⟩, next_values⟨n⟩ (B, h, t, d), which are the next step's past
+
+prefix begins with BOS; the first past has no columns. Sentences are as long as the table of positions at most.
+
+What reads a text from both sides, or was fine-tuned: `export.onnx_readers`.
+
+Shape legend: B rows, T tokens, S source, t target positions so far, V vocabulary, L layers, h heads, d = D/h, k parts
+of the state (1: h; 2: h and c).
+"""
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from langladder.formats.torchscript import RecurrentStep
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
+from langladder.models.recurrent import RecurrentLM
+from langladder.models.transformer import Transformer
+from langladder.models.translator import State
+from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
+from langladder.nn.recurrent import FusedLayer
+from langladder.text.tokenize.specials import BOS, EOS, PAD
+
+NEEDED = ("onnx", "onnxscript")
+
+
+def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
+    """Write model.onnx, atomically.
+
+    Raises:
+        InputError: the packages that write ONNX are not installed, or the output layer is a hierarchical softmax.
+    """
+    stack = model.cell
+    if isinstance(model.head, HierarchicalSoftmax):
+        raise InputError("export to onnx: this model has output=hierarchical, a sparse product; choose torchscript")
+    free = isinstance(stack.layers[0], FusedLayer) and stack.gates > 1
+    tokens = torch.full((2, 3 if free else 1), BOS)
+    state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
+    model.head(model(tokens)[0])  # output layers that are built on counts derive their tables now, not in the trace
+    shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
+    given, found = ("tokens", "state"), ("log_probs", "next_state")
+    write_program(RecurrentStep(model), (tokens, state), path, given, found, shapes, declared=shapes)
+
+
+def export_onnx_transformer(model: Transformer, folder: Path) -> None:
+    """Write encoder.onnx and decoder_step.onnx into an existing folder.
+
+    Raises:
+        InputError: the packages that write ONNX are not installed.
+    """
+    names = [f"{kind}{number}" for number in range(model.config.layers) for kind in ("keys", "values")]
+    source, prefix = torch.tensor([[5, 6, EOS], [7, EOS, PAD]]) % model.source_vocab_size, torch.full((2, 3), BOS)
+    rows: dict[int, str] = {0: "rows"}
+    write_program(
+        _Encoder(model, names), (source,), folder / "encoder.onnx", ("source",), ("mask", *names), [rows | {1: "S"}]
+    )
+    state = model.encode(source, source != PAD)
+    for t in (1, 2):
+        _, state, _ = model.step(prefix[:, :t], state)
+    kept, before = ([side[name].contiguous() for name in names] for side in (state.source, state.decoder))
+    inputs = (prefix, state.source["mask"], kept, before)
+    shapes = [rows | {1: "t"}, rows | {1: "S"}, [rows | {2: "S"}] * len(names), [rows | {2: "past"}] * len(names)]
+    past, after = ([f"{when}_{name}" for name in names] for when in ("past", "next"))
+    given, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
+    write_program(_Step(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
+
+
+class _Encoder(nn.Module):
+    def __init__(self, model: Transformer, names: Sequence[str]) -> None:
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, source: Tensor) -> tuple[Tensor, ...]:
+        state = self.model.encode(source, source != PAD)
+        return state.source["mask"], *(state.source[name] for name in self.names)
+
+
+class _Step(nn.Module):
+    def __init__(self, model: Transformer, names: Sequence[str]) -> None:
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, prefix: Tensor, mask: Tensor, kept: list[Tensor], past: list[Tensor]) -> tuple[Tensor, ...]:
+        source, decoder = (dict(zip(self.names, tensors, strict=True)) for tensors in (kept, past))
+        log_probs, state, attention = self.model.step(prefix, State(source | {"mask": mask}, decoder))
+        return log_probs, attention, *(state.decoder[name] for name in self.names)
+
+
+@torch.no_grad()
+def write_program(
+    module: nn.Module,
+    inputs: tuple[Any, ...],
+    path: Path,
+    given: Sequence[str],
+    found: Sequence[str],
+    shapes: list[Any],
+    declared: Sequence[Mapping[int, str]] = (),
+) -> None:
+    """One file. All modes stay as they are.
+
+    Args:
+        shapes: names, for each input, the axes of any size.
+        declared: the same for each output, where the exporter takes the length of the example for a constant: PyTorch
+            does so with what an LSTM or GRU gives. What it notes of values inside the graph is left out then.
+
+    Raises:
+        InputError: the packages that write ONNX are not installed.
+    """
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(f"export to onnx: needs {' and '.join(missing)}; pip install 'langladder[onnx]'")
+    modes = {part: part.training for part in module.modules()}
+    try:
+        with _quiet():
+            program: Any = torch.onnx.export(
+                module.eval(),
+                inputs,
+                input_names=[*given],
+                output_names=[*found],
+                dynamic_shapes=tuple(shapes),
+                dynamo=True,
+                verbose=False,
+            )
+    finally:
+        for part, training in modes.items():
+            part.training = training
+    for output, axes in zip(program.model.graph.outputs, declared, strict=False):
+        for axis, name in axes.items():
+            output.shape[axis] = name
+    if declared:
+        for value in (value for node in program.model.graph for value in node.outputs):
+            value.shape = value.shape if value in program.model.graph.outputs else None
+    with atomic_file(path) as temporary:
+        program.save(str(temporary))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the exporter from telling of its own workings."""
+    logger = logging.getLogger("onnxscript")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,280 @@
+"""What may be written where: the one door to the disk for everything that this project makes.
+
+1. Whole or not at all. A file or folder is made under a temporary name beside its place and renamed when it is
+   complete, so a reader sees the old one or the new one, never a part; on any error the place is as it was.
+2. A file replaces a file, a folder a folder, never the one the other.
+3. A folder is replaced only by its `Owner`: one that holds anything else than what the owner writes stays, and so does
+   every folder where no owner is named (an empty one is filled). Files are replaced without asking, as `open(…, "w")`
+   does; the command line asks for `--overwrite` first (`langladder.faces.cli.out`).
+4. A link to a folder is followed. A link to a file is replaced itself, because DVC may link an output into its cache.
+   What is neither file nor folder (/dev/null, a pipe) is written to and stays.
+5. New files and folders have the permissions that the umask gives; a file that is replaced hands its own on.
+6. The temporary name is unique and tells its process; what a dead process of this machine left is removed.
+7. A disk that is full or read-only, a place without permission: an `InputError` that names the path.
+"""
+
+import errno
+import fnmatch
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from langladder.ground.errors import InputError
+
+LITTER = ("*.DS_Store", "*Thumbs.db", "*desktop.ini")  # what file managers leave anywhere
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EBUSY}
+_LONGEST = 120  # bytes of a name that its temporary sibling repeats
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A sort of folder, and how one is told from a stranger's.
+
+    Attributes:
+        what: such a folder in words, for messages.
+        names: patterns (fnmatch) of the paths that it may hold.
+        marked: whether a folder bears this sort's mark, e.g. a file that nobody else writes.
+    """
+
+    what: str
+    names: tuple[str, ...]
+    marked: Callable[[Path], bool]
+
+    def objection(self, folder: Path) -> str | None:
+        """Why this existing folder is not replaced; None where it may be."""
+        inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not _is_folder(path))
+        for name in inside:
+            if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (*self.names, *LITTER)):
+                return f"it holds {name}, which does not belong to {self.what}"
+        return None if not inside or self.marked(folder) else f"it is not {self.what}"
+
+
+STAGE = Owner("an output of a stage", ("*",), lambda _: True)
+"""A stage's own folder in dvc.yaml: DVC removes it before the stage runs, so whatever it holds is the stage's."""
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """An empty temporary sibling of `path` to write; renamed to `path` when the block succeeds.
+
+    Raises:
+        InputError: a folder stands there, or the place cannot be written (names the path, and why).
+    """
+    path = Path(path)
+    check_file(path)
+    if path.exists() and not path.is_file():
+        with _through(path) as temporary:
+            yield temporary
+        return
+    with _sibling(path) as temporary:
+        temporary.touch(exist_ok=False)
+        mode = stat.S_IMODE(temporary.stat().st_mode)
+        if path.is_file() and not path.is_symlink():
+            mode = stat.S_IMODE(path.stat().st_mode) | stat.S_IRUSR | stat.S_IWUSR
+        yield temporary
+        temporary.chmod(mode)  # a library may have put a file of its own, with its own mode, in the place of ours
+        check_file(path)
+        temporary.replace(path)
+
+
+@contextmanager
+def atomic_folder(path: Path, owner: Owner | None = None) -> Iterator[Path]:
+    """An empty temporary sibling folder of `path` to fill; renamed to `path` when the block succeeds.
+
+    Args:
+        owner: who asks; None replaces nothing but an empty folder.
+
+    Raises:
+        InputError: a file or another's folder stands there, or the place cannot be written (names the path, and why).
+    """
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()
+    check_folder(path, owner)
+    with _sibling(path) as temporary:
+        temporary.mkdir()
+        yield temporary
+        _follow_umask(temporary)
+        check_folder(path, owner)
+        _put(temporary, path)
+
+
+def check_file(path: Path) -> None:
+    """Raise InputError where no file can go: a folder stands there, or what should be its folder is a file."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    _check_parents(path)
+
+
+def check_folder(path: Path, owner: Owner | None = None) -> None:
+    """Raise InputError where no folder of this owner can go: a file or another's folder stands there, or above it."""
+    if path.is_dir():
+        objection = "it is not empty" if any(path.iterdir()) else None
+        if objection and owner is not None:
+            objection = owner.objection(path)
+        if objection:
+            raise InputError(f"{path}: this folder is not replaced: {objection}; name another")
+    elif path.exists():
+        raise InputError(f"{path}: is a file; name a folder")
+    _check_parents(path)
+
+
+def _check_parents(path: Path) -> None:
+    for parent in path.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise InputError(f"{path}: {parent} is a file, not a folder")
+            return
+
+
+def disk_error(error: BaseException) -> int | None:
+    """The errno of an error that is the disk's fault (full, read-only, no permission), else None."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and type(error).__name__ == "SafetensorError":  # wraps the system's error
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        number = int(found[1]) if found else None
+    return number if number in _FULL | _REFUSED | {errno.EFBIG} else None
+
+
+def explain(path: Path, number: int) -> str:
+    """What is wrong with a place, in a sentence."""
+    if number in _FULL:
+        near = next(parent for parent in path.absolute().parents if parent.exists())
+        return f"{path}: the disk is full ({shutil.disk_usage(near).free:,} bytes free); nothing was written"
+    if number == errno.EFBIG:
+        return f"{path}: larger than the file system or the limit (`ulimit -f`) allows; nothing was written"
+    return f"{path}: cannot be written ({os.strerror(number).lower()})"
+
+
+@contextmanager
+def _sibling(path: Path) -> Iterator[Path]:
+    """A unique name beside `path`; what stands there at the end is removed. What the disk refuses is told."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path)
+    except OSError as error:
+        raise InputError(explain(path, error.errno or errno.EIO)) from error
+    temporary = _beside(path, "partial")
+    try:
+        yield temporary
+    except InputError as error:  # told by what was written inside
+        if str(temporary) not in str(error):
+            raise
+        raise InputError(str(error).replace(str(temporary), str(path))) from error
+    except Exception as error:
+        number = disk_error(error)
+        file = getattr(error, "filename", None)
+        others = file is not None and Path(file) != path and not Path(file).is_relative_to(temporary)
+        if number is None or (others and number not in _FULL):
+            raise
+        raise InputError(explain(path, number)) from error
+    finally:
+        _remove(temporary)
+
+
+@contextmanager
+def _through(path: Path) -> Iterator[Path]:
+    """A temporary file elsewhere, poured into a device or a pipe at the end."""
+    if path.is_block_device() or path.is_socket():
+        raise InputError(f"{path}: neither a file nor a pipe; name another")
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "out"
+        temporary.touch()
+        yield temporary
+        try:
+            with temporary.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(explain(path, error.errno or errno.EIO)) from error
+
+
+def _put(temporary: Path, path: Path) -> None:
+    """Rename a folder to its place; the one that stood there goes when the new one stands."""
+    if not path.is_dir() or not any(path.iterdir()):
+        temporary.replace(path)
+        return
+    aside = _beside(path, "replaced")
+    path.rename(aside)
+    try:
+        temporary.rename(path)
+    except BaseException:
+        aside.rename(path)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _follow_umask(folder: Path) -> None:
+    """Give all inside the permissions that the umask gave the folder: some libraries write for the owner alone."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(mode if path.is_dir() else mode & 0o666)
+
+
+def _beside(path: Path, what: str) -> Path:
+    return path.with_name(f"{_prefix(path)}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{what}")
+
+
+def _prefix(path: Path) -> str:
+    name = path.name
+    whole = os.fsencode(name)
+    if len(whole) > _LONGEST:
+        name = whole[: _LONGEST // 2].decode(errors="ignore") + hashlib.sha256(whole).hexdigest()[:16]
+    return f".{name}."
+
+
+@cache
+def _machine() -> str:
+    """Where process ids mean what they mean here: the machine and, on Linux, the namespace of its process ids."""
+    try:
+        space = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        space = ""
+    return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:8]
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what dead processes of ours left beside `path`; one that was killed in `_put` gets its old folder back."""
+    ours = re.compile(re.escape(f"{_prefix(path)}{_machine()}-") + r"(\d+)-[0-9a-f]{8}\.(partial|replaced)")
+    for entry in path.parent.iterdir():
+        found = ours.fullmatch(entry.name)
+        if not found or _alive(int(found[1])):
+            continue
+        if found[2] == "replaced" and not path.exists():
+            entry.rename(path)
+        else:
+            _remove(entry)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    if _is_folder(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

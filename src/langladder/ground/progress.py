@@ -1,0 +1,204 @@
+"""What long work says of itself: bars on a terminal, elsewhere a line every few seconds of what is done and how far.
+
+    with working("counting words", total=len(lines), unit="lines") as task:
+        for line in lines:
+            …
+            task.advance()
+
+    for line in tracked(lines, "counting words", unit="lines"): …
+
+Pieces of work may lie inside one another; a line names them all, from the outermost to the innermost. Nothing is shown
+until `show()` has been called, as the stages do, so that a library that computes does not talk: then `working` costs
+nothing. Lines are written by a thread of their own, so long calls into other libraries show signs of life, too. What
+is over before FIRST seconds have passed says nothing.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from langladder.ground.errors import printable
+
+FIRST, EVERY = 2.0, 5.0  # seconds until a piece of work says something, and between its lines
+MARK = "… "  # every line that tells how far something is begins so
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class Piece:
+    """A piece of work under way."""
+
+    what: str
+    total: int | None = None
+    unit: str = ""
+    done: int = 0
+    said: str = ""
+    began: float = field(default_factory=time.monotonic)
+    bar: Any = None  # the number of its bar, where bars are shown
+
+    def advance(self, steps: int = 1) -> None:
+        """So many more of its units are done."""
+        self.done += steps
+
+    def note(self, text: str) -> None:
+        """Say in words how far it is; takes the place of what was said before."""
+        self.said = text
+
+    @property
+    def state(self) -> str:
+        """What, how far, in words."""
+        unit = f" {self.unit}" if self.unit else ""
+        far = f"{self.done:,}{unit}" if self.done else ""  # nothing yet: nothing to say
+        if self.total:
+            far = f"{self.done:,} of {self.total:,}{unit} ({self.done / self.total:.0%})"
+        how = ", ".join(part for part in (far, self.said) if part)
+        return f"{self.what}: {how}" if how else self.what
+
+
+class Board:
+    """All that is under way in this process, and the thread that shows it."""
+
+    def __init__(self, stream: Any = None) -> None:
+        self.stream = stream
+        self.tasks: list[Piece] = []
+        self.lock = threading.RLock()
+        self.idle = threading.Event()  # set: nothing is left to show
+        self.bars: Any = None
+
+    @property
+    def terminal(self) -> bool:
+        """Whether there is one to draw bars on."""
+        return bool(self._stream().isatty())
+
+    def add(self, task: Piece) -> None:
+        """Show this one from now on."""
+        with self.lock:
+            self.tasks.append(task)
+            if len(self.tasks) == 1:
+                self.idle = threading.Event()
+                show = self._bars if self.terminal else self._lines
+                threading.Thread(target=show, args=(self.idle,), daemon=True, name="progress").start()
+
+    def remove(self, task: Piece) -> None:
+        """It is over."""
+        with self.lock:
+            self.tasks.remove(task)
+            if task.bar is not None and self.bars is not None:
+                self.bars.remove_task(task.bar)
+            if not self.tasks:
+                self.idle.set()
+                if self.bars is not None:
+                    self.bars.stop()
+                    self.bars = None
+
+    def line(self, text: str) -> None:
+        """Write a line that stays, above the bars where there are some."""
+        text = printable(text)
+        with self.lock:
+            if self.bars is not None:
+                self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            else:
+                print(text, file=self._stream(), flush=True)
+
+    def _stream(self) -> Any:
+        return self.stream or sys.stderr
+
+    def _lines(self, idle: threading.Event) -> None:
+        pause = FIRST
+        while not idle.wait(pause):
+            pause = EVERY
+            with self.lock:
+                if self.tasks:
+                    seconds = time.monotonic() - self.tasks[0].began
+                    text = " · ".join([*(task.state for task in self.tasks), f"{seconds:.0f} s"])
+                    print(f"{MARK}{printable(text)}", file=self._stream(), flush=True)
+
+    def _bars(self, idle: threading.Event) -> None:
+        if idle.wait(FIRST / 4):
+            return
+        from rich import progress as rich  # takes a tenth of a second
+        from rich.console import Console
+
+        columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TimeElapsedColumn())
+        bars = rich.Progress(*columns, rich.TimeRemainingColumn(), console=Console(file=self._stream()), transient=True)
+        with self.lock:
+            if idle.is_set():
+                return
+            self.bars = bars
+            bars.start()
+        while not idle.wait(0.2):
+            with self.lock:
+                for task in self.tasks:
+                    if task.bar is None:
+                        task.bar = bars.add_task(_escaped(task.state), total=task.total)
+                    bars.update(task.bar, description=_escaped(task.state), completed=task.done, total=task.total)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+_board: Board | None = None  # None: this process shows nothing
+_always = Board()
+
+
+def show(shown: bool = True) -> None:
+    """Show from now on what is under way (or no longer)."""
+    global _board
+    _board = _always if shown else None
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show what is under way while the block runs."""
+    show()
+    try:
+        yield
+    finally:
+        show(False)
+
+
+@contextmanager
+def working(what: str, total: int | None = None, unit: str = "", *, always: bool = False) -> Iterator[Piece]:
+    """A piece of work, shown while the block runs.
+
+    Args:
+        total: how many units there are, where that is known.
+        always: show it although nobody has called `show()`, and without a terminal say how it ended.
+    """
+    task = Piece(what, total, unit)
+    board = _always if always else _board
+    if board is None:
+        yield task
+        return
+    board.add(task)
+    try:
+        yield task
+        if always and not board.terminal:
+            board.line(f"{MARK}{task.state} · {time.monotonic() - task.began:.0f} s")  # how it ended
+    finally:
+        board.remove(task)
+
+
+def tracked(
+    items: Iterable[Item], what: str, total: int | None = None, unit: str = "", *, sizes: bool = False
+) -> Iterator[Item]:
+    """Go through items, shown as a piece of work; with `sizes`, an item counts as many units as it is long."""
+    if total is None and isinstance(items, Sized) and not sizes:
+        total = len(items)
+    with working(what, total, unit) as task:
+        for item in items:
+            yield item
+            task.advance(len(cast(Sized, item)) if sizes else 1)
+
+
+def say(line: str) -> None:
+    """Write a line that stays, above the bars where there are some."""
+    _always.line(line)

@@ -1,0 +1,1 @@
+"""Compiled loops (Numba): fast forms of what other folders say plainly, and tested equal to it."""

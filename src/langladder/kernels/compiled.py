@@ -1,0 +1,45 @@
+"""Numba's `njit`, with a cache that belongs to the kernels as they are now.
+
+Numba keeps compiled functions in a cache keyed by the file of each function, not by the files of what it calls: after
+an edit of a helper the kernels that call it would stay the old ones. Here the cache is a folder named by a hash over
+the source of all kernels, so that an edit of one compiles all of them anew. Constants that a kernel reads belong into
+a file with kernels, or into `text/tokenize/specials.py`.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PACKAGE = Path(__file__).parent
+
+
+def version(package: Path = PACKAGE) -> str:
+    """Hash (16 hex digits) of the files of a package that hold kernels or what kernels are made of."""
+    digest, specials = hashlib.sha256(), package / "text" / "tokenize" / "specials.py"
+    for file in sorted(package.rglob("*.py")):
+        source = file.read_bytes()
+        if b"numba" in source or b"langladder.kernels.compiled" in source or file == specials:
+            digest.update(file.relative_to(package).as_posix().encode() + b"\0" + source)
+    return digest.hexdigest()[:16]
+
+
+config: Any = numba.config
+config.CACHE_DIR = str(Path(config.CACHE_DIR or PACKAGE / "__pycache__") / f"kernels-{version()}")
+
+
+def prepare() -> None:
+    """Load what the first kernel of a process waits for, .8 s of processor time: Numba's tables of functions."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+def njit(**options: Any) -> Callable[[Function], Function]:
+    """`numba.njit` with these options, kept in that cache."""
+    kernel: Callable[[Function], Function] = numba.njit(cache=True, **options)
+    return kernel

@@ -1,0 +1,73 @@
+"""`langladder tag`: lines in, tags out; JSON; what is no tagger."""
+
+import json
+
+import pytest
+from click import Choice, Context
+from click.testing import CliRunner
+
+from langladder.faces.cli.main import app
+from langladder.models.counted_tagger import tag_ids
+from langladder.models.taggers.hmm import HMM
+from langladder.text.labelled.labelled import Tagged
+from langladder.text.words.segmenters import CHOICES
+
+TRAIN = [Tagged(("the", "dog", "sleeps", "."), ("D", "N", "V", "P")), Tagged(("a", "cat", "."), ("D", "N", "P"))]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    tags = ["D", "N", "P", "V"]
+    tagger = HMM(HMM.Config(), tags)
+    tagger.fit(TRAIN, tag_ids(TRAIN, tags))
+    folder = tmp_path_factory.mktemp("models") / "hmm"
+    tagger.save(folder)
+    return str(folder)
+
+
+def run(*arguments, given=""):
+    return CliRunner().invoke(app, ["tag", *arguments], input=given)
+
+
+def test_a_pipe_gives_a_line_a_sentence(model):
+    result = run(model, given="\nthe cat sleeps .\n\n \u3000\na dog .\n\n")
+    assert result.exit_code == 0
+    assert result.stdout == "\nthe/D cat/N sleeps/V ./P\n\n\na/D dog/N ./P\n\n"
+    found = json.loads(run(model, "--json", "--explain", given="\na dog .\n").stdout)["sentences"]
+    assert [one["tags"] for one in found] == [[], ["D", "N", "P"]] and found[0]["second"] == []
+    assert run(model, given="\n\n").stdout == "\n\n"
+
+
+def test_a_file_with_punctuation_at_its_words(model, tmp_path):
+    (tmp_path / "lines.txt").write_text("the cat sleeps.\n")
+    assert run(model, str(tmp_path / "lines.txt"), "--words", "apart").stdout == "the/D cat/N sleeps/V ./P\n"
+
+
+def test_sentences_may_stand_on_the_command_line(model):
+    assert run(model, "the cat sleeps .", "a dog .").stdout == "the/D cat/N sleeps/V ./P\na/D dog/N ./P\n"
+
+
+def test_explained_in_json(model):
+    (answer,) = json.loads(run(model, "-", "--json", "--explain", given="the cat").stdout)["sentences"]
+    assert answer["words"] == ["the", "cat"] and answer["tags"] == ["D", "N"]
+    for first, second, other in zip(
+        answer["probabilities"], answer["second_probabilities"], answer["second"], strict=True
+    ):
+        assert 1 >= first > second >= 0 and other in ("D", "N", "P", "V")
+
+
+def test_explained_in_a_table(model):
+    shown = run(model, "--explain", given="the cat\n").stdout
+    assert shown.startswith("the/D cat/N\n") and "second best" in shown
+
+
+def test_what_is_no_tagger_is_refused(model, tmp_path):
+    for arguments in ([str(tmp_path)], [str(tmp_path / "nowhere")], [model, str(tmp_path / "no.txt")]):
+        result = run(*arguments, given="x\n")
+        assert result.exit_code == 2 and result.stderr.startswith("Error: ") and "Traceback" not in result.output
+    assert run(model, given="").stdout == ""
+
+
+def test_words_of_the_option_are_those_of_the_settings() -> None:
+    (option,) = (one for one in app.get_command(Context(app), "tag").params if one.name == "mode")
+    assert isinstance(option.type, Choice) and set(option.type.choices) == set(CHOICES)

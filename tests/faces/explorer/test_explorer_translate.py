@@ -1,0 +1,93 @@
+"""The page of translators: the command's translations, their attention, a tree that ends in them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from starlette.testclient import TestClient
+from tests.explorer.small_translators import translators
+
+from langladder.faces.cli.main import app
+from langladder.faces.explorer.app import create
+from langladder.faces.http.shelf import Shelf
+
+SENTENCE = "the dog  sleeps"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("translators") / "translator"
+    translators(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def asked(root: Path) -> Iterator:
+    with TestClient(create(Shelf.below([root]))) as client:
+
+        def ask(what: str, body: object, status: int = 200):
+            answer = client.post(f"/api/translate/{what}", json=body)
+            assert answer.status_code == status, answer.text
+            if answer.headers["content-type"].startswith("text/event-stream"):
+                *found, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
+                assert last == "[DONE]"
+                return [json.loads(event) for event in found]
+            return answer.json()
+
+        yield ask
+
+
+@pytest.mark.parametrize("name", ["attention", "plain", "transformer"])
+def test_translations_are_the_command_s_and_the_tree_ends_in_them(asked, root: Path, name: str) -> None:
+    (found,) = asked("search", {"models": [name], "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
+    line = [str(root / name), SENTENCE, "--beam", "4", "--n-best", "4", "--alpha", "0.5", "--json"]
+    told = json.loads(CliRunner().invoke(app, ["translate", *line]).output)
+    wanted = told["sentences"][0]["translations"][0]["candidates"]
+    assert [{key: one[key] for key in ("text", "score", "log_prob")} for one in found["beam"]] == wanted
+    tree = asked("tree", {"model": name, "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
+    assert tree["texts"] == [one["text"] for one in wanted]
+    ends = [tree["nodes"][end] for end in tree["ends"]]
+    assert [node["score"] for node in ends] == pytest.approx([one["score"] for one in wanted], abs=1e-4)
+    assert [node["total"] for node in ends] == pytest.approx([one["log_prob"] for one in wanted], abs=1e-4)
+    single = [str(root / name), SENTENCE, "--beam", "1", "--alpha", "0.5", "--json"]
+    told = json.loads(CliRunner().invoke(app, ["translate", *single]).output)
+    (greedy,) = told["sentences"][0]["translations"][0]["candidates"]
+    assert {key: found["greedy"][key] for key in greedy} == greedy
+
+
+def test_attention_of_every_layer_and_head(asked, root: Path) -> None:
+    shapes = {}
+    for name in ("attention", "plain", "transformer"):
+        (found,) = asked("search", {"models": [name], "text": SENTENCE})
+        best = found["beam"][0]
+        read = asked("attention", {"model": name, "text": SENTENCE, "ids": best["ids"]})
+        assert read["source"] == [*SENTENCE.split(), "<eos>"]
+        T, S = len(read["target"]), len(read["source"])
+        assert best["tokens"] == T
+        assert all(np.shape(one["weights"])[1:] in ((T, S), (S, S), (T, T)) for one in read["layers"])
+        shapes[name] = [(one["kind"], one["layer"], len(one["weights"])) for one in read["layers"]]
+        if name == "attention":
+            line = ["translate", str(root / name), SENTENCE, "--attention", "--json"]
+            wanted = json.loads(CliRunner().invoke(app, line).output)["sentences"][0]["translations"][0]
+            weights = wanted["candidates"][0]["attention"]
+            np.testing.assert_allclose(read["layers"][0]["weights"][0], weights, atol=2e-3)
+    kinds = [(kind, layer, 3) for kind in ("source", "encoder", "decoder") for layer in (1, 2)]
+    assert shapes == {"attention": [("source", 1, 1)], "plain": [], "transformer": kinds}
+
+
+def test_what_cannot_be_translated_is_told(asked) -> None:
+    for what, body, told in (
+        ("search", {"models": ["plain"], "text": " "}, "write a sentence"),
+        ("search", {"models": ["plain"], "text": "x " * 50_000}, "1000 characters"),
+        ("search", {"models": ["plain"], "text": "x", "width": 17}, "width"),
+        ("tree", {"model": "plain", "text": "dog " * 200}, "201 tokens"),
+        ("attention", {"model": "plain", "text": "dog", "ids": [999]}, "id"),
+    ):
+        assert told in asked(what, body, 400)["error"]["message"]
+    assert "nothing" in asked("tree", {"model": "nothing", "text": "dog"}, 404)["error"]["message"]
+    found = asked("search", {"models": ["nothing", "plain"], "text": "the zebra"})
+    assert "error" in found[0]
+    assert found[1]["unknown"] == [1]

@@ -1,0 +1,182 @@
+"""The page of words: the answers of the commands, unknown words, a bias, a map that is made elsewhere."""
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from starlette.testclient import TestClient
+
+from langladder.embeddings.base import WordVectors
+from langladder.evaluation import map_methods
+from langladder.evaluation.maps import word_map
+from langladder.faces.cli.main import app
+from langladder.faces.explorer.app import create
+from langladder.faces.explorer.word_maps import MOST_NUMBERS, Job, Maps, events
+from langladder.faces.explorer.words import examples
+from langladder.faces.http.shelf import Shelf
+
+WORDS = ["the", "man", "woman", "king", "queen", "she", "he", "dog", "cat", "horse", "paris", "doctor", "nurse", "<b>"]
+
+
+UMAP = """class UMAP:
+    def __init__(self, **settings):
+        assert settings == {"n_neighbors": 9, "random_state": 0, "n_jobs": 1}
+    fit_transform = staticmethod(lambda matrix: matrix[:, :2])
+"""  # stands for umap-learn
+
+
+def vectors() -> WordVectors:
+    rng = np.random.default_rng(1)
+    return WordVectors(WORDS, rng.normal(size=(len(WORDS), 6)).astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("words") / "embedding" / "drawn"
+    vectors().save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def asked(folder: Path, place: Path):
+    with TestClient(create(Shelf.below([folder.parent, place / "models" / "lm"]))) as client:
+
+        def ask(what: str, body: object, status: int = 200):
+            answer = client.post(f"/api/words/{what}", json=body)
+            assert answer.status_code == status, answer.text
+            if answer.headers["content-type"].startswith("text/event-stream"):
+                *found, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
+                assert last == "[DONE]"
+                return [json.loads(event) for event in found]
+            return answer.json()
+
+        yield ask
+
+
+def command(*words: str) -> dict:
+    result = CliRunner().invoke(app, [*words, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def test_answers_are_those_of_the_commands(asked, folder: Path) -> None:
+    for measure in ("cosine", "dot", "euclidean"):
+        wanted = command("neighbours", str(folder), "king", "-k", "4", "--measure", measure)
+        found = asked("neighbours", {"model": "drawn", "word": " king ", "count": 4, "measure": measure})
+        assert found == wanted["neighbours"][0]["nearest"]
+    both = asked("analogy", {"model": "drawn", "a": "man", "b": "woman", "c": "king"})
+    for method, found in both.items():
+        assert found == command("analogy", str(folder), "man", "woman", "king", "--method", method)["answers"]
+    found = asked("similarity", {"model": "drawn", "first": "man", "second": "king"})
+    assert {"first": "man", "second": "king"} | found == command("similarity", str(folder), "man", "king")
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "told"),
+    [
+        ("neighbours", {"word": "kng"}, "did you mean king"),
+        ("neighbours", {"word": "King"}, "did you mean king"),
+        ("neighbours", {"word": "  "}, "no word is given"),
+        ("neighbours", {"word": "x" * 100_000}, "200 characters"),
+        ("analogy", {"a": "man", "b": "", "c": "king"}, "no word is given"),
+        ("odd", {"words": "king, queen king"}, "2 different;"),
+        ("odd", {"words": ""}, "0 different;"),
+        ("bias", {"pairs": "she, he", "words": "king"}, "two words a pair"),
+        ("bias", {"pairs": "she he", "words": " "}, "should be neutral"),
+        ("bias", {"pairs": "on off", "words": "king"}, "0 of 1 have vectors"),
+        ("map", {"count": 6000}, "5000"),
+    ],
+)
+def test_what_cannot_be_answered_is_told(asked, what: str, body: dict, told: str) -> None:
+    assert told in asked(what, {"model": "drawn"} | body, 400)["error"]["message"]
+
+
+def test_the_odd_one_out_and_a_bias(asked) -> None:
+    found = asked("odd", {"model": "drawn", "words": "king, queen\n man <b>"})
+    assert {one["word"] for one in found} == {"king", "queen", "man", "<b>"}
+    body = {"model": "drawn", "pairs": "she he, woman man", "words": "doctor nurse <b> he plumber"}
+    found = asked("bias", body)
+    assert found["missing"] == ["plumber"]
+    assert found["within"] == ["he"]
+    assert {word for word, *_ in found["leaning"]} == {"doctor", "nurse", "<b>"}
+    assert max(abs(before) for _, before, _ in found["leaning"]) > 0.05
+    assert max(abs(after) for *_, after in found["leaning"]) < 1e-5
+    assert sum(found["explained"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_word_in_every_rung(asked) -> None:
+    models = ["drawn", "gpt", "kneser_ney", "drawn", "nothing"]
+    found = asked("rungs", {"models": models, "word": "king", "count": 3})
+    assert [event["model"] for event in found] == ["drawn", "gpt", "kneser_ney", "nothing"]
+    assert [len(event.get("nearest", [])) for event in found] == [3, 3, 0, 0]
+    assert "no input embedding" in found[2]["error"]["message"]
+    assert "not served" in found[3]["error"]["message"]
+
+
+def test_examples_are_words_that_there_are(asked) -> None:
+    found = asked("about", {"model": "drawn"})
+    assert (found["words"], found["dimension"], found["sparse"]) == (len(WORDS), 6, False)
+    assert found["examples"]["words"] == "dog cat paris horse"
+    assert found["examples"]["leaning"] == "doctor nurse king queen"
+    other = examples(WordVectors(["я", "ты"], np.eye(2, dtype=np.float32)))
+    assert {other[name] for name in ("word", "a", "b", "c")} <= {"я", "ты"}
+
+
+def test_a_map_has_the_places_of_the_command(asked) -> None:
+    *_, found = asked("map", {"model": "drawn", "count": 10})
+    wanted = word_map(vectors(), WORDS[:10])
+    assert found["words"] == WORDS[:10]
+    assert found["explained"] == pytest.approx(wanted.explained, abs=1e-4)
+    ratio = np.ptp(wanted.points, axis=0)
+    assert np.ptp(found["x"]) / np.ptp(found["y"]) == pytest.approx(ratio[0] / ratio[1], rel=1e-3)
+    assert max(map(abs, [*found["x"], *found["y"]])) == 1
+
+
+def test_a_slow_map_is_made_elsewhere_once_and_kept() -> None:
+    maps, drawn = Maps(), vectors()
+    job = maps.job(drawn, 10, "tsne")
+    assert maps.job(drawn, 10, "tsne") is job
+    told = [event for _ in range(9) for event in events(job, patience=60)]
+    assert any("iteration" in event.get("said", "") for event in told)
+    np.testing.assert_allclose(job.found.points, word_map(drawn, WORDS[:10], "tsne").points, rtol=1e-4)
+    assert [*events(job)] == [told[-1]]
+
+
+def test_whoever_waits_for_a_map_hears_that_it_lasts_and_why_there_is_none() -> None:
+    job = Job(["a"])
+    assert [*events(job, patience=0.01)] == [{"said": "waiting for its turn", "share": 0.0}, {"again": True}]
+    wide = WordVectors(["a", "b"], np.zeros((2, 1), dtype=np.float32).repeat(MOST_NUMBERS // 2 + 1, axis=1))
+    with pytest.raises(Exception, match="1 words at most"):
+        Maps().job(wide, 10, "pca")
+
+
+def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_it(asked, monkeypatch) -> None:
+    monkeypatch.setitem(map_methods.PACKAGES, "umap", ("no_such_module", "umap-learn"))
+    assert asked("about", {"model": "drawn"})["missing"] == {"umap": "pip install umap-learn"}
+    told = asked("map", {"model": "drawn", "count": 10, "method": "umap"}, 400)["error"]["message"]
+    assert "not installed; allowed: pca, tsne (`pip install umap-learn`" in told
+    result = CliRunner().invoke(app, ["map", "--help"])
+    page = (
+        (files("langladder.faces.explorer") / "templates" / "words.html.j2")
+        .read_text()
+        .split('name="method"')[1]
+        .split("</select>")[0]
+    )
+    assert f"[{'|'.join(map_methods.METHODS)}]" in result.output
+    assert re.findall(r'value="(\w+)">([^<]+)', page) == list(map_methods.METHODS.items())
+
+
+def test_a_map_by_umap_is_made_in_a_process_of_its_own(asked, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "umap.py").write_text(UMAP)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert asked("about", {"model": "drawn"})["missing"] == {}
+    *_, found = asked("map", {"model": "drawn", "count": 10, "method": "umap"})
+    assert found["words"] == WORDS[:10] and found["explained"] is None
+    rows = vectors().dense(np.arange(10)).astype(np.float64)
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, :2]
+    points = rows - (rows.max(axis=0) + rows.min(axis=0)) / 2
+    np.testing.assert_allclose(np.transpose([found["x"], found["y"]]), points / np.abs(points).max(), atol=1e-4)

@@ -1,0 +1,70 @@
+"""Answers to instructions as they grow, and the gold judge: who is judged, who is not, what leaves no room."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.explorer import small_readers
+
+from langladder.corpora.instructions.kinds import UNSEEN
+from langladder.decoding.answers import answers
+from langladder.decoding.sampling import SamplingConfig, generate
+from langladder.faces.explorer import instructing
+from langladder.ground.errors import InputError
+from langladder.models.instructed import read_instructed
+from langladder.models.loaded import read_model
+from langladder.text.labelled.templates import ChatTemplate
+from langladder.text.tokenize.specials import BOS
+from tests.models.spoken import TOKENIZER, asked
+
+GREEDY = SamplingConfig(strategy="greedy", max_tokens=6)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("told")
+    small_readers.instructed(root)
+    return root
+
+
+@pytest.mark.parametrize("config", [GREEDY, SamplingConfig(seed=3, max_tokens=6, temperature=1.5)])
+def test_an_answer_grows_to_what_is_given_at_once(models: Path, config: SamplingConfig) -> None:
+    model, tokenizer = read_instructed(models / "instruct/sft")
+    grown = list(instructing.streamed(model.eval(), tokenizer, "say cat", config))
+    assert grown[-1] == answers(model, ChatTemplate(TOKENIZER), [asked("say cat")], config)[0]
+    assert all(longer.startswith(text) for text, longer in pairwise(grown))
+
+
+def test_a_model_that_did_not_learn_to_answer_goes_on(models: Path) -> None:
+    _, model, tokenizer, _ = read_model(models / "lm/gpt")
+    *_, last = instructing.streamed(model, tokenizer, " say cat ", GREEDY)
+    (ids,) = generate(model, [BOS, *tokenizer.encode("say cat").tolist()], GREEDY)
+    assert last == tokenizer.decode(ids).strip()
+
+
+def test_an_instruction_without_room_or_words_is_refused(models: Path) -> None:
+    model, tokenizer = read_instructed(models / "instruct/sft")
+    for text in (" ", "say " * 40):
+        with pytest.raises(InputError, match="instruction"):
+            list(instructing.streamed(model, tokenizer, text, GREEDY))
+
+
+def test_right_answers_to_the_examples_are_judged_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instructing, "DRAWN", {"train": 300, "unseen": 60})
+    instructing.requests.cache_clear()
+    shown = instructing.examples("tiny")
+    assert len({one["kind"] for one in shown}) >= 15 and UNSEEN & {one["kind"] for one in shown}
+    known = [one for one in shown if instructing.judged("tiny", f"  {one['text'].upper()} ", "")["known"]]
+    assert len(known) == len(shown)
+    for one in known:
+        assert instructing.judged("tiny", one["text"], one["answer"])["reward"] == 1.0, one
+    wrong = instructing.judged("tiny", known[0]["text"], "the the of")
+    assert wrong["reward"] < 0.7 and set(wrong["parts"]) == {"grammatical", "true", "form", "length"}
+    assert instructing.judged("tiny", known[0]["text"], "")["reward"] == 0.0
+    instructing.requests.cache_clear()
+
+
+def test_what_the_grammar_does_not_draw_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instructing, "requests", lambda _size: {})
+    found = instructing.judged("tiny", "write a poem", "no")
+    assert not found["known"] and "microworld" in found["why"]

@@ -1,0 +1,149 @@
+"""The page One text: the scorer's own figures, the truth beside them, what was expected in a place."""
+
+import math
+
+import pytest
+import torch
+
+from langladder.corpora.microworld import grammar
+from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, surprisals
+from langladder.faces.cli.score import score_sentences
+from langladder.faces.explorer import truth
+from langladder.text.tokenize.specials import BOS, EOS
+
+MODELS = ("kneser_ney", "lstm", "gpt")
+SENTENCES = ["the dogs that the cat sees sleep .", "the cat sat ."]
+
+
+def test_the_figures_are_those_of_the_command_score(ask, models) -> None:
+    events = {event["model"]: event for event in ask("/api/surprisal/score", {"texts": SENTENCES, "models": MODELS})}
+    assert [*events] == [*MODELS]
+    for name in MODELS:
+        wanted = {one["sentence"]: one for one in score_sentences(models.language_model(name), SENTENCES)}
+        for sentence, found in zip(SENTENCES, events[name]["texts"], strict=True):
+            bits = [token["bits"] for token in wanted[sentence]["tokens"]]
+            assert [token[2] for token in found["tokens"]] == pytest.approx(bits, abs=1e-4)
+            assert found["bits"] == pytest.approx(wanted[sentence]["bits"], abs=1e-4)
+            assert [word[0] for word in found["words"]] == [*sentence.split(), "<eos>"]
+            assert sum(word[1] for word in found["words"]) == pytest.approx(found["bits"], abs=1e-4)
+            assert "".join(before + text for before, text, *_ in found["tokens"]) == f"{sentence}<eos>"
+
+
+def test_lines_are_a_document_as_the_ladder_scores_it(models) -> None:
+    rung = models.language_model("lstm")
+    text = "the cat sat .\n\n  a pair of cats  sat .\n"
+    (found,) = surprisals(rung.model, rung.tokenizer, [text])
+    ids = [[BOS, *rung.tokenizer.encode(line).tolist(), EOS] for line in ("the cat sat .", "  a pair of cats  sat .")]
+    bits = -rung.model.log_probs(torch.tensor([[*ids[0], *ids[1]]])).double().sum() / math.log(2)
+    assert found.bits == pytest.approx(float(bits), abs=1e-4)
+    assert " ".join(word.text for word in found.words) == "the cat sat . <eos> a pair of cats sat . <eos>"
+
+
+def test_padding_changes_nothing_and_keeps_shapes_few(models) -> None:
+    rung, shapes = models.language_model("gpt"), set()
+    texts = ["the cat sat . " * count for count in range(1, 8)]
+
+    class Watched:
+        parameters = rung.model.parameters
+
+        def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+            shapes.add(tuple(tokens.shape))
+            return rung.model.log_probs(tokens)
+
+    rows = [row_of(rung.tokenizer, text).ids for text in texts]
+    for count in range(1, len(rows) + 1):
+        found = bits_of_rows(Watched(), rows[-count:])
+        assert len(found) == count
+        for row, bits in zip(rows[-count:], found, strict=True):
+            alone = -rung.model.log_probs(torch.tensor([row])).double() / math.log(2)
+            assert bits[: len(row)] == pytest.approx(alone[0].tolist(), abs=1e-4)
+    assert shapes == {(rows_, 32) for rows_ in (1, 2, 3, 4, 8)}
+
+
+def test_every_character_is_shown_once_whatever_the_tokens(models) -> None:
+    rung = models.language_model("kneser_ney")  # of bytes
+    for text in ("naïve 猫 😀 cat", "  two  spaces ", "", "\u00a0x"):
+        (found,) = surprisals(rung.model, rung.tokenizer, [text])
+        shown = "".join(one.before + one.text * (not one.text.startswith("\\x")) for one in found.tokens)
+        assert shown.removesuffix("<eos>").rstrip() == text.rstrip()
+        assert [word.text for word in found.words] == [*text.split(), "<eos>"]
+        assert all(0 <= token.word < len(found.words) for token in found.tokens)
+
+
+def test_an_unknown_word_is_marked(ask) -> None:
+    (event,) = ask("/api/surprisal/score", {"texts": ["the <b>quark</b> sat ."], "models": ["gpt"]})
+    assert [(text, known) for _, text, _, _, known in event["texts"][0]["tokens"]][1] == ("<b>quark</b>", False)
+
+
+def test_a_broken_model_is_named_and_the_others_go_on(ask) -> None:
+    asked = {"texts": ["the cat"], "models": ["broken", "nothing", "svd", "gpt"]}
+    events = ask("/api/surprisal/score", asked)
+    told = {event["model"]: event.get("error", {}).get("message", "") for event in events}
+    assert "broken/config.json" in told["broken"]
+    assert "not served" in told["nothing"]
+    assert "svd" in told["svd"]
+    assert told["gpt"] == ""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
+    rung, text = models.language_model(name), SENTENCES[0]
+    (scored,) = surprisals(rung.model, rung.tokenizer, [text])
+    for place in (0, 4, len(scored.tokens) - 1):
+        found = ask("/api/surprisal/next", {"model": name, "text": text, "place": place})
+        assert found["bits"] == pytest.approx(scored.tokens[place].bits, abs=1e-3)
+        shares = [probability for _, probability in found["likeliest"]]
+        assert shares == sorted(shares, reverse=True)
+        assert 0 <= found["entropy"] <= math.log2(rung.model.vocab_size)
+        assert 1 <= found["rank"] <= rung.model.vocab_size
+        whole = guess(rung.model, rung.tokenizer, text, place, most=rung.model.vocab_size)
+        entropy = -sum(p * math.log2(p) for _, p in whole.likeliest if p)
+        assert found["entropy"] == pytest.approx(entropy, abs=1e-4)
+    answer = ask("/api/surprisal/next", {"model": name, "text": text, "place": 500}, 400)
+    assert "tokens 0 to" in answer["error"]["message"]
+
+
+def test_the_truth_is_the_grammars(ask) -> None:
+    sentence = "the cat sleeps ."
+    outside = "the cat sleep ."
+    found = ask(
+        "/api/surprisal/truth",
+        {
+            "texts": [
+                sentence,
+                outside,
+            ][:2]
+        },
+    )
+    assert found["known"]
+    inside, other = found["texts"]
+    bits = -grammar("tiny").inside(sentence.split()) / math.log(2)
+    assert sum(word["bits"] for word in inside) == pytest.approx(bits)
+    assert [word["bits"] is None for word in other] == [False, False, True, True, True]
+    assert [word["entropy"] is None for word in other] == [False, False, False, True, True]
+    assert inside[-1]["likeliest"] == [["<eos>", 1.0]]
+
+
+def test_another_corpus_has_no_truth(tmp_path, place) -> None:
+    from starlette.testclient import TestClient
+
+    from langladder.faces.explorer.app import create
+    from langladder.faces.http.shelf import Shelf
+
+    with TestClient(create(Shelf.below([place / "models"], place=tmp_path))) as client:
+        assert client.post("/api/surprisal/truth", json={"texts": ["a"]}).json() == {"known": False, "texts": []}
+        assert client.post("/api/surprisal/probes", json={}).json() == []
+
+
+def test_probes_are_offered(ask) -> None:
+    assert ask("/api/surprisal/probes", {}) == [{"good": "the cat sleeps .", "bad": "the cat sleep .", "clauses": 0}]
+
+
+def test_what_is_kept_of_the_grammar_has_a_bound(ask, monkeypatch) -> None:
+    asked = {"texts": ["the cat sleeps ."]}
+    before = ask("/api/surprisal/truth", asked)
+    kept = truth._truth("tiny")
+    monkeypatch.setattr(truth, "MOST_SYMBOLS", kept.symbols - 1)
+    assert ask("/api/surprisal/truth", asked) == before
+    assert truth._truth("tiny") is not kept
+    assert ask("/api/surprisal/truth", asked) == before

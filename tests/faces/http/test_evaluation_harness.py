@@ -1,0 +1,36 @@
+"""lm-evaluation-harness's `local-completions` asks any rung: its log-likelihoods are those of `langladder score`."""
+
+import math
+
+import pytest
+from tests.serving.conftest import LINES, running
+
+from langladder.faces.cli.score import score_sentences
+from langladder.faces.http.shelf import Shelf
+
+instances = pytest.importorskip("lm_eval.api.instance", reason="pip install 'lm-eval[api]'")
+api = pytest.importorskip("lm_eval.models.openai_completions", reason="pip install 'lm-eval[api]'")
+TEXTS = [*sorted(set(LINES)), "a king"]
+
+
+def asked(kind: str, *arguments: tuple[str, ...]) -> list:
+    return [instances.Instance(kind, {}, one, place) for place, one in enumerate(arguments)]
+
+
+@pytest.mark.parametrize("name", ["kneser_ney", "gpt"])
+def test_parity_with_score_of_every_text_and_continuation(name: str, shelf) -> None:
+    rung = shelf.language_model(name)
+    scored = score_sentences(rung, TEXTS)
+    wanted = {one["sentence"]: [-math.log(2) * token["bits"] for token in one["tokens"][:-1]] for one in scored}
+    for address in running(Shelf({name: shelf.folders[name]})):
+        client = api.LocalCompletionsAPI(model=name, base_url=f"{address}/v1/completions", max_retries=1)
+        assert client.tokenizer_backend == "remote"
+        whole = client.loglikelihood_rolling(asked("loglikelihood_rolling", *((text,) for text in TEXTS)))
+        assert whole == pytest.approx([sum(wanted[text]) for text in TEXTS], abs=1e-4)
+        pairs = [("the king", " sat"), ("", "the cat sat"), ("apple and pear", " salad")]
+        found = client.loglikelihood(asked("loglikelihood", *pairs))
+        for (context, text), (value, greedy) in zip(pairs, found, strict=True):
+            begun = len(rung.tokenizer.encode(context))
+            assert value == pytest.approx(sum(wanted[context + text][begun:]), abs=1e-4)
+            assert isinstance(greedy, bool)
+        assert name != "kneser_ney" or found[2][1]  # no line goes on otherwise

@@ -1,0 +1,98 @@
+"""What the report says of captions and of speech: figures, examples, and where the spikes stand."""
+
+import re
+from typing import Any
+
+from small_run_files import entry, report_of, with_rungs
+
+from langladder.faces.report import shown
+from langladder.faces.report.entries import Entry, Timing
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.page import build_page
+from langladder.faces.report.spikes_plot import spikes_plot
+from langladder.faces.report.tables import ladder_summary
+from langladder.families import family as family_of
+
+HOSTILE = "<script>alert(1)</script>"
+CAPTIONS: dict[str, Any] = {
+    "name": "captioner",
+    "title": "Captioner",
+    "parameters": 470_000,
+    "scores": {
+        "sentences": 1000,
+        "greedy": {"right": 0.951, "facts": 0.991, "bleu": 97.7},
+        "beam": {"right": 0.962, "facts": 0.992, "bleu": 98.04},
+    },
+    "by_question": {"agent_is": {"asked": 424, "said": 0.974}},
+    "examples": [
+        {"facts": ["agent=dog"], "output": "a dog sleeps .", "allowed": ["the dog sleeps ."], "right": True},
+        {"facts": ["agent=owl"], "output": HOSTILE, "allowed": ["the owl sleeps ."], "right": False},
+    ],
+}
+TRANSCRIPTS: dict[str, Any] = {
+    "name": "ctc",
+    "title": "CTC",
+    "parameters": 43_000,
+    "scores": {
+        "sentences": 500,
+        "greedy": {"cer": 0.1632, "wer": 0.64, "exact": 0.03, "search_errors": 0.5},
+        "beam": {"cer": 0.1386, "wer": 0.578, "exact": 0.06, "search_errors": None},
+    },
+    "examples": [
+        {
+            "text": "a b",
+            "greedy": "ab",
+            "beam": "a b",
+            "frames": 6,
+            "blank": [0.1, 0.9, 0.6, 0.9, 0.1, 1.0],
+            "labels": {"a": [0.9, 0.1, 0.0, 0.0, 0.0, 0.0], " ": [0.0, 0.0, 0.4, 0.0, 0.0, 0.0],
+                       "b": [0.0, 0.0, 0.0, 0.1, 0.9, 0.0]},
+            "sounding": [0, 0, -1, -1, 2, 2],
+        }
+    ],
+}  # fmt: skip
+
+
+def rungs() -> list[Entry[Any]]:
+    return [entry("captioner", CAPTIONS, timing=Timing(seconds=65.0)), entry("transcriber", TRANSCRIPTS)]
+
+
+def test_golden_rows() -> None:
+    captioner, recogniser = rungs()
+    report = report_of(captioner=[captioner], transcriber=[recogniser])
+    (captions,) = shown.sections(family_of("captioner"), report)
+    (transcripts,) = shown.sections(family_of("transcriber"), report)
+    (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
+    assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
+    assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"
+    assert told["questions"] == [("agent is", "424", "97.4 %")]
+    assert heard["task"].rows[1] == ["beam search", "13.9 %", "57.8 %", "6.0 %", "–"]
+    assert [heading for heading, _ in heard["task"].units] == heard["task"].columns[1:]
+    assert len(heard["figures"]) == 1
+
+
+def test_spikes_bear_their_letters() -> None:
+    example = rungs()[1].page.examples[0]
+    svg = spikes_plot(example, "one")
+    assert svg == spikes_plot(example, "one")
+    named = re.findall(r">\s*(a|b|␣)\s*</text>", svg)
+    assert sorted(named) == ["a", "a", "b", "b", "␣"]  # a spike each, and what sounded above (silence bears no letter)
+
+
+def test_the_page_shows_both_and_escapes_what_was_written(inputs: ReportInputs) -> None:
+    assert 'id="captions"' not in build_page(inputs) and 'id="transcripts"' not in build_page(inputs)
+    captioner, recogniser = rungs()
+    page = build_page(with_rungs(with_rungs(inputs, "captioner", [captioner]), "transcriber", [recogniser]))
+    for text in (">Captions</h2>", ">Speech</h2>", "13.9 %", "96.2 %", "the owl sleeps .", "Probabilities frame by"):
+        assert text in page
+    assert HOSTILE not in page and "&lt;script&gt;alert(1)" in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_summary_holds_scores_without_examples() -> None:
+    captioner, recogniser = rungs()
+    found = ladder_summary(report_of(captioner=[captioner], transcriber=[recogniser]))
+    assert [found[family][0]["name"] for family in ("captioner", "transcriber")] == ["captioner", "ctc"]
+    assert found["transcriber"][0]["scores"]["beam"]["cer"] == 0.1386
+    assert all("examples" not in found[family][0] for family in ("captioner", "transcriber"))

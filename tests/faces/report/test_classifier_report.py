@@ -1,0 +1,175 @@
+"""What the report says of classifiers: the table, which differences count, the inside of each."""
+
+import re
+from typing import Any
+
+import pytest
+from classifier_files import LABELS, TREE, classifier, with_filters, with_trees
+from small_run_files import HOSTILE, entry, report_of, with_rungs
+
+from langladder.evaluation.classifier_page import ClassifierPage, Node
+from langladder.faces.report import shown
+from langladder.faces.report.comparison import compare
+from langladder.faces.report.entries import Entry, Timing
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.page import build_page
+from langladder.faces.report.reliability_plot import reliability_plot
+from langladder.faces.report.tables import brief, ladder_rows, ladder_summary
+from langladder.faces.report.tree_plot import MOST_NODES, colours, marks, tree_plot
+from langladder.faces.report.word_weights import attended, marked
+from langladder.families import family as family_of
+
+FAMILY = family_of("classifier")
+
+
+def rungs(**more: Any) -> list[Entry[Any]]:
+    pages = [
+        classifier("majority", 0.5, **more),
+        with_trees(classifier("tree_lstm", 0.9, **more)),
+        with_filters(classifier("textcnn", 0.89, **more)),
+    ]
+    return [entry("classifier", page, timing=Timing(seconds=6.5, tokens_per_second=900.0)) for page in pages]
+
+
+def test_golden_table() -> None:
+    (table,) = brief(ladder_rows(report_of(classifier=rungs())))
+    assert table.title == "Classifiers"
+    titles = "accuracy, accuracy ±, below the best, macro-F₁, ECE, parameters, texts/s, time"
+    assert ", ".join(column.title for column in table.columns) == titles
+    page = rungs()[1].page
+    cells = dict(zip([column.title for column in table.columns], table.rows[1].cells, strict=True))
+    assert cells["accuracy"].text == f"{100 * page.scores.accuracy:.1f} %" and cells["accuracy"].best
+    assert cells["below the best"].text == f"{100 * (0.95 - page.scores.accuracy):.1f}"
+    assert cells["texts/s"].text == "900" and cells["time"].text == "6.5 s"
+
+
+def test_what_no_grammar_tells_has_no_column() -> None:
+    (table,) = ladder_rows(report_of(classifier=rungs(best=None)))
+    assert "below the best" not in [column.title for column in table.columns]
+    found = shown.picture(FAMILY, report_of(classifier=rungs(best=None)))
+    assert found is not None and "Bayes" not in found.caption and "best that can be known" not in found.svg
+
+
+def test_the_headline_names_the_best_and_what_is_left() -> None:
+    inputs = report_of(classifier=rungs())
+    said = shown.headline(FAMILY, inputs)
+    best = inputs.of("classifier")[1].page.scores.accuracy
+    assert said == (
+        "Best classifier on these texts",
+        f"tree_lstm, which labels {100 * best:.1f} % of the test texts right, {95 - 100 * best:.1f} points below the "
+        "best that can be known",
+    )
+    assert shown.headline(FAMILY, report_of()) is None and shown.picture(FAMILY, report_of()) is None
+    assert list(shown.sections(FAMILY, report_of())) == []
+
+
+def test_sections_compare_first_and_then_look_inside() -> None:
+    first, second = shown.sections(FAMILY, report_of(classifier=rungs()))
+    assert first.context["paired"].sentence.startswith("tree_lstm (") and first.context["paired"].comparisons == 3
+    assert [key for key, _ in first.context["labels"].scores.rows] == [
+        (one.label, one.support) for one in rungs()[0].page.per_label
+    ]
+    inside = {one.name: one for one in second.context["rungs"]}
+    assert len(inside["tree_lstm"].trees) == 1 and not inside["textcnn"].trees
+    assert inside["tree_lstm"].trees[0].caption.striptags() == "positive (87 %), really negative"
+    assert [label for label, _ in inside["textcnn"].filters] == list(LABELS)
+    assert len(second.context["texts"].rows) == 13 and second.context["shown"] == 8
+    assert second.context["one"].chosen == ["tree_lstm"]
+
+
+def test_one_rung_has_nothing_to_be_compared_with() -> None:
+    first, _ = shown.sections(FAMILY, report_of(classifier=rungs()[:1]))
+    assert first.context["paired"] is None
+    assert "Which differences mean something" not in build_page(report_of(classifier=rungs()[:1]))
+
+
+def test_the_page_shows_all_and_escapes_what_was_written(inputs: ReportInputs) -> None:
+    assert 'id="decisions"' not in build_page(inputs)
+    page = build_page(with_rungs(inputs, "classifier", rungs()))
+    for text in (
+        "Classifiers compared</h2>",
+        "why</h2>",
+        "McNemar&#39;s exact test on 600 test texts, 3\ncomparisons",
+        "Its most confident mistakes",
+        "What it says at every node",
+        "not good</bdi> <span",
+        "attention:",
+        "0.123 nats",
+    ):
+        assert text in page, text
+    assert HOSTILE not in page and "&lt;script&gt;alert(" in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_golden_marks() -> None:
+    """0.4 of the largest is level 2 of 4; less than an eighth is plain; the sign is in class and number."""
+    found = marked(["▁not", "good", "<sep>", "."], [-2.0, 0.8, 0.1, 0.0])
+    assert [(one.text, one.weight, one.kind) for one in found] == [
+        ("not", "−2.00", "against-4"), ("good", "+0.80", "for-2"), ("‖", "", ""), (".", "", ""),
+    ]  # fmt: skip
+    thai = marked(["ฉัน", "ชอบ", "แมว", "!"], [1.0, 1.0, 0.0, 0.0], "ฉันชอบแมว !")
+    assert [one.after for one in thai] == ["", "", " ", " "]
+    assert [one.after for one in marked(["the", " cat", "▁s", "at"], [1.0] * 4, "the cat sat")] == [" ", " ", "", " "]
+    assert [one.after for one in marked(["the", "cat", "x"], [1.0, 1.0, 1.0], "The cat")] == [" ", " ", " "]
+    assert [one.kind for one in attended(["a", "b"], [0.9, 0.1])] == ["seen-4", ""]
+    assert [one.kind for one in marked(["a"], [0.0])] == [""] and marked([], []) == []
+
+
+NODES = [Node.model_validate(node) for node in TREE]
+
+
+def test_a_tree_stands_over_its_words() -> None:
+    svg = tree_plot(NODES, ["not", "very", "good"], LABELS, "a tree")
+    assert svg is not None
+    circles = [float(y) for y in re.findall(r'<circle cx="\d+" cy="(\d+)" r="11"(?: class="wrong")? style', svg)]
+    assert circles[:3] == [max(circles)] * 3 and circles[4] < circles[3] < circles[0]  # leaves below, the root above
+    assert svg.count('class="edge"') == 4 and svg.count('class="down"') == 3 and svg.count('class="wrong"') == 1
+    assert "<title>not very good: positive (80.0 %), really negative</title>" in svg
+    assert svg.count(">+</text>") == 4 and svg.count(">−</text>") == 1
+
+
+def test_a_tree_of_dependencies_hangs_from_its_root() -> None:
+    said: dict[str, Any] = {"label": None, "said": "positive", "probability": 0.9}
+    nodes = [Node(children=below, word=word, **said) for below, word in (([], 0), ([], 2), ([0, 1], 1))]
+    svg = tree_plot(nodes, ["she", "reads", "books"], LABELS, "a tree")
+    assert svg is not None
+    places = re.findall(r'<circle cx="(\d+)" cy="(\d+)" r="11"(?: class="wrong")? style', svg)
+    assert int(places[0][0]) < int(places[2][0]) < int(places[1][0]) and places[2][1] < places[0][1] == places[1][1]
+    assert "<title>she reads books: positive" in svg
+
+
+def test_what_is_no_readable_tree_is_not_drawn() -> None:
+    assert tree_plot([], [], LABELS, "") is None
+    assert tree_plot([NODES[0]] * (MOST_NODES + 1), ["a"], LABELS, "") is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "signs"),
+    [
+        (("negative", "positive"), "−+"),
+        (("0", "1", "2", "3", "4"), "01234"),
+        (("contradiction", "entailment", "neutral"), "cen"),
+        (("person", "place"), "12"),
+    ],
+)
+def test_signs_of_labels(labels: tuple[str, ...], signs: str) -> None:
+    assert "".join(marks(labels).values()) == signs
+    assert len(set(colours(labels).values())) == len(labels)
+
+
+def test_reliability_is_a_line_a_rung() -> None:
+    plot = reliability_plot(rungs(), lambda page: page.reliability, lambda page: page.scores.accuracy, "one")
+    assert plot is not None and plot.svg.count('data-rung="textcnn"') == 2
+    assert reliability_plot([], lambda page: page.reliability, lambda _: 0.0, "one") is None
+
+
+def test_the_summary_holds_scores_without_texts_and_can_be_compared() -> None:
+    inputs = report_of(classifier=rungs())
+    (first, *_) = ladder_summary(inputs)["classifier"]
+    assert {"scores", "per_label", "bayes_accuracy"} <= set(first)
+    assert not {"confusion", "right", "shown", "mistakes", "filters", "reliability"} & set(first)
+    again = ClassifierPage.model_validate(first)
+    assert again.scores == inputs.of("classifier")[0].page.scores
+    (found,) = [one for one in compare(inputs, inputs) if one.rows]
+    assert found.measures == ["accuracy", "macro-F₁", "parameters"]

@@ -1,0 +1,95 @@
+"""Two ladders side by side: which rungs, which figures, which difference, and that it fits a terminal."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from many_rungs import many_rungs
+from rich.console import Console
+from small_run_files import FAMILIES, entry, language_model, report_of, with_rungs
+
+from langladder.faces.report.comparison import Compared, compare, differing, drawn, read_summary
+from langladder.faces.report.entries import Meta
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.tables import ladder_summary
+from langladder.ground.errors import InputError
+
+
+def reread(inputs: ReportInputs) -> ReportInputs:
+    """As it comes back from reports/ladder.json."""
+    return read_summary(json.loads(json.dumps(ladder_summary(inputs), allow_nan=False)), "ladder.json", FAMILIES)
+
+
+def of(**scores: float) -> ReportInputs:
+    values = [language_model(name, name.upper(), value, 1000) for name, value in scores.items()]
+    return report_of(lm=[entry("lm", value) for value in values])
+
+
+def shown(a: ReportInputs, b: ReportInputs, width: int) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    for table in compare(a, b):
+        console.print(drawn(table, width))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_written_ladder_says_what_was_measured() -> None:
+    inputs = many_rungs()
+    again = reread(inputs)
+    assert ladder_summary(again) == ladder_summary(inputs)
+    for family in ("lm", "embedding", "translator"):
+        assert [rung.page.scores for rung in again.of(family)] == [rung.page.scores for rung in inputs.of(family)]
+
+
+def test_figures_stand_beside_each_other_with_their_difference() -> None:
+    (found,) = compare(of(a=20.0, b=30.0, c=float("inf")), of(a=18.5, b=31.25, c=float("inf")))
+    assert found.measures == ["perplexity per word", "bits per byte", "parameters"]
+    assert [(title, cells[:1]) for title, cells in found.rows] == [
+        ("A", [Compared("20.00", "18.50", "−1.50", True)]),
+        ("B", [Compared("30.00", "31.25", "+1.25", False)]),
+        ("C", [Compared("∞", "∞", "=", None)]),
+    ]
+
+
+def test_a_rung_that_only_one_has_keeps_its_place() -> None:
+    (found,) = compare(of(first=40.0, a=20.0, gone=21.0, b=30.0), of(new=50.0, a=20.0, b=30.0))
+    assert [title for title, _ in found.rows] == ["FIRST", "NEW", "A", "GONE", "B"]
+    assert found.rows[3][1][:1] == [Compared("21.00", "–", "", None)]
+    assert found.rows[1][1][:1] == [Compared("–", "50.00", "", None)]
+
+
+def test_measures_can_be_named() -> None:
+    a, b = (replace(reread(many_rungs(seed)), families=FAMILIES[:1]) for seed in (1, 2))
+    (found,) = compare(a, b, ["perplexity per token"])
+    assert found.measures == ["perplexity per token"]
+    both = reread(many_rungs(1)), reread(many_rungs(2))
+    measures = {one.title: one.measures for one in compare(*both)}
+    assert measures["Word vectors"] == ["analogies", "ρ wordsim353", "dimension"]
+    assert measures["Classifiers"] == ["accuracy", "macro-F₁", "parameters"]
+    known = "perplexity per word, perplexity per token, bits per character, bits per byte, above the floor, parameters"
+    with pytest.raises(InputError, match=f"no such measure; there are {known}$"):
+        compare(a, b, ["beauty"])
+
+
+@pytest.mark.parametrize("width", [64, 80, 100])
+def test_two_full_ladders_fit_a_terminal(width: int) -> None:
+    lines = shown(reread(many_rungs(1)), reread(many_rungs(2)), width)
+    assert max(map(len, lines)) <= width
+    assert sum("LSTM" in line for line in lines) > 9
+    assert not any("…" in line for line in lines)
+
+
+def test_what_was_chosen_otherwise_is_named() -> None:
+    a = Meta(size="small", corpus="microworld", seed=1)
+    assert differing(a, a.model_copy(update={"corpus": "text"})) == {"corpus": ("microworld", "text")}
+
+
+@pytest.mark.parametrize("value", [{}, [], {"chosen": {}, "lm": [{"name": 3}], "embedding": [], "translator": []}])
+def test_another_file_is_refused(value: object) -> None:
+    with pytest.raises(InputError, match=r"HEAD: not a reports/ladder\.json"):
+        read_summary(value, "HEAD", FAMILIES)
+
+
+def test_families_that_neither_has_are_left_out() -> None:
+    inputs = with_rungs(many_rungs(), "translator", [])
+    assert [one.title for one in compare(inputs, inputs)] == ["Language models", "Classifiers", "Word vectors"]

@@ -1,0 +1,52 @@
+"""Encoders in the report: a table of their own, the truth where it is known, words for gaps side by side."""
+
+from typing import Any
+
+from langladder.evaluation.encoder_page import EncoderPage, Gap, GapScores, Guess, PseudoScores, TrueScores
+from langladder.faces.report.encoders import columns, loss, sections
+from langladder.faces.report.entries import Entry, Meta, Told
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.page import build_page
+from langladder.families import families
+
+
+def page(name: str, *, truth: bool = True, pairs: bool = True) -> EncoderPage:
+    scores = {"masked": 100, "accuracy": 0.6, "cross_entropy": 1.5}
+    pseudo = {"sentences": 5, "tokens": 50, "words": 40, "log_likelihood": -80.0, "per_token": 4.95, "per_word": 7.4}
+    true = {"words": 9, "perplexity": 5.0, "true_perplexity": 4.0, "above_percent": 25.0, "divergence": 0.2}
+    guesses = [Guess(word="<b>dog</b>", probability=0.5, true=0.4), Guess(word="cat", probability=0.25, true=0.0)]
+    return EncoderPage(
+        name=name,
+        approach="Transformer",
+        parameters=1000,
+        scores=GapScores.model_validate(scores | ({"pairs": 20, "next_sentence": 0.5} if pairs else {})),
+        pseudo=PseudoScores.model_validate(pseudo | {"unknown_rate": 0.0}),
+        truth=TrueScores.model_validate(true | {"expected_above_percent": 22.1}) if truth else None,
+        gaps=[Gap(before="the", word="cat", after="sleeps", guesses=guesses)] if truth else [],
+    )
+
+
+def report(*pages: EncoderPage) -> ReportInputs:
+    rungs = [Entry(one, Told(title=one.name.upper())) for one in pages]
+    nothing: dict[str, Any] = {"text": {}, "parallel": {}}
+    return ReportInputs(
+        meta=Meta(), families=[families()["encoder"]], rungs={"encoder": rungs}, data=nothing, tokenizers=nothing
+    )
+
+
+def test_the_page_has_the_table_and_the_gaps() -> None:
+    html = build_page(report(page("bert"), page("roberta", pairs=False)))
+    assert "not comparable with the perplexity of language models" in html
+    assert "&lt;b&gt;dog&lt;/b&gt;" in html and "<b>dog</b>" not in html
+    assert "<mark>cat</mark>" in html and '<b><bdi dir="ltr">cat</bdi></b>' in html
+    assert "50.0 % | 40.0 %" in html
+
+
+def test_columns_of_the_truth_and_of_pairs_stand_where_they_mean_something() -> None:
+    found = {column.title: column.read(page("bert"), Any) for column in columns([page("bert")])[:7]}  # type: ignore[arg-type]
+    assert found["above the truth"] == 22.1 and found["next sentence"] == 0.5 and found["gaps filled"] == 0.6
+    plain = page("plain", truth=False, pairs=False)
+    titles = [column.title for column in columns([plain])]
+    assert "above the truth" not in titles and "next sentence" not in titles
+    assert loss(plain) == 7.4
+    assert list(sections(report(plain), "encoder")) == []

@@ -1,0 +1,220 @@
+"""The ladder's rows: marks, dashes, and the three forms they take."""
+
+import json
+import math
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from many_rungs import many_rungs
+from rich.console import Console
+from small_run_files import entry, language_model, report_of, with_rungs
+
+from langladder.faces.report import numbers
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.ladder_plot import ladder_plot
+from langladder.faces.report.language_models import headline
+from langladder.faces.report.page import build_page
+from langladder.faces.report.tables import LadderTable, brief, ladder_rows, ladder_summary, to_markdown, to_rich
+from langladder.ground.infinity import to_plain
+
+
+def column(table: LadderTable, title: str) -> list[tuple[str, bool]]:
+    place = [heading.title for heading in table.columns].index(title)
+    return [(row.cells[place].text, row.cells[place].best) for row in table.rows]
+
+
+def printed(inputs: ReportInputs, width: int) -> str:
+    console = Console(file=StringIO(), width=width)
+    for table in to_rich(ladder_rows(inputs), width):
+        console.print(table)
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
+    models = ladder_rows(inputs)[0]
+    assert column(models, "perplexity per word") == [("44.21", False), ("35.20", False), ("34.10", True)]
+    assert column(models, "above the floor") == [("40.7 %", False), ("12.0 %", False), ("8.5 %", True)]
+    assert column(models, "parameters") == [("812 k", True), ("2.9 M", False), ("3.4 M", False)]
+    assert column(models, "tokens/s") == [("–", False), ("24.3 k", True), ("19.1 k", False)]
+    assert column(models, "time") == [("–", False), ("1 min 01 s", True), ("1 min 15 s", False)]
+
+
+def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs) -> None:
+    assert column(ladder_rows(inputs)[0], "memory") == [("–", False), ("812 MB", False), ("–", False)]
+    assert not any(cell.best for table in ladder_rows(inputs)[1:] for row in table.rows for cell in row.cells)
+
+
+def test_what_looks_equal_is_marked_alike() -> None:
+    rungs = [
+        entry("lm", language_model(name, name, value, 1000))
+        for name, value in (("a", 20.001), ("b", 20.002), ("c", 30.0))
+    ]
+    table = ladder_rows(report_of(lm=rungs))[0]
+    assert column(table, "perplexity per word") == [("20.00", True), ("20.00", True), ("30.00", False)]
+
+
+def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> None:
+    titles = [heading.title for heading in ladder_rows(inputs)[1].columns]
+    assert "semantic" in titles
+    assert "syntactic" not in titles
+    assert "ρ ws353" in titles
+
+
+def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
+    def table(inputs: ReportInputs) -> list[str]:
+        return [one.title for one in next(t for t in ladder_rows(inputs) if t.family == "translator").columns]
+
+    assert table(inputs)[0] == "BLEU"
+    (rung,) = inputs.of("translator")
+    chinese = rung.page.scores.model_copy(update={"main": "chrf", "signature": "nrefs:1|tok:zh"})
+    inputs = with_rungs(inputs, "translator", [replace(rung, page=rung.page.model_copy(update={"scores": chinese}))])
+    assert table(inputs)[0] == "chrF" and "BLEU" in table(inputs)
+    page = build_page(inputs)
+    assert "nrefs:1|tok:zh" in page and "go by chrF" in page
+
+
+def test_families_without_rungs_have_no_table() -> None:
+    assert ladder_rows(report_of()) == []
+
+
+def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
+    text = to_markdown(ladder_rows(inputs))
+    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("| rung")]
+    assert len(tables) == 3
+    for lines in tables:
+        assert len({line.count("|") for line in lines}) == 1
+        assert set(lines[1]) <= set("| -:")
+    assert "| GPT | **34.10** |" in text
+    assert text.endswith("|\n")
+
+
+def test_markdown_escapes_bars() -> None:
+    rung = entry("lm", language_model("a", "P(w|h)", 20.0, 1000))
+    assert "P(w\\|h)" in to_markdown(ladder_rows(report_of(lm=[rung])))
+
+
+def test_the_terminal_shows_the_same(inputs: ReportInputs) -> None:
+    shown = printed(inputs, 160)
+    assert all(text in shown for text in ("Kneser–Ney 3-gram", "34.10", "91.2", "68.8 %"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 88, 92, 100])
+def test_the_full_ladder_fits_a_terminal(width: int) -> None:
+    inputs = many_rungs()
+    tables = brief(ladder_rows(inputs))
+    lines = printed(inputs, width).splitlines()
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for table in tables:  # no figure is cut or wrapped: each that has its column stands whole
+        kept = [i for i, column in enumerate(table.columns) if all(word in text for word in column.title.split())]
+        assert len(kept) >= (len(table.columns) if width == 100 else 2), table.title
+        assert all(row.cells[i].text in text for row in table.rows for i in kept[:2])
+        assert all(f" {row.cells[len(kept) - 1].text}" in text for row in table.rows if width == 100)
+    assert "…" not in text
+    assert text.count(" min") == text.count("59 min 59 s")  # of several words, and never broken between them
+
+
+def test_the_readme_has_the_telling_columns_only() -> None:
+    tables = ladder_rows(many_rungs())
+    lines = [line for line in to_markdown(brief(tables)).splitlines() if line.startswith("|")]
+    assert max(len(line) - line.index("|", 1) for line in lines) <= 90  # beside the name of the rung
+    assert any(len(line) > 120 for line in to_markdown(tables).splitlines())
+    assert all(heading.brief for table in brief(tables) for heading in table.columns)
+
+
+def test_a_column_without_any_value_is_left_out(inputs: ReportInputs) -> None:
+    values = [language_model(name, name, 20.0, 1000) for name in ("a", "b")]
+    for value in values:
+        del value["scores"]["floor_perplexity_per_word"], value["scores"]["above_floor_percent"]
+    own_text = report_of(lm=[entry("lm", value) for value in values])
+    (table,) = ladder_rows(own_text)
+    assert [heading.title for heading in table.columns] == [
+        "perplexity per word",
+        "perplexity per token",
+        "bits per character",
+        "bits per byte",
+        "parameters",
+    ]
+    assert "floor" not in to_markdown([table]) + printed(own_text, 100)
+    assert "above the floor" in to_markdown(ladder_rows(inputs))
+
+
+def test_an_infinite_perplexity_is_a_result() -> None:
+    table = ladder_rows(many_rungs())[0]
+    assert table.rows[0].cells[0].text == "∞"
+    assert table.rows[0].cells[0].value == math.inf
+    assert not table.rows[0].cells[0].best
+    assert column(table, "above the floor")[0] == ("∞", False)
+
+
+def test_approaches_stand_together_in_the_order_of_their_first_rungs() -> None:
+    (table,) = [table for table in ladder_rows(many_rungs()) if table.family == "embedding"]
+    approaches = table.approaches()
+    assert [name for name, _ in approaches] == ["without text", "counts", "prediction", "inside language models"]
+    assert sorted(row.name for _, rows in approaches for row in rows) == sorted(row.name for row in table.rows)
+
+
+def test_the_summary_holds_scores_but_no_timings(inputs: ReportInputs) -> None:
+    summary = ladder_summary(inputs)
+    assert summary["lm"][2]["scores"]["floor_perplexity_per_word"] == 31.4159
+    assert summary["lm"][2]["title"] == "GPT"
+    assert summary["lm"][2]["scores"]["perplexity_per_word"] == 34.1
+    assert summary["chosen"]["corpus"] == "microworld"
+    text = json.dumps(summary, allow_nan=False)
+    assert not any(word in text for word in ("seconds", "samples", "3f2a", "neighbours"))
+
+
+def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
+    """The unsmoothed n-gram: ∞ in every table and plot, never the best, sorted last; null and a word in JSON."""
+    page = language_model("unsmoothed", "Unsmoothed", 20.0, 1000)
+    infinite = (
+        "perplexity_per_word",
+        "perplexity_per_token",
+        "bits_per_character",
+        "bits_per_byte",
+        "above_floor_percent",
+    )
+    page["scores"] = to_plain(page["scores"] | dict.fromkeys(infinite, math.inf)) | {"impossible_tokens": 3}
+    with_it = with_rungs(inputs, "lm", [entry("lm", page), *inputs.of("lm")])
+    table = ladder_rows(with_it)[0]
+    assert [column(table, title)[0] for title in ("perplexity per word", "bits per byte", "above the floor")] == [
+        ("∞", False)
+    ] * 3
+    assert "| Unsmoothed | ∞ |" in to_markdown([table])
+    written = json.loads(json.dumps(ladder_summary(with_it), allow_nan=False))["lm"][0]["scores"]
+    assert written["perplexity_per_word"] is None and "perplexity_per_word" in written["infinite"]
+    assert written["impossible_tokens"] == 3
+    assert ">∞<" in (ladder_plot(with_it.of("lm"), None) or "")
+    html = build_page(with_it)
+    assert 'data-value="Infinity">∞<' in html
+    assert headline(with_it, "lm") == headline(inputs, "lm")
+    alone = report_of(lm=list(with_it.of("lm")[:1]))
+    assert headline(alone, "lm") is None
+    assert ">∞<" in (ladder_plot(alone.of("lm"), None) or "")
+
+
+@pytest.mark.parametrize(
+    ("style", "value", "text"),
+    [
+        (numbers.perplexity, 99.996, "100.0"),
+        (numbers.perplexity, 12345.6, "12,346"),
+        (numbers.perplexity, math.inf, "∞"),
+        (numbers.percent, math.inf, "∞"),
+        (numbers.decimals(3), -math.inf, "−∞"),
+        (numbers.significant, 0.012345, "0.01235"),
+        (numbers.significant, -0.5, "−0.5"),
+        (numbers.compact, 999_600, "1 M"),
+        (numbers.compact, 812, "812"),
+        (numbers.seconds, 0.04, "40 ms"),
+        (numbers.seconds, 59.7, "1 min 00 s"),
+        (numbers.seconds, 7500, "2 h 05 min"),
+        (numbers.memory, 812_000_000, "812 MB"),
+        (numbers.memory, 1_340_000_000, "1.3 GB"),
+        (numbers.percent, 999.96, "1,000 %"),
+        (numbers.perplexity, math.inf, "∞"),
+        (numbers.decimals(3), -math.inf, "−∞"),
+    ],
+)
+def test_numbers_golden(style: numbers.Style, value: float, text: str) -> None:
+    assert style(value) == text

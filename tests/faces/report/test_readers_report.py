@@ -1,0 +1,68 @@
+"""Readers in the report: the table's columns, spans marked in their paragraphs, options apart from spans."""
+
+from typing import Any
+
+from langladder.evaluation.reader_page import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
+from langladder.faces.report.entries import Entry, Meta, Told
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.page import build_page
+from langladder.faces.report.readers import columns, loss, sections
+from langladder.families import families
+
+SCORES = {
+    "questions": 100, "exact": 0.5, "exact_interval": (0.4, 0.6), "f1": 0.6, "f1_interval": (0.5, 0.7),
+    "answerable": 80, "answered_exact": 0.55, "answered_f1": 0.65, "no_answer": 0.3,
+}  # fmt: skip
+
+
+def page(name: str, f1: float, options: float | None = None, **scores: Any) -> ReaderPage:
+    shown = [
+        AnsweredQuestion(
+            before="<i>in</i> ", said="paris", after=" .", question="where ?", gold=["paris"], exact=True, f1=1
+        ),
+        AnsweredQuestion(
+            before="a", said="", after=" b", question="who ?", gold=["anna", "the girl"], exact=False, f1=0
+        ),
+    ]
+    return ReaderPage(
+        name=name,
+        approach="matching words",
+        parameters=1,
+        options=options,
+        scores=ReaderScores.model_validate(SCORES | {"f1": f1} | scores),
+        kinds=[KindOfQuestion(word="where", questions=100, exact=0.5, f1=f1)],
+        right=[f1] * 100,
+        shown=shown,
+    )
+
+
+def report(*pages: ReaderPage) -> ReportInputs:
+    rungs = [Entry(one, Told(title=one.name.upper())) for one in pages]
+    nothing: dict[str, Any] = {"text": {}, "parallel": {}}
+    return ReportInputs(
+        meta=Meta(), families=[families()["reader"]], rungs={"reader": rungs}, data=nothing, tokenizers=nothing
+    )
+
+
+def test_the_page_marks_spans_and_escapes_paragraphs() -> None:
+    html = build_page(report(page("window", 0.4), page("span", 0.9), page("chooser", 0.7, options=4.0)))
+    assert "&lt;i&gt;in&lt;/i&gt;" in html and "<i>in</i>" not in html and "<mark>paris</mark>" in html
+    assert "anna | the girl" in html and "no answer" in html and "Kinds of question" in html
+    assert "SPAN (90.0 %) is better than every other rung" in html
+    assert "Those that find spans" in html and "Those that choose among options" not in html  # it is alone
+
+
+def test_columns_stand_where_they_mean_something() -> None:
+    plain = page("plain", 0.6, no_answer=None)
+    assert {"options", "no answer"}.isdisjoint(column.title for column in columns([plain]))
+    both = columns([page("one", 0.6), page("two", 0.6, options=3.5)])
+    found = {column.title: column.read(page("two", 0.6, options=3.5), Any) for column in both[:7]}  # type: ignore[arg-type]
+    assert found["exact match"] == 50 and found["F₁"] == 60 and found["options"] == 3.5 and found["no answer"] == 0.3
+    assert found["±"] == 10 or abs(found["±"] - 10) < 1e-9  # type: ignore[operator]
+    assert loss(plain) == 0.4
+
+
+def test_no_readers_no_section() -> None:
+    assert list(sections(report(), "reader")) == []
+    (section,) = sections(report(page("one", 0.5)), "reader")
+    assert section.context["paired"] == [("spans", None), ("options", None)]  # nothing to compare it with

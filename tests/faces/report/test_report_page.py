@@ -1,0 +1,203 @@
+"""The page as a whole: complete, well-formed, self-contained, harmless, the same for the same inputs."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from small_run_files import embedding, entry, language_model, report_of, with_rungs
+
+from langladder.faces.report.entries import CurvePoint, Meta
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.page import build_page, write_page
+from langladder.faces.report.tables import ladder_summary
+
+CURVE = (CurvePoint(10, 2.0, 2.5), CurvePoint(20, 1.0, 1.5))
+VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
+SECTIONS = [
+    "ladder",
+    "curves",
+    "generations",
+    "neighbours",
+    "map",
+    "translations",
+    "pipeline",
+    "data",
+    "tokenizer",
+    "next",
+]
+
+
+class Outline(HTMLParser):
+    """Checks that tags nest, and collects what the tests ask about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[int] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def page(pages: dict[str, str], inputs: ReportInputs) -> str:
+    """Built once: the inputs are the same for each test."""
+    if "page" not in pages:
+        pages["page"] = build_page(inputs)
+    return pages["page"]
+
+
+def test_page_is_well_formed_and_has_every_section(page: str) -> None:
+    outline = Outline(page)
+    ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert [name for name in ids if name in SECTIONS] == SECTIONS
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(outline.headings, outline.headings[1:], strict=False))
+    targets = [str(attributes.get("href")) for tag, attributes in outline.tags if tag == "a"]
+    assert all(target[1:] in ids for target in targets if target.startswith("#"))
+
+
+def test_references_inside_svg_resolve(page: str) -> None:
+    ids = set(re.findall(r' id="([^"]+)"', page))
+    used = set(re.findall(r'xlink:href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page))
+    assert used
+    assert used <= ids
+
+
+def test_page_loads_nothing(page: str) -> None:
+    for tag, attributes in Outline(page).tags:
+        assert tag not in ("link", "iframe", "object", "embed", "base")
+        loads = [attributes.get(name) or "" for name in ("src", "srcset", "xlink:href", "poster", "data")]
+        assert all(value.startswith(("data:", "#")) or not value for value in loads), (tag, attributes)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+    assert "default-src 'none'" in page
+
+
+def test_page_escapes_what_models_write(page: str) -> None:
+    outline = Outline(page)
+    assert [tag for tag, _ in outline.tags].count("script") == 1
+    assert "&lt;script&gt;alert" in page
+    assert "<script>alert" not in page
+
+
+def test_page_links_only_to_web_addresses(inputs: ReportInputs) -> None:
+    *others, gpt = inputs.of("lm")
+    gpt = replace(gpt, timing=gpt.timing.model_copy(update={"run": "javascript:alert(1)"}))
+    page = build_page(with_rungs(inputs, "lm", [*others, gpt]))
+    assert 'href="javascript' not in page and "javascript:alert(1)" in page
+
+
+def test_page_shows_missing_timings_as_dashes(page: str) -> None:
+    row = re.search(r"<tr[^>]*><th scope=\"row\">Kneser–Ney 3-gram</th>.*?</tr>", page, re.DOTALL)
+    assert row is not None
+    cells = re.findall(r'<td class="number[^"]*" data-value="([^"]*)">([^<]*)</td>', row[0])
+    assert len(cells) == 9
+    assert cells[-3:] == [("", "–")] * 3
+    assert cells[0] == ("44.21", "44.21")
+
+
+def test_page_is_the_same_for_the_same_inputs(page: str, inputs: ReportInputs, tmp_path: Path) -> None:
+    write_page(inputs, tmp_path / "index.html")
+    assert (tmp_path / "index.html").read_text(encoding="utf-8") == page
+    assert (tmp_path / "index.html").stat().st_size < 3_000_000
+    assert not re.search(r"\d{4}-\d\d-\d\dT|matplotlib\.org", page)
+
+
+def test_page_says_what_was_found(page: str) -> None:
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    assert "GPT, with perplexity per word 34.10, 8.5 % above the floor" in text
+    assert "国王" in text
+    assert "queen 0.91, prince 0.83" in text
+    assert "68.8 % (80 of 100)" in text
+    assert "too long" in text
+
+
+def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
+    """Nor of microworld: nobody knows the true probability of a text that no grammar made."""
+    unknown = {"floor_perplexity_per_word": None, "above_floor_percent": None}
+    lms = [
+        replace(rung, page=rung.page.model_copy(update={"scores": rung.page.scores.model_copy(update=unknown)}))
+        for rung in inputs.of("lm")
+    ]
+    meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="text", pairs="en-de")
+    page = build_page(report_of(meta, lm=lms))
+    assert "The ladder on <bdi>novels</bdi>" in page
+    assert "floor" not in page.partition("<body>")[2].partition("<script>")[0]
+    assert "microworld" not in page
+    assert '<dt>pairs</dt><dd dir="ltr">en-de</dd>' in page and "<dt>corpus</dt>" not in page
+
+
+def test_page_of_an_empty_ladder() -> None:
+    page = build_page(report_of())
+    ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
+    assert ids == ["ladder", "next"]  # a section with nothing to show is left out, of the contents too
+    assert page.count('<li><a href="#') == 2
+    assert "No rung was trained." in page
+
+
+def test_families_that_are_judged_alike_share_their_sections(inputs: ReportInputs) -> None:
+    grown = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000), curve=CURVE)
+    page = build_page(with_rungs(inputs, "tune", [grown]))
+    ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert "Language models that grew from others" in page  # has a table, and curves, of its own
+    assert "<strong>GPT, trained longer, with perplexity per word 30.00" in page
+    assert page.count("What the language models write</h2>") == 1 and page.count("Perplexity per word of every") == 1
+
+
+def test_rungs_of_one_name_are_told_apart(inputs: ReportInputs) -> None:
+    value = language_model("lstm", "LSTM, trained longer", 30.0, 3_400_000) | {"vectors": embedding("skipgram")}
+    families = {"lm": list(inputs.of("lm")), "embedding": list(inputs.of("embedding")), "tune": [entry("tune", value)]}
+    both = report_of(**families)
+    assert [rung.name for rung in both.of("embedding")] == ["skipgram", "tune_skipgram"]
+    shown = re.findall(r'<th scope="col" data-rung="([^"]*)">', build_page(both))
+    assert {"lstm", "tune_lstm", "skipgram", "tune_skipgram"} <= set(shown)
+    assert [rung["name"] for rung in ladder_summary(both)["embedding"]] == ["skipgram", "tune_skipgram"]
+
+
+def test_claims_stand_together(inputs: ReportInputs) -> None:
+    findings = {"holds": True, "verdict": "It holds.", "columns": [], "rows": [], "plots": [], "figures": {}}
+    claims = {
+        family: [entry(family, {"name": family, "title": title, "fingerprint": "f", "findings": findings})]
+        for family, title in (("experiment", "Gradients vanish"), ("probe", "Agreement"))
+    }
+    page = build_page(with_rungs(with_rungs(inputs, "experiment", claims["experiment"]), "probe", claims["probe"]))
+    section = page[page.index('<h2 id="claims">') :]
+    assert page.count('<h2 id="claims">') == 1 and "Gradients vanish" in section and "Agreement" in section
+
+
+def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:
+    assert 'id="tree"' not in build_page(inputs)
+    kneser_ney, lstm, gpt = inputs.of("lm")
+    grown = replace(gpt, told=gpt.told.model_copy(update={"base": "lm/lstm"}))
+    again = replace(kneser_ney, told=kneser_ney.told.model_copy(update={"base": "elsewhere/<b>"}))
+    page = build_page(with_rungs(inputs, "lm", [again, lstm, grown]))
+    Outline(page)
+    tree = page[page.index('<h2 id="tree">') : page.index('<h2 id="pipeline">')]
+    assert "GPT <code" in tree and '<code class="faint small">lm/lstm</code>' in tree
+    assert tree.count('class="edge"') == 2 and "elsewhere/&lt;b&gt;" in tree

@@ -1,0 +1,200 @@
+"""Plots: what is drawn where, and that they are the same every time and fit for light and dark."""
+
+import math
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from many_rungs import many_rungs
+from small_run_files import with_rungs
+
+from langladder.evaluation.translator_page import Translation
+from langladder.evaluation.word_vectors_page import MapPoint
+from langladder.faces.report import line_plots, plots
+from langladder.faces.report.dag import draw_dag, grouped
+from langladder.faces.report.entries import CurvePoint, Stage
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.ladder_plot import ladder_plot
+from langladder.faces.report.svg import visible
+from langladder.faces.report.translator_plots import length_plot
+from langladder.faces.report.translators import loss
+from langladder.ground.errors import InputError
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
+
+
+def lines(svg: str) -> dict[str, list[ElementTree.Element]]:
+    """The lines of each rung."""
+    found: dict[str, list[ElementTree.Element]] = {}
+    for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}g"):
+        if rung := element.get("data-rung"):
+            found.setdefault(rung, []).append(element)
+    return found
+
+
+def curves(inputs: ReportInputs) -> line_plots.LinePlot | None:
+    return line_plots.curves_plot(inputs.of("lm"), "lm", "Language models")
+
+
+def titled(element: ElementTree.Element) -> str | None:
+    return element.findtext(f"{NAMESPACE}title")
+
+
+def test_ladder_picture_shows_rungs_and_floor(inputs: ReportInputs) -> None:
+    svg = ladder_plot(inputs.of("lm"), None)
+    assert svg is not None
+    assert {"LSTM", "GPT", "entropy floor 31.42", "34.10  (+9 %)"} <= set(texts(svg))
+    assert svg == ladder_plot(inputs.of("lm"), None)
+    assert "currentColor" in svg
+    assert "var(--series-0)" in svg
+
+
+def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:
+    svg = ladder_plot(inputs.of("lm"), None, standalone=True)
+    assert svg is not None
+    assert svg.startswith("<?xml")
+    assert "var(" not in svg
+    assert "currentColor" not in svg
+    assert "fill: #ffffff" in svg
+    assert ElementTree.fromstring(svg.encode()).tag == f"{NAMESPACE}svg"
+
+
+def test_nothing_measured_nothing_drawn() -> None:
+    assert ladder_plot([], None) is None
+    assert line_plots.curves_plot([], "lm", "Language models") is None
+    assert line_plots.bleu_curves_plot([], "translator", loss) is None
+    assert length_plot([], loss) is None
+    assert plots.map_plot([], "Skip-gram", "m") is None
+    assert plots.attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
+
+
+def test_curves_name_the_rungs_that_have_one(inputs: ReportInputs) -> None:
+    drawn = curves(inputs)
+    assert drawn is not None
+    assert set(drawn.choice.titles) == {"lstm", "gpt"} == set(lines(drawn.svg))
+    assert [titled(line) for line in lines(drawn.svg)["lstm"]] == ["LSTM", "LSTM"]  # training and validation
+
+
+def test_bleu_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInputs) -> None:
+    (rung,) = inputs.of("translator")
+    assert line_plots.bleu_curves_plot([rung], "translator", loss) is None
+    curve = (CurvePoint(10, train_loss=2.0), CurvePoint(20, validation_bleu=12.5), CurvePoint(40, validation_bleu=31.0))
+    drawn = line_plots.bleu_curves_plot([replace(rung, curve=curve)], "translator", loss)
+    assert drawn is not None
+    assert "BLEU, greedy" in texts(drawn.svg)
+    assert drawn.choice.titles == {"attention": rung.title}
+
+
+def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
+    drawn = curves(many_rungs())
+    assert drawn is not None
+    found = lines(drawn.svg)
+    assert len(found) > 20
+    coloured = {rung: line for rung, (line, *_) in found.items() if "on" in str(line.get("class")).split()}
+    assert list(drawn.choice.chosen) == [rung for rung in found if rung in coloured]
+    styles = [str(line.get("style")) for line in coloured.values()]
+    assert styles == [f"--rung: var(--series-{i})" for i in range(6)]
+    assert all(line.get("style") is None for rung, both in found.items() for line in both if rung not in coloured)
+    assert "var(--rung)" in drawn.svg and "#7f8103" not in drawn.svg
+
+
+def test_an_infinite_loss_leaves_the_others_their_scale(inputs: ReportInputs) -> None:
+    curve = (CurvePoint(10, 2.0, 2.5), CurvePoint(20, math.inf, math.inf), CurvePoint(30, 1.0, 1.5))
+    drawn = curves(with_rungs(inputs, "lm", [replace(inputs.of("lm")[0], curve=curve)]))
+    assert drawn is not None
+    assert max(float(text.replace("−", "-")) for text in texts(drawn.svg) if re.fullmatch(r"[−\d.]+", text)) <= 30
+
+
+def test_approaches_have_colours_and_the_corpus_its_name(inputs: ReportInputs) -> None:
+    svg = ladder_plot(many_rungs().of("lm"), "novels")
+    assert svg is not None
+    assert {"n-grams", "recurrent", "Transformer"} <= set(texts(svg))
+    assert "perplexity per word on the test text of novels (lower is better)" in texts(svg)
+    assert "n-grams" not in texts(str(ladder_plot(inputs.of("lm"), None)))
+
+
+def test_attention_labels_stand_in_order_whatever_they_hold() -> None:
+    example = Translation(
+        source="$x$",
+        reference="y",
+        output="y",
+        source_tokens=["$x$", "<b>", "国王"],
+        output_tokens=["a\nb", "\x00"],
+        attention=[[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]],
+    )
+    svg = plots.attention_plot(example, "attention-0", "T")
+    assert svg is not None
+    assert texts(svg) == ["$x$", "<b>", "国王", "a⏎b", "�"]
+
+
+def test_map_labels_do_not_cover_each_other() -> None:
+    points = [{"word": f"word{i}", "x": i % 3 * 1e-4, "y": 0.0, "group": "g"} for i in range(30)]
+    points.append({"word": "far", "x": 5.0, "y": 5.0, "group": "h"})
+    svg = plots.map_plot([MapPoint.model_validate(point) for point in points], "a", "map-0")
+    assert svg is not None
+    shown = texts(svg)
+    assert "far" in shown
+    assert sum(text.startswith("word") for text in shown) <= 6
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a\nb", "a⏎b"), ("\x07", "�"), ("é国 x", "é国 x")])
+def test_visible(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def stages(*edges: str) -> list[Stage]:
+    """`a<b,c` is: a waits for b and c."""
+    split = [edge.partition("<") for edge in edges]
+    return [Stage(stage=name, depends=needs.split(",") if needs else []) for name, _, needs in split]
+
+
+def test_dag_groups_the_jobs_of_a_matrix() -> None:
+    nodes = grouped(stages("make@a", "make@b", "use<make@a,make@b,elsewhere"))
+    assert [(node.name, node.jobs, list(node.depends)) for node in nodes] == [
+        ("make", ["a", "b"], []),
+        ("use", [], ["make"]),
+    ]
+
+
+def test_dag_jobs_that_wait_for_each_other_through_a_third_stage_are_apart() -> None:
+    listed = stages(
+        "clean@labels", "filter<clean@labels", "clean@text<filter", "use@a<clean@text", "use@b<clean@labels"
+    )
+    assert [(node.name, node.jobs, list(node.depends)) for node in grouped(listed)] == [
+        ("clean@labels", [], []),
+        ("filter", [], ["clean@labels"]),
+        ("clean@text", [], ["filter"]),
+        ("use", ["a", "b"], ["clean@text", "clean@labels"]),
+    ]
+    assert draw_dag(listed) is not None
+
+
+def test_dag_leaves_out_edges_that_a_longer_way_implies() -> None:
+    svg = draw_dag(stages("a", "b<a", "c<a,b", "d<a,b,c"))
+    assert svg is not None
+    assert svg.count('class="edge"') == 3
+
+
+def test_dag_boxes_never_overlap_and_edges_go_down() -> None:
+    edges = ["r", *(f"s{i}<r" for i in range(5)), "t<s0,s4", "u<t,s2", "v<u,s1,s3"]
+    svg = str(draw_dag(stages(*edges)))
+    boxes = [tuple(map(float, found)) for found in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="(\d+)"', svg)]
+    for i, (x, y, width) in enumerate(boxes):
+        assert all(other_y != y or other_x >= x + width or other_x + width <= x for other_x, other_y, _ in boxes[:i])
+    for path in re.findall(r'd="([^"]+)"', svg):
+        ends = [float(y) for y in re.findall(r"[\d.]+ ([\d.]+)(?= [CV]|$)", path)]
+        assert ends == sorted(ends)
+
+
+def test_dag_refuses_a_circle() -> None:
+    with pytest.raises(InputError, match="circle"):
+        draw_dag(stages("a<b", "b<a"))
+
+
+def test_dag_of_nothing() -> None:
+    assert draw_dag([]) is None

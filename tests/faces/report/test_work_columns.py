@@ -1,0 +1,60 @@
+"""What a network takes on any machine, in the tables: operations and memory; a dash for what is counted."""
+
+from typing import Any
+
+import pytest
+
+from langladder.evaluation.language_model_page import LanguageModelPage, TextScores
+from langladder.evaluation.page import Work
+from langladder.faces.report import classifiers, taggers
+from langladder.faces.report.columns import Column, work_columns
+from langladder.faces.report.entries import Timing
+from langladder.faces.report.language_models import COLUMNS
+
+SCORES = TextScores(
+    tokens=10,
+    words=8,
+    characters=40,
+    bytes=40,
+    nll_nats=20.0,
+    perplexity_per_token=7.4,
+    perplexity_per_word=12.2,
+    bits_per_character=0.72,
+    bits_per_byte=0.72,
+    unknown_rate=0.0,
+)
+
+
+def page(work: Work | None) -> LanguageModelPage:
+    return LanguageModelPage(name="m", parameters=5, scores=SCORES, work=work)
+
+
+@pytest.mark.parametrize(
+    ("columns", "unit"), [(COLUMNS, "token"), (classifiers.COLUMNS, "word"), (taggers.REST, "word")]
+)
+def test_they_stand_beside_the_parameters(columns: tuple[Column[Any], ...], unit: str) -> None:
+    titles = [column.title for column in columns]
+    place = titles.index("parameters")
+    assert titles[place + 1 : place + 3] == [f"operations/{unit}", "training memory"]
+
+
+@pytest.mark.parametrize(("work", "shown"), [(Work(flops=2.5e6, training_bytes=3 * 2**20), True), (None, False)])
+def test_they_read_the_page(work: Work | None, shown: bool) -> None:
+    flops, memory = work_columns("token")
+    values = [column.read(page(work), Timing()) for column in (flops, memory)]
+    assert values == ([2.5e6, 3 * 2**20] if shown else [None, None])
+    assert not shown or (flops.show(2.5e6), memory.show(3 * 2**20)) == ("2.5 M", "3 MB")
+    assert flops.better == memory.better == "lower"
+
+
+def test_a_page_of_an_older_version_has_none() -> None:
+    old = page(None).model_dump(mode="json")
+    del old["work"]
+    assert LanguageModelPage.model_validate(old).work is None
+    kept = LanguageModelPage.model_validate(page(Work(flops=1.0, training_bytes=2)).model_dump(mode="json"))
+    assert kept.work == Work(flops=1.0, training_bytes=2)
+
+
+def test_it_is_no_figure_of_the_metrics() -> None:
+    """metrics/ holds what was measured of the text; the page is where the rest stands."""
+    assert set(page(Work(flops=1.0, training_bytes=2)).figures()) == set(page(None).figures())
