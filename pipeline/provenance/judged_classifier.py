@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.evaluation.classification import evaluate_classifier
+from langladder.evaluation.classifier import evaluate_classifier
 from langladder.models.classifier import Classifier
 from langladder.text.labelled.labelled import read_labelled
 from pipeline.provenance.job import tracked_job

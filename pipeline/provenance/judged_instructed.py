@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.corpora.instructions.kinds import REWORDED
-from langladder.evaluation.instructed import Answering, splits_of, with_room
-from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
+from langladder.evaluation.instructed import Answering, AnswerScores, InstructedPage, splits_of, with_room
 from langladder.evaluation.perplexity import score
 from langladder.evaluation.work import work_of
 from langladder.ground.artefacts import read_json

@@ -6,7 +6,7 @@ from typing import Any
 from langladder.decoding.sampling import SamplingConfig
 from langladder.evaluation.language_model import evaluate_language_model
 from langladder.evaluation.page import Work
-from langladder.evaluation.word_vectors_page import WordVectorsPage
+from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.evaluation.work import work_of
 from langladder.formats.input_embedding import input_embedding
 from langladder.ground.artefacts import read_json

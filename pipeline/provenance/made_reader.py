@@ -30,7 +30,7 @@ def train(job: Any, out: Path, *, family: str, stage: str, base: Path | None = N
 
 def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
     """Let a trained reader answer the test questions."""
-    from langladder.evaluation.answering import evaluate_reader
+    from langladder.evaluation.reader import evaluate_reader
     from langladder.models.reader import Reader
 
     rung = getattr(job, family)

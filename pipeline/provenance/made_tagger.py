@@ -33,7 +33,7 @@ def train(job: Any, out: Path, *, family: str, stage: str, base: Path | None = N
 
 def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
     """Let a trained tagger tag the test sentences."""
-    from langladder.evaluation.tagging import evaluate_tagger
+    from langladder.evaluation.tagger import evaluate_tagger
     from langladder.models.tagger import Tagger
 
     rung = getattr(job, family)

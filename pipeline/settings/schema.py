@@ -9,7 +9,7 @@ from pydantic import Field, create_model, field_validator
 
 from langladder.decoding.scores import LengthForm
 from langladder.engine.choosing import AnyEngine, Memory
-from langladder.evaluation.bleu_tokenizers import BleuChoice, check
+from langladder.evaluation.bleu import BleuChoice, check_tokenizer
 from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name
@@ -103,7 +103,7 @@ class Evaluation(Config):
     @classmethod
     def _is_installed(cls, tokenizer: BleuChoice) -> BleuChoice:
         try:
-            check(tokenizer)
+            check_tokenizer(tokenizer)
         except InputError as error:
             raise ValueError(str(error)) from error
         return tokenizer

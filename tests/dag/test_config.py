@@ -13,7 +13,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 from project_copy import run
 
-from langladder.evaluation import bleu_tokenizers
+from langladder.evaluation import bleu
 from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
@@ -371,11 +371,11 @@ def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPa
 
 def test_a_bleu_tokenizer_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(params, "overrides", _with(params.overrides, "evaluation.bleu_tokenize=ja-mecab"))
-    monkeypatch.setattr(bleu_tokenizers, "find_spec", lambda _: None)
+    monkeypatch.setattr(bleu, "find_spec", lambda _: None)
     message = problems(translators=["attention"])
     for part in ("evaluation.bleu_tokenize", "ja-mecab", "pip install 'sacrebleu[ja]'", "conf/evaluation"):
         assert part in message
-    monkeypatch.setattr(bleu_tokenizers, "find_spec", lambda _: True)
+    monkeypatch.setattr(bleu, "find_spec", lambda _: True)
     jobs_of = resolve(chosen(translators=["attention"]))
     assert jobs_of["evaluate_translator/attention"]["evaluation"]["bleu_tokenize"] == "ja-mecab"
     assert jobs_of["train_translator/attention"]["bleu_tokenize"] is None  # nothing to score: nothing to train anew

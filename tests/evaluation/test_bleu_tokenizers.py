@@ -5,9 +5,18 @@ from pathlib import Path
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from langladder.evaluation import bleu_tokenizers
-from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu, score_translations
-from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose, installed
+from langladder.evaluation import bleu
+from langladder.evaluation.bleu import (
+    BleuChoice,
+    BleuConfig,
+    BleuTokenizer,
+    bleu_config,
+    check_tokenizer,
+    choose_tokenizer,
+    corpus_bleu,
+    score_translations,
+    tokenizer_installed,
+)
 from langladder.ground.errors import InputError
 from langladder.text.words.conventions import Conventions, write_conventions
 from langladder.text.words.scripts import Writing
@@ -50,8 +59,8 @@ TOKENIZERS: list[BleuTokenizer] = ["13a", "intl", "zh", "char", "none", "ja-meca
 @pytest.mark.parametrize("lines", [CHINESE, THAI, JAPANESE, ENGLISH], ids=["zh", "th", "ja", "en"])
 @pytest.mark.parametrize("tokenize", TOKENIZERS)
 def test_parity_with_sacrebleu(tokenize: BleuTokenizer, lines: list[str]) -> None:
-    if not installed(tokenize):
-        pytest.skip(f"{tokenize}: its package is not installed")
+    if not tokenizer_installed(tokenize):
+        pytest.skip(f"{tokenize}: its package is not tokenizer_installed")
     metric = BLEU(tokenize=tokenize)
     expected = metric.corpus_score(one_character_wrong(lines), [lines])
     config = BleuConfig(tokenize=tokenize, bootstrap=0)
@@ -62,21 +71,21 @@ def test_parity_with_sacrebleu(tokenize: BleuTokenizer, lines: list[str]) -> Non
 
 def test_the_script_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: dict[Writing, str] = {"spaced": "13a", "chinese": "zh", "unspaced": "char"}
-    assert {writing: choose("auto", writing) for writing in chosen} == chosen
-    assert choose("intl", "chinese") == "intl"
+    assert {writing: choose_tokenizer("auto", writing) for writing in chosen} == chosen
+    assert choose_tokenizer("intl", "chinese") == "intl"
     for there, expected in ((True, "ja-mecab"), (False, "char")):
-        monkeypatch.setattr(bleu_tokenizers, "installed", lambda _, there=there: there)
-        assert choose("auto", "japanese") == expected
+        monkeypatch.setattr(bleu, "tokenizer_installed", lambda _, there=there: there)
+        assert choose_tokenizer("auto", "japanese") == expected
 
 
 def test_a_tokenizer_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bleu_tokenizers, "find_spec", lambda _: None)
+    monkeypatch.setattr(bleu, "find_spec", lambda _: None)
     missing: list[tuple[BleuChoice, str]] = [("ja-mecab", "sacrebleu.ja."), ("flores200", "sentencepiece")]
     for tokenizer, command in missing:
         with pytest.raises(InputError, match=f"(?s){tokenizer}.*pip install .*{command}"):
-            check(tokenizer)
-    check("auto")
-    check("zh")
+            check_tokenizer(tokenizer)
+    check_tokenizer("auto")
+    check_tokenizer("zh")
 
 
 @pytest.mark.parametrize(

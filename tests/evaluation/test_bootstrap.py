@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, spearmanr
 
-from langladder.evaluation.bootstrap import share_interval, spearman_interval
+from langladder.evaluation.significance import share_interval, spearman_interval
 
 
 def test_share_interval_golden() -> None:

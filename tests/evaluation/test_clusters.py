@@ -8,13 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.clusters import (
-    compactness_scores,
-    evaluate_clusters,
-    outlier_place,
-    purity,
-    read_groups,
-)
+from langladder.evaluation.clusters import compactness_scores, evaluate_clusters, outlier_place, purity, read_groups
 from langladder.ground.errors import InputError
 
 GROUPS = "# kinds\n: fruit\napple pear\nplum\n: city\nRome Paris Berlin\n: tool\nsaw axe file\n"

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from langladder.evaluation.classification import evaluate_classifier
-from langladder.evaluation.decisions import FILTERS, decision, filters, tree_nodes
+from langladder.evaluation.classifier import FILTERS, decision, evaluate_classifier, filters, tree_nodes
 from langladder.models.classifier import Classifier, Explained, Favourite
 from langladder.text.labelled.labelled import Example
 

@@ -11,9 +11,8 @@ import torch
 
 from langladder.corpora.microworld import grammar
 from langladder.decoding.fill import fill, gapped
-from langladder.evaluation.encoder import evaluate_encoder
-from langladder.evaluation.gaps import fill_rows, pseudo_scores
-from langladder.evaluation.true_gaps import hidden_words, known_grammar, said, true_scores
+from langladder.evaluation.encoder import evaluate_encoder, fill_rows, pseudo_scores
+from langladder.evaluation.true_gaps import gap_log_probs, hidden_words, known_grammar, true_scores
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.tasks.masked_settings import Judged
@@ -125,7 +124,7 @@ def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, world:
 def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, world: Any) -> None:
     model = make(tokenizer)
     hidden = hidden_words(grammar("tiny"), tokenizer, world[0], 5)
-    together = said(model, hidden)
+    together = gap_log_probs(model, hidden)
     for row, one in zip(together, hidden, strict=True):
         tokens = torch.from_numpy(model.framed(one.ids)[0])[None]
         tokens[0, one.token + 1] = model.mask

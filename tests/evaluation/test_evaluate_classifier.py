@@ -8,10 +8,9 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
-from langladder.evaluation.calibration import calibration_error, reliability
-from langladder.evaluation.classification import evaluate_classifier
-from langladder.evaluation.confusion import confusion, macro_f1, per_label
-from langladder.evaluation.paired import holm, mcnemar, paired_bootstrap
+from langladder.evaluation.classifier import evaluate_classifier
+from langladder.evaluation.label_scores import calibration_error, confusion, macro_f1, per_label, reliability
+from langladder.evaluation.significance import holm, mcnemar, paired_bootstrap
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.text.labelled.labelled import Example

@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 
 from langladder.decoding.best_of_n import best_of_n_kl
-from langladder.evaluation.instructed import Answering, distinct, gold_scores, hash_of, splits_of, told, with_room
-from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
+from langladder.evaluation.instructed import (
+    Answering,
+    AnswerScores,
+    InstructedPage,
+    distinct,
+    gold_scores,
+    hash_of,
+    splits_of,
+    told,
+    with_room,
+)
 from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.text.labelled.instructions import Dialogue, Message

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from langladder.evaluation.answering import evaluate_reader, scores_of
-from langladder.evaluation.reader_page import ReaderPage
+from langladder.evaluation.reader import ReaderPage, evaluate_reader, scores_of
 from langladder.ground.errors import InputError
 from langladder.models.reader import Found, Reader
 from langladder.models.sliding_window import SlidingWindow, make

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from langladder.evaluation.reward import evaluate_reward, judge_rewards, rewards_of
-from langladder.evaluation.reward_page import RewardPage
+from langladder.evaluation.reward import RewardPage, evaluate_reward, judge_rewards, rewards_of
 from langladder.ground.errors import InputError
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.text.labelled.instructions import Message, Ranking

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from langladder.evaluation.bootstrap import ratio_interval
-from langladder.evaluation.tagging import evaluate_tagger
-from langladder.evaluation.tagging_page import TaggerPage
+from langladder.evaluation.significance import ratio_interval
+from langladder.evaluation.tagger import TaggerPage, evaluate_tagger
 from langladder.ground.errors import InputError
 from langladder.models.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged

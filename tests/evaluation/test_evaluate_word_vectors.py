@@ -8,8 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
-from langladder.evaluation.word_vectors_page import WordVectorsPage, WordVectorsScores
+from langladder.evaluation.word_vectors import QuestionSets, WordVectorsPage, WordVectorsScores, evaluate_word_vectors
 
 NAMES = {"name": "x", "approach": "counts"}
 SETS = {

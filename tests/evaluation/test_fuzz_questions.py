@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langladder.evaluation.analogy import read_analogies
+from langladder.evaluation.bias import read_weat
 from langladder.evaluation.similarity import read_similarity
-from langladder.evaluation.weat import read_weat
 from langladder.experiments.agreement import read_pairs
 from langladder.faces.cli.draw_map import _read_groups
 from tests.hostile import fuzzed, read, strange_bytes, strange_json

@@ -8,8 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.map_methods import MapMethod
-from langladder.evaluation.maps import word_map
+from langladder.evaluation.maps import MapMethod, word_map
 from langladder.ground.errors import InputError
 
 

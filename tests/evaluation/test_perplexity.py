@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.evaluation.language_model_page import TextScores
-from langladder.evaluation.perplexity import score
+from langladder.evaluation.perplexity import TextScores, score
 from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT

@@ -10,7 +10,6 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import (
     Item,
     Prompter,
@@ -21,6 +20,7 @@ from langladder.evaluation.prompting import (
     orders,
     share,
 )
+from langladder.evaluation.significance import crossed_interval
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.models.base import LanguageModel

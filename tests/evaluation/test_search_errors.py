@@ -9,8 +9,7 @@ import torch
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
 from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
-from langladder.evaluation.translation import evaluate_translator, evenly
-from langladder.evaluation.translator_page import TranslatorPage
+from langladder.evaluation.translation import TranslatorPage, evaluate_translator, evenly
 from langladder.ground.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State, Translator

@@ -11,7 +11,7 @@ from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.weat import evaluate_weat, read_weat, weat
+from langladder.evaluation.bias import evaluate_weat, read_weat, weat
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import InputError
 

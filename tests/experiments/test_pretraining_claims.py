@@ -9,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from langladder.corpora.entailment import LABELS
-from langladder.evaluation.gaps import fill_rows
+from langladder.evaluation.encoder import fill_rows
 from langladder.experiments import few_shot_by_size, masked_or_causal, sliding_window
 from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
 from langladder.experiments.experiment import Data

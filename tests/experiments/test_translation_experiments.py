@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.evaluation.translation import BUCKETS
-from langladder.evaluation.translator_page import LengthBucket, SearchErrors, WidthResult
+from langladder.evaluation.search_errors import SearchErrors, WidthResult
+from langladder.evaluation.translation import BUCKETS, LengthBucket
 from langladder.experiments import (
     attention_by_length,
     beam_width,

@@ -17,10 +17,8 @@ from langladder.corpora.world import world
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.data.speech import SpeechBatches, collate, decode, encode
 from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.caption_page import Asked, CaptionPage
-from langladder.evaluation.captions import evaluate_captions
-from langladder.evaluation.transcript_page import TranscriptPage
-from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
+from langladder.evaluation.captions import Asked, CaptionPage, evaluate_captions
+from langladder.evaluation.transcripts import TranscriptionConfig, TranscriptPage, evaluate_transcripts
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
 from langladder.models.captioner import Captioner, CaptionerConfig

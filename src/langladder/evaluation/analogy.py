@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
-from langladder.evaluation.bootstrap import share_interval
+from langladder.evaluation.page import Interval, Measured
 from langladder.evaluation.question_files import question_files, rows_by_word
-from langladder.evaluation.word_vectors_page import Analogies, AnalogyFigure, AnalogySection
+from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.text.read.lines import filled_lines
@@ -42,6 +42,41 @@ class Section:
 
     name: str
     questions: list[tuple[str, str, str, str]]
+
+
+class AnalogyFigure(Measured):
+    """Answers to some analogy questions: `answered` are those whose words all have vectors, accuracy is among them."""
+
+    accuracy: float | None
+    interval: Interval | None
+    correct: int
+    answered: int
+    questions: int
+    coverage: float
+
+
+class AnalogySection(AnalogyFigure):
+    """One section of the question file."""
+
+    name: str
+
+
+class AnalogyTotals(Measured):
+    """All questions together, and their two halves where the set has both."""
+
+    overall: AnalogyFigure
+    semantic: AnalogyFigure | None
+    syntactic: AnalogyFigure | None
+
+
+class Analogies(AnalogyTotals):
+    """Answers to a question file or a folder of them; `cosmul`: the totals by 3CosMul, where they were asked for."""
+
+    sections: list[AnalogySection]
+    restrict_vocabulary: int | None
+    method: str
+    skipped_files: list[str]
+    cosmul: AnalogyTotals | None = None
 
 
 def read_analogies(path: Path) -> list[Section]:

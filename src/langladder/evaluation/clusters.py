@@ -19,19 +19,57 @@ The paper's words are chosen by hand; here they are drawn, with a fixed seed, fr
 from pathlib import Path
 
 import numpy as np
+from pydantic import Field
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.bootstrap import share_interval
+from langladder.evaluation.page import Interval, Measured
 from langladder.evaluation.question_files import rows_by_word
-from langladder.evaluation.word_vectors_page import Clusters, OutlierFigure, Outliers, WordGroup
+from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 SEED = 0
+
 CLUSTER, OUTLIERS = 8, 8  # words of a group, and outliers to each, as in the paper's 8-8-8 set
+
 DRAWS = 4  # of such words from each group
+
 LEAST_CLUSTER = 3  # known words that a group needs to be asked about
+
+
+class OutlierFigure(Measured):
+    """Odd ones out: the share that is found, and the mean of their places (OPP), of so many cases."""
+
+    accuracy: float | None
+    opp: float | None
+    cases: int
+
+
+class Outliers(OutlierFigure):
+    """Over all groups, with the interval of the accuracy."""
+
+    interval: Interval | None
+
+
+class WordGroup(OutlierFigure):
+    """One group of words: how many it has and how many of them have vectors; its odd ones out."""
+
+    name: str
+    words: int
+    covered: int
+
+
+class Clusters(Measured):
+    """How well known groups of words are kept together; `groups` counts those with a known word."""
+
+    purity: float | None
+    groups: int
+    words: int
+    covered: int
+    coverage: float
+    outliers: Outliers
+    sections: list[WordGroup] = Field(default_factory=list)
 
 
 def read_groups(path: Path) -> dict[str, list[str]]:

@@ -1,21 +1,120 @@
-"""All that is measured and shown of one encoder."""
+"""Evaluation of an encoder: rows with gaps as in training, every token of a sentence hidden in turn, gaps to look at.
 
-from collections.abc import Sequence
+    masked accuracy      share of the hidden tokens whose likeliest token is right
+    PLL(s) = Σ_t log P(w_t | all the others)            pseudo-log-likelihood (Salazar et al. 2020, equation 1)
+    pseudo-perplexity    exp(−Σ PLL / tokens), or / words
+
+Pseudo-perplexity and a causal model's perplexity are both e to a mean surprise, but the encoder sees the words on both
+sides of each gap and no chain of its answers is a probability of the text: the two are not comparable.
+
+Shape legend: B rows, T tokens, M gaps.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from pydantic import Field
 
-from langladder.evaluation.encoder_page import EncoderPage, Gap, Guess
-from langladder.evaluation.gaps import fill_rows, pseudo_scores, sentences_of
-from langladder.evaluation.page import Work
-from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
+from langladder.data.masked_language_modelling import masked_text
+from langladder.data.masking import Masking
+from langladder.data.sentence_pairs import Pairs
+from langladder.evaluation.page import Measured, Page, Work
+from langladder.evaluation.true_gaps import (
+    HiddenWord,
+    TrueScores,
+    gap_log_probs,
+    hidden_words,
+    known_grammar,
+    true_scores,
+)
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.models.bert import BERT
+from langladder.models.encoder import Masked
 from langladder.tasks.masked_settings import Judged
 from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.tokenize.specials import BOS, EOS, UNK
+from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 from langladder.text.words.segmenters import Split
 
 GUESSES = 5
+
+BATCH_TOKENS = 8192
+
+
+class GapScores(Measured):
+    """Rows with gaps in the test text.
+
+    Attributes:
+        masked: tokens hidden. accuracy: share of them whose likeliest token is right. cross_entropy: nats per token.
+        pairs: rows of two texts; next_sentence: share of them told right. None of encoders that know no pairs.
+    """
+
+    masked: int
+    accuracy: float
+    cross_entropy: float
+    pairs: int | None = None
+    next_sentence: float | None = None
+
+
+class PseudoScores(Measured):
+    """Each token of a sentence hidden in turn, sentences alone (Salazar et al. 2020, equation 1).
+
+    Attributes:
+        log_likelihood: Σ log P(token | all the others), in nats. words: whitespace-separated; ends of lines are none.
+        unknown_rate: share of UNK among the tokens.
+    """
+
+    sentences: int
+    tokens: int
+    words: int
+    log_likelihood: float
+    per_token: float
+    per_word: float
+    unknown_rate: float
+
+
+class Guess(Measured):
+    """A word for a gap, its probability, and the true one where it is known."""
+
+    word: str
+    probability: float
+    true: float | None = None
+
+
+class Gap(Measured):
+    """A sentence with a gap: what stands before and after it, what stood in it, what the encoder says."""
+
+    before: str
+    word: str
+    after: str
+    guesses: list[Guess]
+
+
+class EncoderPage(Page):
+    """Of one encoder."""
+
+    detail: ClassVar[dict[str, Any]] = {"gaps": True}
+
+    parameters: int
+    work: Work | None = None
+    scores: GapScores
+    pseudo: PseudoScores
+    truth: TrueScores | None = None
+    gaps: list[Gap] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        found: dict[str, Any] = {"parameters": self.parameters}
+        found |= {f"masked_{name}": getattr(self.scores, name) for name in ("accuracy", "cross_entropy")}
+        found |= {"next_sentence_accuracy": self.scores.next_sentence}
+        found |= {f"pseudo_perplexity_{name}": getattr(self.pseudo, name) for name in ("per_token", "per_word")}
+        if self.truth is not None:
+            found |= {f"hidden_word_{name}": value for name, value in self.truth if name != "words"}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def evaluate_encoder(
@@ -44,7 +143,7 @@ def evaluate_encoder(
     words = sum(len(split(sentences[line])) for line in chosen)
     grammar = known_grammar(sentences, log_probs) if judged.words else None
     hidden = hidden_words(grammar, tokenizer, sentences, judged.words) if grammar is not None else []
-    told = said(model, hidden) if hidden else torch.zeros(0, model.vocab_size)
+    told = gap_log_probs(model, hidden) if hidden else torch.zeros(0, model.vocab_size)
     return EncoderPage(
         name=name,
         approach=model.approach,
@@ -78,3 +177,92 @@ def _shown(one: HiddenWord, log_probs: torch.Tensor, tokenizer: Tokenizer) -> Ga
     ]
     before, after = " ".join(one.words[: one.place]), " ".join(one.words[one.place + 1 :])
     return Gap(before=before, word=one.words[one.place], after=after, guesses=guesses)
+
+
+def fill_rows(
+    model: BERT,
+    tokenizer: Tokenizer,
+    test: TokenStream,
+    *,
+    length: int,
+    share: float,
+    tokens: int,
+    most_lines: int | None = None,
+) -> GapScores:
+    """Rows of the test text as in training, with every gap a `<mask>`."""
+    rows = Pairs(test, length=length, pairs=model.config.next_sentence, short=0.0, most=most_lines)
+    masking = Masking(share=share, hidden=1.0, random=0.0)
+    right = told = masked = pairs = 0
+    surprise = 0.0
+    for batch in masked_text(rows, model, word_starts(tokenizer), masking, limit=tokens):
+        scores = model.masked_log_probs(batch)  # (M, V)
+        right += int((scores.argmax(dim=1) == batch.targets).sum())
+        surprise -= float(scores.gather(1, batch.targets[:, None]).double().sum())
+        masked += len(scores)
+        if len(batch.strange):
+            told += int((model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
+            pairs += len(batch.strange)
+    if not masked:
+        raise InputError("the test text has no token to hide")
+    return GapScores(
+        masked=masked,
+        accuracy=right / masked,
+        cross_entropy=surprise / masked,
+        pairs=pairs or None,
+        next_sentence=told / pairs if pairs else None,
+    )
+
+
+def pseudo_scores(model: BERT, sentences: Sequence[np.ndarray], words: int) -> PseudoScores:
+    """Pseudo-perplexity of sentences, each alone; one longer than the context is read in parts.
+
+    Args:
+        sentences: ids (length,) each, without specials. words: of all of them.
+    """
+    room = model.context - 2
+    parts = [part for one in sentences for part in np.split(one, range(room, len(one), room)) if len(part)]
+    tokens = sum(map(len, parts))
+    if not tokens or not words:
+        raise InputError(f"pseudo-perplexity: nothing to score, {tokens} tokens and {words} words")
+    total = 0.0
+    with working("hiding each token in turn", tokens, "tokens") as task:
+        for batch in _each_hidden(model, parts):
+            total += float(model.target_log_probs(batch).double().sum())
+            task.advance(len(batch.targets))
+    return PseudoScores(
+        sentences=len(sentences),
+        tokens=tokens,
+        words=words,
+        log_likelihood=total,
+        per_token=math.exp(-total / tokens),
+        per_word=math.exp(min(700.0, -total / words)),
+        unknown_rate=sum(int((part == UNK).sum()) for part in parts) / tokens,
+    )
+
+
+def _each_hidden(model: BERT, sentences: Sequence[np.ndarray]) -> Iterator[Masked]:
+    """Batches of rows of one length, in which each token of each sentence is hidden once."""
+    by_length: dict[int, list[np.ndarray]] = {}
+    for sentence in sentences:
+        by_length.setdefault(len(sentence), []).append(model.framed(sentence)[0])
+    for length, rows in sorted(by_length.items()):
+        many = max(1, BATCH_TOKENS // (length * (length + 2)))
+        for start in range(0, len(rows), many):
+            yield _hidden_in_turn(model, np.stack(rows[start : start + many]), length)
+
+
+def _hidden_in_turn(model: BERT, rows: np.ndarray, length: int) -> Masked:
+    """(B, T) → (B · length, T): in copy t of a row its token t is hidden."""
+    copies = torch.from_numpy(np.repeat(rows, length, axis=0))
+    column = torch.arange(1, length + 1).repeat(len(rows))
+    places = torch.arange(len(copies)) * copies.shape[1] + column
+    targets = copies.flatten()[places]
+    copies.view(-1)[places] = model.mask
+    none = torch.zeros(0, dtype=torch.int64)
+    return Masked(copies, torch.zeros_like(copies), places, targets, none)
+
+
+def sentences_of(stream: TokenStream) -> list[np.ndarray]:
+    """The ids of every line, without specials, empty ones too."""
+    starts, ends = np.flatnonzero(stream.ids == BOS) + 1, np.flatnonzero(stream.ids == EOS)
+    return [stream.ids[start:end] for start, end in zip(starts, ends, strict=True)]

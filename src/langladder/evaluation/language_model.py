@@ -1,19 +1,43 @@
 """All that is measured and shown of one language model: its scores on the test text, and what it writes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
-from langladder.evaluation.language_model_page import LanguageModelPage, Sample
-from langladder.evaluation.page import Work
-from langladder.evaluation.perplexity import score
-from langladder.evaluation.word_vectors_page import WordVectorsPage
+from langladder.evaluation.page import Measured, Page, Work
+from langladder.evaluation.perplexity import TextScores, score
+from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.ground.progress import tracked
 from langladder.models.base import LanguageModel
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmenters import EXTRAS, splitter_of
+
+
+class Sample(Measured):
+    """What a language model wrote after a prompt."""
+
+    prompt: str
+    text: str
+
+
+class LanguageModelPage(Page):
+    """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
+
+    detail: ClassVar[dict[str, Any]] = {"samples": True, "vectors": True}
+
+    parameters: int
+    work: Work | None = None  # of networks; counted models multiply nothing
+    scores: TextScores
+    samples: list[Sample] = Field(default_factory=list)
+    vectors: WordVectorsPage | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        return {"parameters": self.parameters, **self.scores.figures()}
 
 
 def evaluate_language_model(

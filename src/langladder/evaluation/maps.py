@@ -11,16 +11,49 @@ Shape legend: W words, D dimensions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from langladder.embeddings.base import WordVectors
-from langladder.evaluation.map_methods import MapMethod, check_method
 from langladder.ground.errors import InputError
 
+if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
+
+MapMethod = Literal["pca", "tsne", "umap"]
+
+METHODS: dict[MapMethod, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
+"""Method → how people write it."""
+
+PACKAGES = {"umap": ("umap", "umap-learn")}
+"""Method → the module that it needs beyond langladder's own, and the package that brings it."""
+
+
+def missing_package(method: str) -> str | None:
+    """The line that installs what a method needs; None where it is there."""
+    module, package = PACKAGES.get(method, ("", ""))
+    return f"pip install {package}" if module and find_spec(module) is None else None
+
+
+def check_method(method: MapMethod) -> None:
+    """Refuse a method whose package is not installed.
+
+    Raises:
+        InputError: says how to install it.
+    """
+    if line := missing_package(method):
+        there = ", ".join(name for name in METHODS if not missing_package(name))
+        package = PACKAGES[method][1]
+        told = f"map: method {method} needs the package {package}, which is not installed; allowed: {there}"
+        raise InputError(f"{told} (`{line}` brings it)")
+
+
 PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have
+
 ITERATIONS = 1000  # of t-SNE at most
+
 NEIGHBOURS = 15  # of UMAP; less where there are few words
 
 
@@ -39,7 +72,7 @@ class WordMap:
 
 
 def word_map(
-    vectors: WordVectors,
+    vectors: "WordVectors",
     words: Sequence[str],
     method: MapMethod = "pca",
     *,

@@ -45,3 +45,12 @@ class Page(Measured):
     def summary(self) -> dict[str, Any]:
         """The page without its detail, as JSON can hold it."""
         return self.model_dump(mode="json", exclude=self.detail)
+
+
+def by_search(scores: Measured) -> dict[str, Any]:
+    """{"sentences", "greedy_<score>", "beam_<score>"} of the scores of each search; without what was not measured."""
+    found: dict[str, Any] = {}
+    for name, value in scores.model_dump().items():
+        several = {f"{name}_{score}": figure for score, figure in value.items()} if isinstance(value, dict) else {}
+        found |= several or {name: value}
+    return {name: value for name, value in found.items() if value is not None}

@@ -12,12 +12,16 @@ probability is known, exp(−log P / words) is the entropy floor, which no model
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
-from langladder.evaluation.language_model_page import TextScores
+from langladder.evaluation.page import Measured
 from langladder.ground.errors import InputError
+from langladder.ground.infinity import from_plain, to_plain
 from langladder.ground.progress import working
 from langladder.models.base import LanguageModel, predicted
 from langladder.text.storage.corpus_ids import TokenStream
@@ -25,6 +29,55 @@ from langladder.text.tokenize.specials import PAD, UNK
 from langladder.text.words.conventions import WordUnit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
+
+
+class TextScores(Measured):
+    """How well a language model predicts a text; what is infinite is so, and so written (`langladder.ground.infinity`).
+
+    Attributes:
+        tokens, words, characters, bytes: of the text, ends of lines included.
+        word_unit: what its words are; graphemes where the text does not separate words.
+        nll_nats: −log P of the whole text, in nats.
+        floor_perplexity_per_word, above_floor_percent: None where the text's true probability is not known.
+        unknown_rate: share of UNK among the predicted tokens; `note` says what that means.
+        impossible_tokens: tokens of the text that the model rules out: what makes its figures infinite.
+    """
+
+    tokens: int
+    words: int
+    word_unit: WordUnit = "auto"
+    characters: int
+    bytes: int
+    nll_nats: float
+    perplexity_per_token: float
+    perplexity_per_word: float
+    bits_per_character: float
+    bits_per_byte: float
+    floor_perplexity_per_word: float | None = None
+    above_floor_percent: float | None = None
+    unknown_rate: float
+    impossible_tokens: int = 0
+    note: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _infinite(cls, value: Any) -> Any:
+        return from_plain(value) if isinstance(value, Mapping) else value
+
+    @model_serializer(mode="wrap")
+    def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return to_plain(plain(self))
+
+    @property
+    def headline(self) -> tuple[str, float]:
+        """The figure by which models are compared, with its name: per word, or where words are graphemes, in bits."""
+        if self.word_unit == "graphemes":
+            return "bits per character", self.bits_per_character
+        return "perplexity per word", self.perplexity_per_word
+
+    def figures(self) -> dict[str, Any]:
+        """What was measured, infinite where it is."""
+        return {name: value for name, value in self if value is not None}
 
 
 def score(

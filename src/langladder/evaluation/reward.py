@@ -5,18 +5,71 @@ It says P(y_w ≻ y_l) = σ(r_w − r_l) (Bradley & Terry 1952). That one respon
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from langladder.evaluation.bootstrap import ratio_interval
-from langladder.evaluation.calibration import calibration_error, reliability
-from langladder.evaluation.page import Work
-from langladder.evaluation.reward_page import KindScores, RewardPage, RewardScores
+from langladder.evaluation.label_scores import Bin, calibration_error, reliability
+from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.work import work_of
 from langladder.ground.errors import InputError
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import ASSISTANT, Message, Ranking
 from langladder.text.labelled.templates import ChatTemplate
+
+
+class KindScores(Measured):
+    """Of one kind of instruction: its pairs, and the share whose better response has the higher reward."""
+
+    kind: str
+    pairs: int
+    accuracy: float
+
+
+class RewardScores(Measured):
+    """Of a set of rankings.
+
+    Attributes:
+        prompts, pairs: how many; a prompt whose responses are all equal has no pair and is not counted.
+        accuracy: share of the pairs whose better response has the higher reward; its interval is over prompts.
+        loss: −log σ(Δr) in nats, the mean over a prompt's pairs and over prompts.
+        calibration_error: ECE of σ(|Δr|) as the probability that the preferred response is the better one.
+    """
+
+    prompts: int
+    pairs: int
+    accuracy: float
+    accuracy_interval: Interval | None
+    loss: float
+    calibration_error: float
+    reliability: list[Bin] = Field(default_factory=list)
+    per_kind: list[KindScores] = Field(default_factory=list)
+
+
+class RewardPage(Page):
+    """Of one reward model.
+
+    scores: by split, e.g. test and unseen. work: as it is trained, at the mean length. left_out: rankings that its
+    context has no room for.
+    """
+
+    detail: ClassVar[dict[str, Any]] = {"scores": {"__all__": {"reliability": True}}}
+
+    parameters: int
+    work: Work | None = None
+    scores: dict[str, RewardScores]
+    left_out: int = 0
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`; those of other splits than the test with its name before them."""
+        shown = {"accuracy", "loss", "calibration_error"}
+        return {
+            f"{'' if split == 'test' else split + '_'}{name}": value
+            for split, scores in self.scores.items()
+            for name, value in scores.model_dump(include=shown).items()
+        }
 
 
 def evaluate_reward(

@@ -14,17 +14,18 @@ The coverage penalty, if there is one, is left out of both sides: it belongs to 
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
+from pydantic import Field, PlainSerializer, computed_field
 
 from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
-from langladder.evaluation.translator_page import SearchErrors, WidthResult
+from langladder.evaluation.page import Measured
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.models.translator import Translator
@@ -41,6 +42,36 @@ class Sentence(NamedTuple):
     target: np.ndarray
     text: str
     reference: str
+
+
+class SearchErrors(Measured):
+    """How the wrong translations divide.
+
+    Attributes:
+        sentences: how many were translated; wrong: how many of them differ from their reference.
+        search, model: how many of the wrong ones are search errors, and model errors; together all of them.
+    """
+
+    sentences: int
+    wrong: int
+    search: int
+    model: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def share(self) -> float | None:
+        """Share of search errors among the wrong translations; None where all are right."""
+        return round(self.search / self.wrong, 6) if self.wrong else None
+
+
+class WidthResult(Measured):
+    """What a beam width gave; `seconds` is wall-clock time of the search alone, not written: another each run."""
+
+    width: int
+    bleu: Annotated[float, PlainSerializer(lambda value: round(value, 4))]
+    mean_score: Annotated[float, PlainSerializer(lambda value: round(value, 6))]
+    errors: SearchErrors
+    seconds: float = Field(default=0.0, exclude=True)
 
 
 def reference_log_probs(

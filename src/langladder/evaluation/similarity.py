@@ -12,14 +12,34 @@ from typing import Literal
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.bootstrap import spearman_interval
+from langladder.evaluation.page import Interval, Measured
 from langladder.evaluation.question_files import question_files, rows_by_word
-from langladder.evaluation.word_vectors_page import Similarities, SimilaritySet
+from langladder.evaluation.significance import spearman_interval
 from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
 Pair = tuple[str, str, float]
+
 Measure = Literal["cosine", "dot", "euclidean"]
+
+
+class SimilaritySet(Measured):
+    """Spearman's ρ against human (or true) word similarity on one data set; pairs and covered are counts."""
+
+    name: str
+    spearman: float | None
+    interval: Interval | None
+    pairs: int
+    covered: int
+    coverage: float
+
+
+class Similarities(Measured):
+    """All data sets of a file or folder."""
+
+    sets: list[SimilaritySet]
+    measure: str
+    skipped_files: list[str]
 
 
 def read_similarity(path: Path) -> list[Pair]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from langladder.evaluation.bootstrap import SEED, TAILS
 from langladder.evaluation.page import Interval
+from langladder.evaluation.significance import SEED, TAILS
 from langladder.ground.errors import InputError
 
 PRIOR = 1.0

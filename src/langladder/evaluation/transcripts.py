@@ -7,6 +7,7 @@ probability (summed over all alignments, by the forward algorithm), and else a m
 """
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,21 +17,71 @@ from torchmetrics.functional.text import char_error_rate, word_error_rate
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import collate, decode, encode
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
-from langladder.evaluation.transcript_page import Transcript, TranscriptPage, TranscriptScores, TranscriptSearches
+from langladder.evaluation.page import Measured, Page, by_search
 from langladder.ground.schema import Config
 from langladder.models.ctc import CTCRecognizer
 
 EXAMPLES = 6
+
 BATCH = 64
 
 
 class TranscriptionConfig(Config):
-    """How recognisers are searched."""
+    """How recognisers are by_search."""
 
     width: int = Field(default=8, ge=1)
     """Prefixes that live on at each frame."""
     cutoff: float = Field(default=1e-3, ge=0, lt=1)
     """Labels less probable than this at a frame do not extend a prefix there."""
+
+
+class TranscriptScores(Measured):
+    """cer, wer: character and word error rates; exact: share of the sentences without an error; search_errors: share of
+    the wrong transcripts where the network itself finds what was said more probable (None where none is wrong)."""
+
+    cer: float
+    wer: float
+    exact: float
+    search_errors: float | None
+
+
+class TranscriptSearches(Measured):
+    """The scores of each search, on so many sentences."""
+
+    sentences: int
+    greedy: TranscriptScores
+    beam: TranscriptScores
+
+
+class Transcript(Measured):
+    """An utterance: what was said, what each search reads, and probabilities frame by frame (rounded to 3 decimals).
+
+    Attributes:
+        blank: of the blank; labels: of the letters that are ever likely.
+        sounding: for each frame the place in the text of the letter that really sounded, −1 in silence.
+    """
+
+    text: str
+    greedy: str
+    beam: str
+    frames: int
+    blank: list[float]
+    labels: dict[str, list[float]]
+    sounding: list[int]
+
+
+class TranscriptPage(Page):
+    """Of one recogniser."""
+
+    detail: ClassVar[dict[str, Any]] = {"examples": True}
+
+    parameters: int
+    scores: TranscriptSearches
+    examples: list[Transcript] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        return by_search(self.scores)
 
 
 def evaluate_transcripts(

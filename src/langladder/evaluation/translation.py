@@ -1,20 +1,88 @@
-"""All that is measured and shown of one translator: BLEU and its kin, BLEU by length, examples with attention."""
+"""Evaluation of a translator: BLEU and its kin, BLEU by length, search errors, examples with attention."""
 
 from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
-from langladder.evaluation.bleu import BleuConfig, corpus_bleu, score_translations
-from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
-from langladder.evaluation.translator_page import Candidate, LengthBucket, Translation, TranslatorPage
+from langladder.evaluation.bleu import BleuConfig, TranslationScores, corpus_bleu, score_translations
+from langladder.evaluation.page import Measured, Page
+from langladder.evaluation.search_errors import (
+    SearchErrors,
+    Sentence,
+    WidthResult,
+    by_width,
+    find_search_errors,
+    reference_log_probs,
+)
 from langladder.models.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmenters import Split
 
 BUCKETS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, None))  # source words
+
 EXAMPLES = 6
+
+
+class LengthBucket(Measured):
+    """BLEU of the sentences whose source length, in words, falls in a range such as `6–10`."""
+
+    length: str
+    sentences: int
+    bleu: float
+
+
+class Candidate(Measured):
+    """A translation of an n-best list, with its log-probability (nats) and what the search ranked it by."""
+
+    output: str
+    log_prob: float
+    score: float
+
+
+class Translation(Measured):
+    """One test sentence; `attention` is (output tokens, source tokens), each row a distribution."""
+
+    source: str
+    reference: str
+    output: str
+    source_tokens: list[str] = Field(default_factory=list)
+    output_tokens: list[str] = Field(default_factory=list)
+    attention: list[list[float]] | None = None
+    n_best: list[Candidate] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _attention_fits(self) -> Self:
+        """A map with rows or columns to spare would put weights beside the wrong words."""
+        if self.attention:
+            shape = sorted({(len(self.attention), len(row)) for row in self.attention})
+            wanted = (len(self.output_tokens), len(self.source_tokens))
+            if shape != [wanted]:
+                raise ValueError(f"attention is {shape}, but there are {wanted} (output, source) tokens")
+        return self
+
+
+class TranslatorPage(Page):
+    """Of one translator: scores, whose the errors are, by beam width and by length, examples, and every output."""
+
+    detail: ClassVar[dict[str, Any]] = {"examples": True, "by_length": True, "outputs": True}
+
+    parameters: int
+    scores: TranslationScores
+    search_errors: SearchErrors
+    by_width: list[WidthResult] = Field(default_factory=list)
+    by_length: list[LengthBucket] = Field(default_factory=list)
+    examples: list[Translation] = Field(default_factory=list)
+    outputs: list[str] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        shown = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity_penalty", "sentences", "main")
+        found = {name: getattr(self.scores, name) for name in shown}
+        return found | {"search_error_share": self.search_errors.share, "signature": self.scores.signature}
 
 
 def evaluate_translator(

@@ -20,7 +20,7 @@ from langladder.corpora.gaps import Words, hidden_word
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
 from langladder.data.batches import generator
-from langladder.evaluation.encoder_page import TrueScores
+from langladder.evaluation.page import Measured
 from langladder.ground.progress import tracked
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked, padded
@@ -28,7 +28,25 @@ from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3
 """Sentences whose stored probability a grammar must give, to be taken for the one that drew them."""
+
 PLACE = 23  # so that places are drawn apart from everything else
+
+
+class TrueScores(Measured):
+    """Whole words that are one token, hidden by themselves; truth: P(word | the rest, one token), from the grammar.
+
+    Attributes:
+        words: hidden. perplexity, true_perplexity: e to the mean surprise at the word that stood there.
+        above_percent: of the first above the second. divergence: mean KL(truth ‖ model), nats per word.
+        expected_above_percent: 100 (e^divergence − 1): the same in the mean over what could have stood there.
+    """
+
+    words: int
+    perplexity: float
+    true_perplexity: float
+    above_percent: float
+    divergence: float
+    expected_above_percent: float
 
 
 class HiddenWord(NamedTuple):
@@ -95,7 +113,7 @@ def _pieces(tokenizer: Tokenizer, words: list[str]) -> list[np.ndarray]:
     return [*tokenizer.encode_lines(words[:1]), *word_pieces(tokenizer, words[1:])]
 
 
-def said(model: BERT, hidden: Sequence[HiddenWord], batch_size: int = 64) -> torch.Tensor:
+def gap_log_probs(model: BERT, hidden: Sequence[HiddenWord], batch_size: int = 64) -> torch.Tensor:
     """What the model says of each gap: log P (N, V)."""
     found = []
     for start in range(0, len(hidden), batch_size):

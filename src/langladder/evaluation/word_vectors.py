@@ -6,24 +6,20 @@ no questions, the most frequent words stand in.
 """
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from pydantic import Field
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.analogy import evaluate_analogies, is_syntactic, read_analogies
-from langladder.evaluation.clusters import evaluate_clusters
+from langladder.evaluation.analogy import Analogies, AnalogyTotals, evaluate_analogies, is_syntactic, read_analogies
+from langladder.evaluation.clusters import Clusters, evaluate_clusters
 from langladder.evaluation.maps import word_map
+from langladder.evaluation.page import Measured, Page
 from langladder.evaluation.question_files import question_files
-from langladder.evaluation.similarity import evaluate_similarity
-from langladder.evaluation.word_vectors_page import (
-    Analogies,
-    AnalogyTotals,
-    MapPoint,
-    Neighbours,
-    WordVectorsPage,
-    WordVectorsScores,
-)
+from langladder.evaluation.similarity import SimilaritySet, evaluate_similarity
 
 NEAREST = 10  # shown of each word
+
 GROUPS, PAIRS = 5, 8  # of the map: sections of questions, word pairs of each
 
 
@@ -33,6 +29,53 @@ class QuestionSets(NamedTuple):
     analogies: Path | None
     similarity: Path | None
     groups: Path | None = None
+
+
+class WordVectorsScores(Measured):
+    """Intrinsic scores of word vectors; None or nothing where the corpus brings no such set."""
+
+    analogy: Analogies | None = None
+    similarity: list[SimilaritySet] = Field(default_factory=list)
+    clusters: Clusters | None = None
+
+
+class Neighbours(Measured):
+    """A word and its nearest words with their cosines."""
+
+    word: str
+    nearest: list[tuple[str, float]]
+
+
+class MapPoint(Measured):
+    """A word's place on the 2-D map, and the group that colours it."""
+
+    word: str
+    x: float
+    y: float
+    group: str = ""
+
+
+class WordVectorsPage(Page):
+    """Of one set of word vectors: how large, how good, what lies near what."""
+
+    detail: ClassVar[dict[str, Any]] = {"neighbours": True, "map": True, "scores": {"clusters": {"sections"}}}
+
+    dimension: int
+    vocabulary: int
+    bytes_per_word: float
+    scores: WordVectorsScores
+    neighbours: list[Neighbours] = Field(default_factory=list)
+    map: list[MapPoint] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        overall, clusters = self.scores.analogy and self.scores.analogy.overall, self.scores.clusters
+        found = {"analogy": overall and overall.accuracy, "analogy_coverage": overall and overall.coverage}
+        if clusters:
+            found |= {"purity": clusters.purity, "outliers": clusters.outliers.accuracy}
+        for one in self.scores.similarity:
+            found |= {f"similarity_{one.name}": one.spearman, f"similarity_{one.name}_coverage": one.coverage}
+        return found
 
 
 def evaluate_word_vectors(

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.evaluation.translation import BUCKETS, bleu_by_length
-from langladder.evaluation.translator_page import LengthBucket
+from langladder.evaluation.translation import BUCKETS, LengthBucket, bleu_by_length
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.evaluation.gaps import fill_rows
-from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
+from langladder.evaluation.encoder import fill_rows
+from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_grammar, true_scores
 from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric, Values
 from langladder.experiments.experiment import Data
 from langladder.experiments.related_lines import related
@@ -106,7 +106,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         how: dict[str, Any] = {"length": config.sequence_length, "share": config.masked_share}
         how["tokens"] = max(1000, config.fewer(config.test_tokens))
         scores = fill_rows(body, bodies.tokenizer, gaps.test, **how)
-        true = true_scores(gaps.known, said(body, gaps.known)) if gaps.known else None
+        true = true_scores(gaps.known, gap_log_probs(body, gaps.known)) if gaps.known else None
         return {
             "masked": scores.accuracy,
             "follows": math.nan if scores.next_sentence is None else scores.next_sentence,

@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from langladder.evaluation.bleu_tokenizers import BleuChoice
+from langladder.evaluation.bleu import BleuChoice
 from langladder.experiments.findings import Findings
 from langladder.ground import schema
 from langladder.text.labelled.labelled import Example, Tagged, read_labelled, read_labels, read_tagged

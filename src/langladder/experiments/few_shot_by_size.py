@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import Item, Prompter, chance
+from langladder.evaluation.significance import crossed_interval
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Series, figure, opened, rounded, series
 from langladder.experiments.prompting import Prompting, PromptTask

@@ -12,8 +12,8 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.evaluation.bootstrap import crossed_interval
 from langladder.evaluation.prompting import Item, Prompter, PromptFormat, Shots, ceiling, chance, majority, orders
+from langladder.evaluation.significance import crossed_interval
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.prompt_items import items_of

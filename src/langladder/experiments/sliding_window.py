@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.data.language_modelling import document_batches
-from langladder.evaluation.bootstrap import crossed_interval
+from langladder.evaluation.significance import crossed_interval
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_models import TextConfig, trained

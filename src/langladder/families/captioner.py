@@ -35,7 +35,7 @@ model.log_probs(source, target)  # ids of facts â€¦ EOS, BOS ids of words EOS â†
 
     def page(self) -> type[Page]:
         """`CaptionPage`."""
-        from langladder.evaluation.caption_page import CaptionPage
+        from langladder.evaluation.captions import CaptionPage
 
         return CaptionPage
 

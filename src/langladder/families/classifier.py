@@ -49,7 +49,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
     def page(self) -> type[Page]:
         """`ClassifierPage`."""
-        from langladder.evaluation.classifier_page import ClassifierPage
+        from langladder.evaluation.classifier import ClassifierPage
 
         return ClassifierPage
 

@@ -58,7 +58,7 @@ vectors.nearest(vectors.words[0])"""
 
     def page(self) -> type[Page]:
         """`WordVectorsPage`."""
-        from langladder.evaluation.word_vectors_page import WordVectorsPage
+        from langladder.evaluation.word_vectors import WordVectorsPage
 
         return WordVectorsPage
 

@@ -45,7 +45,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
 
     def page(self) -> type[Page]:
         """`EncoderPage`."""
-        from langladder.evaluation.encoder_page import EncoderPage
+        from langladder.evaluation.encoder import EncoderPage
 
         return EncoderPage
 

@@ -69,7 +69,7 @@ class InstructFamily(Family):
 
     def page(self) -> type[Page]:
         """`InstructedPage`."""
-        from langladder.evaluation.instructed_page import InstructedPage
+        from langladder.evaluation.instructed import InstructedPage
 
         return InstructedPage
 

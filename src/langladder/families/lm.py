@@ -51,7 +51,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
 
     def page(self) -> type[Page]:
         """`LanguageModelPage`."""
-        from langladder.evaluation.language_model_page import LanguageModelPage
+        from langladder.evaluation.language_model import LanguageModelPage
 
         return LanguageModelPage
 

@@ -30,7 +30,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
     def page(self) -> type[Page]:
         """`ReaderPage`."""
-        from langladder.evaluation.reader_page import ReaderPage
+        from langladder.evaluation.reader import ReaderPage
 
         return ReaderPage
 

@@ -55,7 +55,7 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
 
     def page(self) -> type[Page]:
         """`RewardPage`."""
-        from langladder.evaluation.reward_page import RewardPage
+        from langladder.evaluation.reward import RewardPage
 
         return RewardPage
 

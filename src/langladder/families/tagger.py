@@ -42,7 +42,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
     def page(self) -> type[Page]:
         """`TaggerPage`."""
-        from langladder.evaluation.tagging_page import TaggerPage
+        from langladder.evaluation.tagger import TaggerPage
 
         return TaggerPage
 

@@ -35,7 +35,7 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
 
     def page(self) -> type[Page]:
         """`TranscriptPage`."""
-        from langladder.evaluation.transcript_page import TranscriptPage
+        from langladder.evaluation.transcripts import TranscriptPage
 
         return TranscriptPage
 

@@ -36,7 +36,7 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
 
     def page(self) -> type[Page]:
         """`TranslatorPage`."""
-        from langladder.evaluation.translator_page import TranslatorPage
+        from langladder.evaluation.translation import TranslatorPage
 
         return TranslatorPage
 

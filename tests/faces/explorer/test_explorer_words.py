@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation import map_methods
+from langladder.evaluation import maps
 from langladder.evaluation.maps import word_map
 from langladder.faces.cli.main import app
 from langladder.faces.explorer.app import create
@@ -155,7 +155,7 @@ def test_whoever_waits_for_a_map_hears_that_it_lasts_and_why_there_is_none() -> 
 
 
 def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_it(asked, monkeypatch) -> None:
-    monkeypatch.setitem(map_methods.PACKAGES, "umap", ("no_such_module", "umap-learn"))
+    monkeypatch.setitem(maps.PACKAGES, "umap", ("no_such_module", "umap-learn"))
     assert asked("about", {"model": "drawn"})["missing"] == {"umap": "pip install umap-learn"}
     told = asked("map", {"model": "drawn", "count": 10, "method": "umap"}, 400)["error"]["message"]
     assert "not installed; allowed: pca, tsne (`pip install umap-learn`" in told
@@ -166,8 +166,8 @@ def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_i
         .split('name="method"')[1]
         .split("</select>")[0]
     )
-    assert f"[{'|'.join(map_methods.METHODS)}]" in result.output
-    assert re.findall(r'value="(\w+)">([^<]+)', page) == list(map_methods.METHODS.items())
+    assert f"[{'|'.join(maps.METHODS)}]" in result.output
+    assert re.findall(r'value="(\w+)">([^<]+)', page) == list(maps.METHODS.items())
 
 
 def test_a_map_by_umap_is_made_in_a_process_of_its_own(asked, tmp_path: Path, monkeypatch) -> None:

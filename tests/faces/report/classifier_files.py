@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from small_run_files import HOSTILE
 
-from langladder.evaluation.bootstrap import share_interval
-from langladder.evaluation.calibration import calibration_error, reliability
-from langladder.evaluation.confusion import confusion, macro_f1, per_label
+from langladder.evaluation.label_scores import calibration_error, confusion, macro_f1, per_label, reliability
+from langladder.evaluation.significance import share_interval
 
 LABELS = ("negative", "positive")
 TEXT = "the film was not very good , but nobody was bored by any of it ."

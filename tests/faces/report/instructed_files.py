@@ -6,11 +6,18 @@ import numpy as np
 from small_run_files import HOSTILE
 
 from langladder.decoding.best_of_n import best_of_n_kl
-from langladder.evaluation.calibration import Bin
-from langladder.evaluation.instructed import gold_scores
-from langladder.evaluation.instructed_page import AnswerScores, BestOf, InstructedPage, KindAnswers, SampleDialogue
-from langladder.evaluation.language_model_page import LanguageModelPage, TextScores
-from langladder.evaluation.reward_page import KindScores, RewardPage, RewardScores
+from langladder.evaluation.instructed import (
+    AnswerScores,
+    BestOf,
+    InstructedPage,
+    KindAnswers,
+    SampleDialogue,
+    gold_scores,
+)
+from langladder.evaluation.label_scores import Bin
+from langladder.evaluation.language_model import LanguageModelPage
+from langladder.evaluation.perplexity import TextScores
+from langladder.evaluation.reward import KindScores, RewardPage, RewardScores
 from langladder.faces.report.entries import CurvePoint, Entry, Meta, Told
 from langladder.faces.report.inputs import ReportInputs
 from langladder.families import families

@@ -7,7 +7,7 @@ import pytest
 from classifier_files import LABELS, TREE, classifier, with_filters, with_trees
 from small_run_files import HOSTILE, entry, report_of, with_rungs
 
-from langladder.evaluation.classifier_page import ClassifierPage, Node
+from langladder.evaluation.classifier import ClassifierPage, Node
 from langladder.faces.report import shown
 from langladder.faces.report.comparison import compare
 from langladder.faces.report.entries import Entry, Timing

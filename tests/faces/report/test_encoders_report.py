@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from langladder.evaluation.encoder_page import EncoderPage, Gap, GapScores, Guess, PseudoScores, TrueScores
+from langladder.evaluation.encoder import EncoderPage, Gap, GapScores, Guess, PseudoScores
+from langladder.evaluation.true_gaps import TrueScores
 from langladder.faces.report.encoders import columns, loss, sections
 from langladder.faces.report.entries import Entry, Meta, Told
 from langladder.faces.report.inputs import ReportInputs

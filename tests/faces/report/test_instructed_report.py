@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from instructed_files import answer_scores, entry, instructed, ladder, reward_model, rl_curve, whole
 
-from langladder.evaluation.instructed_page import InstructedPage
+from langladder.evaluation.instructed import InstructedPage
 from langladder.faces.report import instructed as shown
 from langladder.faces.report import line_plots, rewards
 from langladder.faces.report.alignment_tax import taxes

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from langladder.evaluation.confusion import LabelScores, per_label
+from langladder.evaluation.label_scores import LabelScores, per_label
 from langladder.evaluation.page import Page
-from langladder.evaluation.paired import mcnemar
+from langladder.evaluation.significance import mcnemar
 from langladder.faces.report.entries import Entry, Told
 from langladder.faces.report.heat_map import cells, confusions, heat_map
 from langladder.faces.report.labels import MAX_CELLS, Paired, chosen_maps, confusion_maps, label_table, paired

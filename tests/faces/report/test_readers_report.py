@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from langladder.evaluation.reader_page import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
+from langladder.evaluation.reader import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
 from langladder.faces.report.entries import Entry, Meta, Told
 from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.page import build_page

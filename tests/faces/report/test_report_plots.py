@@ -9,8 +9,8 @@ import pytest
 from many_rungs import many_rungs
 from small_run_files import with_rungs
 
-from langladder.evaluation.translator_page import Translation
-from langladder.evaluation.word_vectors_page import MapPoint
+from langladder.evaluation.translation import Translation
+from langladder.evaluation.word_vectors import MapPoint
 from langladder.faces.report import line_plots, plots
 from langladder.faces.report.dag import draw_dag, grouped
 from langladder.faces.report.entries import CurvePoint, Stage

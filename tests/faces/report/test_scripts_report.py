@@ -12,10 +12,10 @@ from small_run_files import entry, report_of, translator
 from test_taggers_report import page as tagger_page
 from test_taggers_report import report as tagger_report
 
-from langladder.evaluation.classifier_page import Node
+from langladder.evaluation.classifier import Node
 from langladder.evaluation.maps import WordMap
-from langladder.evaluation.tagging_page import TaggedWord
-from langladder.evaluation.translator_page import Translation
+from langladder.evaluation.tagger import TaggedWord
+from langladder.evaluation.translation import Translation
 from langladder.faces.report import plots
 from langladder.faces.report.enclosed import enclosing, isolated, plain
 from langladder.faces.report.facts import blocks

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from langladder.evaluation.calibration import Bin
-from langladder.evaluation.confusion import LabelScores
-from langladder.evaluation.tagging_page import TaggedWord, TaggerPage, TaggerScores
+from langladder.evaluation.label_scores import Bin, LabelScores
+from langladder.evaluation.tagger import TaggedWord, TaggerPage, TaggerScores
 from langladder.faces.report.entries import Entry, Meta, Told
 from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.page import build_page

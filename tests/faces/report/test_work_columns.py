@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from langladder.evaluation.language_model_page import LanguageModelPage, TextScores
+from langladder.evaluation.language_model import LanguageModelPage
 from langladder.evaluation.page import Work
+from langladder.evaluation.perplexity import TextScores
 from langladder.faces.report import classifiers, taggers
 from langladder.faces.report.columns import Column, work_columns
 from langladder.faces.report.entries import Timing

@@ -50,7 +50,7 @@ def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
     Example:
       langladder bias weat vectors.bin WEAT.json
     """
-    from langladder.evaluation.weat import evaluate_weat
+    from langladder.evaluation.bias import evaluate_weat
 
     found = evaluate_weat(read_given(vectors, damage), tests)
     if as_json:

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.evaluation.map_methods import METHODS
+from langladder.evaluation.maps import METHODS
 from langladder.faces.cli.out import claim, overwrite_option
 from langladder.faces.cli.output import echo, json_option, print_json, read_given, vectors_argument
 from langladder.faces.cli.reading import LARGEST_SEED, Number
 from langladder.ground.errors import Damage, InputError
 
 if TYPE_CHECKING:
-    from langladder.evaluation.map_methods import MapMethod
-    from langladder.evaluation.maps import WordMap
+    from langladder.evaluation.maps import MapMethod, WordMap
 
 SHOWN = 100  # words, where none are named
 

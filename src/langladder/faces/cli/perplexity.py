@@ -11,7 +11,7 @@ from langladder.faces.cli.reading import is_folder
 from langladder.models.loaded import LoadedModel, read_model
 
 if TYPE_CHECKING:
-    from langladder.evaluation.language_model_page import TextScores
+    from langladder.evaluation.perplexity import TextScores
 
 COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "per token", "tokens", "unknown")
 

@@ -135,8 +135,8 @@ def _do_task(
     world: str,
     seed: int,
 ) -> None:
-    from langladder.evaluation.bootstrap import crossed_interval
     from langladder.evaluation.prompting import Prompter, chance
+    from langladder.evaluation.significance import crossed_interval
     from langladder.experiments.experiment import Data
     from langladder.experiments.prompt_files import read_task
     from langladder.experiments.prompting import Prompting

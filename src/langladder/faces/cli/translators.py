@@ -93,7 +93,7 @@ class Request:
         Raises:
             InputError: it has no attention, or the line is empty.
         """
-        from langladder.evaluation.translator_page import Translation
+        from langladder.evaluation.translation import Translation
         from langladder.faces.report.plots import attention_plot
         from langladder.ground.artefacts import write_text
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from langladder.evaluation.classifier_page import Node
+from langladder.evaluation.classifier import Node
 from langladder.faces.http.labelling import Answer
 from langladder.ground.errors import printable
 

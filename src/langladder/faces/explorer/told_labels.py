@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from langladder.evaluation.classifier_page import Decision, Node
-from langladder.evaluation.decisions import decision
+from langladder.evaluation.classifier import Decision, Node, decision
 from langladder.faces.http.labelling import answer, normalised, parsed
 from langladder.faces.http.tagging import tag_lines
 from langladder.faces.report.enclosed import plain

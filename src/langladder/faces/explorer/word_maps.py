@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.map_methods import MapMethod, check_method
-from langladder.evaluation.maps import ITERATIONS, WordMap, word_map
+from langladder.evaluation.maps import ITERATIONS, MapMethod, WordMap, check_method, word_map
 from langladder.ground import artefacts
 from langladder.ground.errors import InputError
 

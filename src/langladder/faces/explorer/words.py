@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.evaluation.map_methods import METHODS, MapMethod, missing
+from langladder.evaluation.maps import METHODS, MapMethod, missing_package
 from langladder.faces.explorer.page import Page
 from langladder.faces.http.shelf import Shelf
 from langladder.faces.http.streaming import streamed
@@ -103,8 +103,8 @@ def router(shelf: Shelf) -> APIRouter:
         """How many words and dimensions, and words to begin with."""
         vectors = shelf.vectors(asked.model)
         size = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
-        lines = {method: line for method in METHODS if (line := missing(method))}
-        return size | {"sparse": vectors.is_sparse, "missing": lines, "examples": examples(vectors)}
+        lines = {method: line for method in METHODS if (line := missing_package(method))}
+        return size | {"sparse": vectors.is_sparse, "missing_package": lines, "examples": examples(vectors)}
 
     @routes.post("/neighbours")
     def neighbours(asked: Neighbours) -> list[dict[str, Any]]:
@@ -217,7 +217,7 @@ def _bias(vectors: "WordVectors", asked: Bias) -> dict[str, Any]:
         "direct": [found["before"]["direct_bias"], found["after"]["direct_bias"]],
         "leaning": [[word, cosine, after[word]] for word, cosine in found["before"]["projections"]],
         "pair": pairs[0],
-        "missing": unknown,
+        "missing_package": unknown,
         "within": [word for word in words if word in within],
         "analogies": [found[when]["analogies"] for when in ("before", "after")],
     }

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from langladder.evaluation.classifier_page import Decision
-from langladder.evaluation.decisions import decision
+from langladder.evaluation.classifier import Decision, decision
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.text.labelled.labelled import Example

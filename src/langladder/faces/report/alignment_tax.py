@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langladder.evaluation.instructed_page import InstructedPage
-from langladder.evaluation.language_model_page import LanguageModelPage
+from langladder.evaluation.instructed import InstructedPage
+from langladder.evaluation.language_model import LanguageModelPage
 from langladder.faces.report import numbers
 from langladder.faces.report.entries import Entry
 from langladder.faces.report.inputs import ReportInputs

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from langladder.evaluation.caption_page import CaptionPage
+from langladder.evaluation.captions import CaptionPage
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.searches import Measures, searched

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from langladder.evaluation.classifier_page import ClassifierPage
-from langladder.evaluation.paired import mcnemar
+from langladder.evaluation.classifier import ClassifierPage
+from langladder.evaluation.significance import mcnemar
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import BESIDE, choice
 from langladder.faces.report.columns import Column, cost_columns, half_width, work_columns

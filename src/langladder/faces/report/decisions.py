@@ -6,7 +6,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from langladder.evaluation.classifier_page import ClassifierPage, Decision, Filter
+from langladder.evaluation.classifier import ClassifierPage, Decision, Filter
 from langladder.faces.report.choosing import Loss
 from langladder.faces.report.enclosed import isolated, plain
 from langladder.faces.report.entries import Entry

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from langladder.evaluation.instructed_page import InstructedPage, SampleDialogue
+from langladder.evaluation.instructed import InstructedPage, SampleDialogue
 from langladder.faces.report.choosing import BESIDE, Choice, Loss, choice
 from langladder.faces.report.entries import Entry
 from langladder.faces.report.labels import ranked

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from langladder.evaluation.encoder_page import EncoderPage, Gap
+from langladder.evaluation.encoder import EncoderPage, Gap
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import BESIDE, choice
 from langladder.faces.report.columns import Column, cost_columns, work_columns

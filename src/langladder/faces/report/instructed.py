@@ -6,7 +6,7 @@ Their sections show both families together: a tournament, rewards over how far a
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from langladder.evaluation.instructed_page import AnswerScores, GoldScores, InstructedPage
+from langladder.evaluation.instructed import AnswerScores, GoldScores, InstructedPage
 from langladder.faces.report import numbers
 from langladder.faces.report.alignment_tax import taxes
 from langladder.faces.report.choosing import choice

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from langladder.evaluation.confusion import LabelScores
-from langladder.evaluation.paired import LEVEL, holm
+from langladder.evaluation.label_scores import LabelScores
+from langladder.evaluation.significance import LEVEL, holm
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import Choice, Loss, choice
 from langladder.faces.report.enclosed import plain

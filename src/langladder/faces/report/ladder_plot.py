@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from langladder.evaluation.language_model_page import LanguageModelPage
+from langladder.evaluation.language_model import LanguageModelPage
 from langladder.faces.report import numbers
 from langladder.faces.report.entries import Entry
 from langladder.faces.report.svg import MARKERS, SERIES, drawing, new_figure, to_file, to_svg, visible

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from langladder.evaluation.language_model_page import LanguageModelPage, Sample
+from langladder.evaluation.language_model import LanguageModelPage, Sample
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import BESIDE, choice
 from langladder.faces.report.columns import Column, cost_columns, work_columns

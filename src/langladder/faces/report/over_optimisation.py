@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from langladder.evaluation.instructed_page import InstructedPage
+from langladder.evaluation.instructed import InstructedPage
 from langladder.evaluation.over_optimisation import Form, RewardFit, fit_reward
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import COLOURED, Loss, choice

@@ -10,8 +10,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from langladder.evaluation.translator_page import Translation
-from langladder.evaluation.word_vectors_page import MapPoint
+from langladder.evaluation.translation import Translation
+from langladder.evaluation.word_vectors import MapPoint
 from langladder.faces.report.enclosed import plain
 from langladder.faces.report.svg import GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
 from langladder.text.words.direction import direction

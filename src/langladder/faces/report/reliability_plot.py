@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from langladder.evaluation.calibration import Bin
+from langladder.evaluation.label_scores import Bin
 from langladder.faces.report.choosing import COLOURED, Loss, choice
 from langladder.faces.report.entries import Entry
 from langladder.faces.report.line_plots import LinePlot, draw_line, line_plot

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from langladder.evaluation.reward_page import KindScores, RewardPage
+from langladder.evaluation.reward import KindScores, RewardPage
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import choice
 from langladder.faces.report.columns import Column, cost_columns, half_width, work_columns

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from langladder.evaluation.transcript_page import Transcript
+from langladder.evaluation.transcripts import Transcript
 from langladder.faces.report.svg import GRID, INK, drawing, hues, new_figure, to_svg, visible
 
 LEAST_NAMED = 0.25  # probability of a spike that gets its letter

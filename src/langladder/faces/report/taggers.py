@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from langladder.evaluation.paired import paired_bootstrap
-from langladder.evaluation.tagging_page import TaggedWord, TaggerPage
+from langladder.evaluation.significance import paired_bootstrap
+from langladder.evaluation.tagger import TaggedWord, TaggerPage
 from langladder.faces.report import numbers
 from langladder.faces.report.choosing import choice
 from langladder.faces.report.columns import Column, cost_columns, half_width, work_columns

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from langladder.evaluation.instructed_page import InstructedPage
+from langladder.evaluation.instructed import InstructedPage
 from langladder.evaluation.page import Interval
 from langladder.evaluation.tournament import Standing, tournament
 from langladder.faces.report import numbers

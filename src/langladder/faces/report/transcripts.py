@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from langladder.evaluation.transcript_page import TranscriptPage
+from langladder.evaluation.transcripts import TranscriptPage
 from langladder.faces.report import numbers
 from langladder.faces.report.enclosed import isolated
 from langladder.faces.report.inputs import ReportInputs

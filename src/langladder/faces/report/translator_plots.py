@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from langladder.evaluation.translator_page import TranslatorPage, WidthResult
+from langladder.evaluation.search_errors import WidthResult
+from langladder.evaluation.translation import TranslatorPage
 from langladder.faces.report.choosing import COLOURED, Loss, choice
 from langladder.faces.report.entries import Entry
 from langladder.faces.report.line_plots import LinePlot, draw_line, line_plot

@@ -5,7 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from langladder.evaluation.translator_page import TranslationScores, TranslatorPage
+from langladder.evaluation.bleu import TranslationScores
+from langladder.evaluation.translation import TranslatorPage
 from langladder.faces.report import numbers, plots
 from langladder.faces.report.choosing import BESIDE, choice
 from langladder.faces.report.columns import Column, cost_columns

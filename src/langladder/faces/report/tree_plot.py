@@ -11,7 +11,7 @@ from statistics import mean
 from markupsafe import Markup
 from rich.cells import cell_len
 
-from langladder.evaluation.classifier_page import Node
+from langladder.evaluation.classifier import Node
 from langladder.faces.report import numbers
 from langladder.faces.report.enclosed import plain
 from langladder.faces.report.svg import SERIES, visible

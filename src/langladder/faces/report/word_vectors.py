@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from langladder.evaluation.word_vectors_page import Analogies, AnalogyFigure, WordVectorsPage
+from langladder.evaluation.analogy import Analogies, AnalogyFigure
+from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.faces.report import numbers, plots
 from langladder.faces.report.choosing import BESIDE, COLOURED, choice
 from langladder.faces.report.columns import Column, cost_columns

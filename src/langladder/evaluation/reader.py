@@ -1,19 +1,90 @@
-"""Readers judged: exact match and F₁ of their answers to test questions, the best over what is right."""
+"""Evaluation of a reader: exact match and F₁ of its answers to test questions, the best over the right answers."""
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from langladder.evaluation.bootstrap import ratio_interval, share_interval
-from langladder.evaluation.reader_page import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
+from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
 from langladder.models.reader import Found, Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
 SHOWN = 8  # questions, half of them with mistakes where there are so many
+
 KINDS = 8  # first words of questions that are told apart; the rest is "other"
+
 AROUND = 400  # characters of a paragraph that are shown before and after an answer
+
+
+class ReaderScores(Measured):
+    """Of test questions, as SQuAD counts them (`text.labelled.questions`); shares in 0..1.
+
+    Attributes:
+        exact: share whose answer is one of the right ones; f1: mean F₁ of its words. Both with intervals by the
+            bootstrap over questions.
+        answerable: questions that have an answer; answered_exact, answered_f1: of these alone.
+        no_answer: share of the others that get none.
+    """
+
+    questions: int
+    exact: float
+    exact_interval: Interval | None
+    f1: float
+    f1_interval: Interval | None
+    answerable: int
+    answered_exact: float | None
+    answered_f1: float | None
+    no_answer: float | None
+
+
+class KindOfQuestion(Measured):
+    """Questions that begin with one word."""
+
+    word: str
+    questions: int
+    exact: float
+    f1: float
+
+
+class AnsweredQuestion(Measured):
+    """A test question: the paragraph around what was said, and what is right ("" for no answer)."""
+
+    before: str
+    said: str
+    after: str
+    question: str
+    gold: list[str]
+    exact: bool
+    f1: float
+
+
+class ReaderPage(Page):
+    """Of one reader.
+
+    Attributes:
+        options: of the questions on average, where it chooses among them: such a rung has an easier task.
+        right: F₁ of each test question; rungs are compared by it.
+    """
+
+    detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True}
+
+    parameters: int
+    work: Work | None = None
+    options: float | None = None
+    threshold: float | None = None
+    scores: ReaderScores
+    kinds: list[KindOfQuestion]
+    right: list[float] = Field(default_factory=list)
+    shown: list[AnsweredQuestion] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        found = self.scores.model_dump(exclude={"exact_interval", "f1_interval"}, exclude_none=True)
+        return found | {"parameters": self.parameters}
 
 
 def evaluate_reader(model: Reader, test: Sequence[Question], *, name: str) -> ReaderPage:

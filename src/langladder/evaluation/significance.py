@@ -1,15 +1,26 @@
-"""How sure a score is: 95 % intervals by the percentile bootstrap (Efron & Tibshirani 1993, chapter 13).
+"""How sure a score is, and whether two rungs differ on the same test.
 
-The items of a set are drawn again and again with replacement, and the middle 95 % of the scores so found are the
-interval. It tells how much the *choice of items* moves the score; not how much another training seed would.
+Intervals of 95 % by the percentile bootstrap (Efron & Tibshirani 1993, chapter 13): the items of a set are drawn again
+and again with replacement, and the middle 95 % of the scores so found are the interval. It shows how much the *choice
+of items* moves the score; not how much another training seed would.
+
+Two rungs: McNemar's exact test (1947). Of the items on which just one of them is right, half should fall to each if
+they were equally good: with b and c such items, p = 2 P(Binomial(b + c, ½) ≤ min(b, c)), at most 1. Where an item has
+more than two outcomes, the bootstrap over test items. Where many pairs are compared, p is held against a level that
+falls with their number (Holm 1979).
 """
 
+from collections.abc import Mapping
+
 import numpy as np
+from scipy.stats import binom
 
 from langladder.evaluation.page import Interval
 
 RESAMPLES = 2000
+
 SEED = 0
+
 TAILS = (0.025, 0.975)
 
 
@@ -87,3 +98,42 @@ def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     lengths = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
     correlations: np.ndarray = (first * second).sum(axis=1) / np.where(lengths == 0, np.nan, lengths)
     return correlations
+
+
+LEVEL = 0.05
+
+PAIRED_RESAMPLES = 20_000
+"""Of the bootstrap: the least p is 1 / (this + 1), and Holm's level for the first of m pairs is 0.05 / m."""
+
+
+def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
+    """p of the two-sided exact test; (N,) bool each: whether each rung is right on each item."""
+    b, c = int((first & ~second).sum()), int((~first & second).sum())
+    # p = 2 P(X ≤ min(b, c)),  X ~ Binomial(b + c, ½)
+    return min(1.0, 2.0 * float(binom.cdf(min(b, c), b + c, 0.5)))
+
+
+def paired_bootstrap(first: np.ndarray, second: np.ndarray) -> float:
+    """p that the better of two rungs is better by chance, two-sided (Berg-Kirkpatrick et al. 2012, section 3).
+
+    Args:
+        first, second: (N,) how much each rung gets right of each item (of a sentence, so many words).
+    """
+    difference = first.astype(np.float64) - second  # (N,)
+    N, observed = len(difference), difference.mean()
+    # N items drawn with replacement: how many have each of the K values that differences take is Multinomial(N, shares)
+    values, counts = np.unique(difference, return_counts=True)  # (K,) each
+    drawn = np.random.default_rng(SEED).multinomial(N, counts / N, PAIRED_RESAMPLES) @ values / N  # (PAIRED_RESAMPLES,)
+    # centred on what was observed: how often does chance alone give as much
+    more = int((np.abs(drawn - observed) >= abs(observed) - 1e-12).sum())
+    return (more + 1) / (PAIRED_RESAMPLES + 1)
+
+
+def holm(values: Mapping[tuple[str, str], float], level: float = LEVEL) -> set[tuple[str, str]]:
+    """The pairs whose p stands up to the number of comparisons (Holm 1979)."""
+    kept: set[tuple[str, str]] = set()
+    for place, (pair, p) in enumerate(sorted(values.items(), key=lambda entry: entry[1])):
+        if p > level / (len(values) - place):
+            break
+        kept.add(pair)
+    return kept

@@ -1,0 +1,234 @@
+"""Evaluation of a classifier: accuracy, F₁, calibration, its most confident mistakes, and why it decides as it does.
+
+Of each decision the page holds the weights of words, attention, the nodes of a tree; of a network with filters, the
+n-grams that they like most.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from langladder.evaluation.label_scores import (
+    Bin,
+    LabelScores,
+    calibration_error,
+    confusion,
+    macro_f1,
+    per_label,
+    reliability,
+)
+from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.significance import share_interval
+from langladder.ground.errors import InputError
+from langladder.models.classifier import Classifier, Favourite
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.trees import read_tree
+
+SHOWN = 12
+"""Texts, and mistakes, that a page shows."""
+
+FILTERS = 24
+"""Filters of a network that a page shows."""
+
+NGRAMS = 5
+"""n-grams of each."""
+
+READ = 1000
+"""Test texts among which they are looked for."""
+
+
+class ClassifierScores(Measured):
+    """accuracy and its interval; macro_f1: mean over labels; cross_entropy: nats per text; calibration_error: ECE."""
+
+    accuracy: float
+    accuracy_interval: Interval | None
+    macro_f1: float
+    cross_entropy: float
+    calibration_error: float
+
+
+class Node(Measured):
+    """A node of a tree: those below it, its word, its label in the corpus, what was said of it and how surely."""
+
+    children: list[int]
+    word: int | None
+    label: str | None
+    said: str
+    probability: float
+
+
+class Decision(Measured):
+    """A test text, its label, what was said and with which probability.
+
+    Attributes:
+        weights: of each piece for what was said; above 0 speaks for it.
+        attention: how much of each piece is in what the label was read from; empty without attention.
+        tree: its nodes, children first; empty where the classifier reads no trees.
+    """
+
+    text: str
+    second: str | None
+    label: str
+    said: str
+    probability: float
+    pieces: list[str] = Field(default_factory=list)
+    weights: list[float] = Field(default_factory=list)
+    attention: list[float] = Field(default_factory=list)
+    tree: list[Node] = Field(default_factory=list)
+
+
+class Filter(Measured):
+    """A filter over some words in a row: the n-grams of the test with its highest values, and what it speaks for."""
+
+    width: int
+    label: str
+    ngrams: list[str]
+    values: list[float]
+
+
+class ClassifierPage(Page):
+    """Of one classifier.
+
+    Attributes:
+        work: of a network, as it is trained, at the mean length of the test texts.
+        texts: of the test. labels: in the order of their ids.
+        bayes_accuracy, bayes_cross_entropy: what the best guess reaches under the grammar that drew the texts.
+        confusion: row the right label, column what was said.
+        right: of each test text, in order, 1 or 0: rungs are compared by it.
+        mistakes: the most confident ones. shown: a few test texts as they come.
+        filters: a few of a network that has any.
+    """
+
+    detail: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("confusion", "reliability", "right", "mistakes", "shown", "filters"), True
+    )
+
+    parameters: int
+    work: Work | None = None
+    texts: int
+    labels: list[str]
+    scores: ClassifierScores
+    bayes_accuracy: float | None = None
+    bayes_cross_entropy: float | None = None
+    per_label: list[LabelScores]
+    confusion: list[list[int]] = Field(default_factory=list)
+    reliability: list[Bin] = Field(default_factory=list)
+    right: str = ""
+    mistakes: list[Decision] = Field(default_factory=list)
+    shown: list[Decision] = Field(default_factory=list)
+    filters: list[Filter] = Field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """See `Page.figures`."""
+        found = self.scores.model_dump(exclude={"accuracy_interval"})
+        return found | ({} if self.bayes_accuracy is None else {"bayes_accuracy": self.bayes_accuracy})
+
+
+def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str) -> ClassifierPage:
+    """Judge a classifier.
+
+    Raises:
+        InputError: there is no test text, or one has a label that the classifier does not know.
+    """
+    if not test:
+        raise InputError("classification: no test text; see the report of the stage `clean`")
+    ids = {label: place for place, label in enumerate(model.labels)}
+    if strange := next((one.label for one in test if one.label not in ids), None):
+        raise InputError(f"test: the label {strange!r} is none of the classifier's: {', '.join(model.labels)[:200]}")
+    gold = np.array([ids[str(one.label)] for one in test])  # (N,)
+    log_probs = model.log_probs(test)  # (N, C)
+    said = log_probs.argmax(axis=1)
+    right, sure = said == gold, np.exp(log_probs.max(axis=1))
+    matrix = confusion(gold, said, len(model.labels))
+    labels, bins = per_label(matrix, model.labels), reliability(sure, right)
+    wrong = np.flatnonzero(~right)
+    worst = wrong[np.argsort(-sure[wrong], kind="stable")][:SHOWN]
+    ceilings = [one.ceiling for one in test if one.ceiling is not None]
+    known = [one.log_prob for one in test if one.log_prob is not None]
+
+    def decisions(rows: Sequence[int]) -> list[Decision]:
+        return [decision(model, test[row], int(said[row]), float(sure[row])) for row in rows]
+
+    return ClassifierPage(
+        name=name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        texts=len(test),
+        labels=model.labels,
+        scores=ClassifierScores(
+            accuracy=round(float(right.mean()), 6),
+            accuracy_interval=share_interval(int(right.sum()), len(test)),
+            macro_f1=macro_f1(labels),
+            cross_entropy=round(-float(np.maximum(log_probs[np.arange(len(test)), gold], -1e3).mean()), 6),
+            calibration_error=calibration_error(bins),
+        ),
+        bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(test) else None,
+        bayes_cross_entropy=round(-float(np.mean(known)), 6) + 0.0 if len(known) == len(test) else None,
+        per_label=labels,
+        confusion=matrix.tolist(),
+        reliability=bins,
+        right="".join("1" if one else "0" for one in right),
+        mistakes=decisions(worst.tolist()),
+        shown=decisions(range(min(SHOWN, len(test)))),
+        filters=filters(model, test),
+    )
+
+
+def decision(model: Classifier, example: Example, said: int, sure: float) -> Decision:
+    """What was said of an example, and why.
+
+    Args:
+        said: the label's id. sure: its probability.
+    """
+    explained, attention = model.explain(example, said), model.attention(example)
+    return Decision(
+        text=example.text,
+        second=example.second,
+        label=str(example.label),
+        said=model.labels[said],
+        probability=round(sure, 6),
+        pieces=[] if explained is None else explained.pieces,
+        weights=[] if explained is None else _rounded(explained.weights),
+        attention=[] if attention is None else _rounded(attention.weights),
+        tree=tree_nodes(model, example),
+    )
+
+
+def tree_nodes(model: Classifier, example: Example) -> list[Node]:
+    """What is said of each node of the example's tree, children first; empty where the classifier reads no trees."""
+    found = model.nodes(example)
+    if found is None:
+        return []
+    tree = read_tree(example)
+    return [
+        Node(
+            children=list(tree.children[place]),
+            word=tree.word[place] if tree.word[place] >= 0 else None,
+            label=tree.label[place],
+            said=model.labels[int(probabilities.argmax())],
+            probability=round(float(probabilities.max()), 4),
+        )
+        for place, probabilities in enumerate(found)
+    ]
+
+
+def filters(model: Classifier, test: Sequence[Example]) -> list[Filter]:
+    """Those whose highest value is largest, label by label, so that every label has its own among them."""
+    found = model.favourites(test[:READ], NGRAMS) or []
+    waiting = {
+        label: sorted((one for one in found if one.label == label and one.values), key=lambda one: -one.values[0])
+        for label in model.labels
+    }
+    kept: list[Favourite] = []
+    while len(kept) < FILTERS and any(waiting.values()):
+        kept += [own.pop(0) for own in waiting.values() if own]
+    return [
+        Filter(width=one.width, label=one.label, ngrams=one.ngrams, values=_rounded(one.values))
+        for one in sorted(kept[:FILTERS], key=lambda one: (model.labels.index(one.label), -one.values[0]))
+    ]
+
+
+def _rounded(values: Iterable[float]) -> list[float]:
+    return [round(float(value), 4) if np.isfinite(value) else 0.0 for value in values]
