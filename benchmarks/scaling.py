@@ -29,7 +29,7 @@ from public_data import data, find
 from scaling_stages import ALONE, STAGES
 
 from langladder.experiments.findings import Plot, series
-from langladder.faces.report.findings_plot import findings_file
+from langladder.faces.report.claims import findings_file
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.artefacts import write_text as write_file
 

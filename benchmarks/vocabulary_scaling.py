@@ -17,7 +17,7 @@ from rich.table import Table
 
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.experiments.findings import Plot, series
-from langladder.faces.report.findings_plot import findings_file
+from langladder.faces.report.claims import findings_file
 from langladder.ground.artefacts import write_text
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary

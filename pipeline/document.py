@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from langladder.faces.report.ladder_plot import ladder_plot
+from langladder.faces.report.language_models import ladder_plot
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
 from langladder.ground.artefacts import write_text
 from pipeline import ROOT

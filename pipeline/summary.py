@@ -25,8 +25,8 @@ NEXT = """Look next:
 def prepare() -> None:
     """Load what `main` needs, three seconds of imports: for those who have something else to wait for."""
     for family in families().values():
-        if family.shown_by:
-            import_module(family.shown_by)
+        if family.report_module:
+            import_module(family.report_module)
     store.client()
 
 

@@ -52,7 +52,7 @@ def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
             pending += parsed(file).imports
             if module == FAMILIES:
                 pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
-                pending += [family.shown_by for family in families().values() if family.shown_by]
+                pending += [family.report_module for family in families().values() if family.report_module]
     return seen
 
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from langladder.faces.report.enclosed import enclosing, plain
+from langladder.faces.report.bidi import enclosing, plain
 from langladder.text.words.direction import direction
 from tests.browser.looking import Visit
 

@@ -118,7 +118,7 @@ def test_other_content_at_the_same_path_is_another_job(tmp_path: Path) -> None:
 
 def test_the_report_depends_on_all_that_shows_a_family() -> None:
     """Whose modules are named, not imported; what makes rungs does not."""
-    shown = {family.shown_by for family in families().values() if family.shown_by}
+    shown = {family.report_module for family in families().values() if family.report_module}
     assert shown <= modules_of("report", {}) and "langladder.families.lm" in modules_of("report", {})
     assert not {module for module in modules_of("train_lm", {}) if module.startswith("langladder.families")}
 

@@ -70,7 +70,7 @@ class OpeningFamily(Family):
     experiment = "openings"
     place = 90
     default = "first_word"
-    shown_by = "langladder.faces.report.openings"
+    report_module = "langladder.faces.report.openings"
     reads = ("data/clean/text",)
     loading = """from langladder.families.opening import Opening
 

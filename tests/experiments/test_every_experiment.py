@@ -17,7 +17,7 @@ from langladder.experiments.experiment import Data, Experiment, Source
 from langladder.experiments.findings import Findings
 from langladder.experiments.page import ClaimPage
 from langladder.faces.report.claims import claim_views
-from langladder.faces.report.entries import Entry, Timing
+from langladder.faces.report.inputs import Entry, Timing
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 from pipeline import ROOT

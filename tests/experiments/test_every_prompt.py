@@ -18,7 +18,7 @@ from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.findings import Findings
 from langladder.experiments.page import ClaimPage
 from langladder.faces.report.claims import claim_views
-from langladder.faces.report.entries import Entry, Timing
+from langladder.faces.report.inputs import Entry, Timing
 from langladder.families import family
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate

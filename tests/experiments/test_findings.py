@@ -8,9 +8,8 @@ from pydantic import ValidationError
 
 from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
-from langladder.faces.report.claims import claim_views
-from langladder.faces.report.entries import Entry, Timing, Told
-from langladder.faces.report.findings_plot import apart, findings_plot
+from langladder.faces.report.claims import apart, claim_views, findings_plot
+from langladder.faces.report.inputs import Entry, RungMetadata, Timing
 
 
 def plot(*lines: Series, **settings: object) -> Plot:
@@ -26,7 +25,7 @@ def claim(holds: bool | None, timed: bool | str | None = "none") -> Entry[ClaimP
 
     value = {"name": "n", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
     timing = Timing.model_validate({"timed": None if timed == "none" else shown(timed)})
-    return Entry(ClaimPage.model_validate(value), Told(title="T", claim="C"), timing)
+    return Entry(ClaimPage.model_validate(value), RungMetadata(title="T", claim="C"), timing)
 
 
 def test_series_of_unequal_lengths_are_refused() -> None:

@@ -116,7 +116,7 @@ def test_a_yaml_that_says_something_wrong_is_refused(changes: dict[str, Any], me
         ReadingComparisonConfig.model_validate(READING | changes)
 
 
-def test_bases_that_are_no_rungs_are_shown_by_their_name() -> None:
+def test_bases_that_are_no_rungs_are_report_module_their_name() -> None:
     variants = {"plain": {"rung": "mean"}, "counted": {"rung": "majority"}}
     config = ReadingComparisonConfig.model_validate(READING | {"bases": ["reviews"], "variants": variants})
     assert LabelComparison(config).titles == {"reviews": "reviews"}

@@ -101,7 +101,7 @@ def test_a_model_agrees_where_the_good_sentence_is_likelier(data: Data) -> None:
         context_length.ContextLength(context_length.ContextLengthConfig(contexts=[2, 4], positions=20)),
     ],
 )
-def test_models_are_shown_by_their_titles(probe: Experiment, data: Data) -> None:
+def test_models_are_report_module_their_titles(probe: Experiment, data: Data) -> None:
     titled = replace(data, titles={"kneser_ney": "Kneser–Ney"})
     found = probe.run(titled, seed=1, progress=lambda _: None)
     assert [row[0] for row in found.rows] == ["Kneser–Ney", *list(data.models)[1:]]

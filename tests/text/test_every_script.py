@@ -17,7 +17,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.faces.cli.perplexity import score_file
 from langladder.faces.cli.score import score_sentences
 from langladder.faces.http.embeddings import text_vector
-from langladder.faces.report.enclosed import enclosing
+from langladder.faces.report.bidi import enclosing
 from langladder.ground.errors import InputError
 from langladder.models.loaded import LoadedModel
 from langladder.models.ngrams.kneser_ney import KneserNey

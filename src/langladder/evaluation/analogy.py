@@ -12,10 +12,12 @@ answers may be restricted to the most frequent words, which also drops questions
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
+from langladder.evaluation.metrics import Metric, Metrics
 from langladder.evaluation.page import Interval, Measured
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.significance import share_interval
@@ -61,12 +63,49 @@ class AnalogySection(AnalogyFigure):
     name: str
 
 
+OVERALL = {
+    "accuracy": Metric(
+        "analogies",
+        "share of answered questions a : b = c : ? whose nearest word is the right one (3CosAdd, question words left "
+        "out)",
+        unit="share",
+        better="higher",
+        brief=True,
+        compared=True,
+        name="analogy",
+        card="analogies answered",
+    ),
+    "interval": Metric(
+        "±",
+        "half the width of the analogies' 95 % interval, by drawing questions anew (bootstrap); not over seeds",
+        unit="share",
+        brief=True,
+        after="analogies",
+        logged=False,
+    ),
+    "coverage": Metric(
+        "answered",
+        "share of the analogy questions whose four words all have a vector",
+        unit="share",
+        better="higher",
+        name="analogy_coverage",
+        after="3CosMul",
+        card="share of analogies whose words it has",
+    ),
+}
+
+
+def _half(name: str) -> Metric:
+    sentence = f"analogies, the {name} questions only"
+    return Metric(name, sentence, unit="share", better="higher", brief=True, logged=False)
+
+
 class AnalogyTotals(Measured):
     """All questions together, and their two halves where the set has both."""
 
-    overall: AnalogyFigure
-    semantic: AnalogyFigure | None
-    syntactic: AnalogyFigure | None
+    overall: Annotated[AnalogyFigure, Metrics(only=OVERALL)]
+    semantic: Annotated[AnalogyFigure | None, Metrics(only={"accuracy": _half("semantic")})]
+    syntactic: Annotated[AnalogyFigure | None, Metrics(only={"accuracy": _half("syntactic")})]
 
 
 class Analogies(AnalogyTotals):
@@ -77,6 +116,23 @@ class Analogies(AnalogyTotals):
     method: str
     skipped_files: list[str]
     cosmul: AnalogyTotals | None = None
+
+    @property
+    def cosmul_accuracy(
+        self,
+    ) -> Annotated[
+        float | None,
+        Metric(
+            "3CosMul",
+            "the same questions, similarities multiplied and divided instead of added and taken away",
+            unit="share",
+            better="higher",
+            after="±",
+            logged=False,
+        ),
+    ]:
+        """Of all questions by 3CosMul; None where it was not asked for."""
+        return None if self.cosmul is None else self.cosmul.overall.accuracy
 
 
 def read_analogies(path: Path) -> list[Section]:

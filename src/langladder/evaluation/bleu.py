@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -33,7 +33,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from langladder.evaluation.page import Measured
+from langladder.evaluation.metrics import LOGGED, Metric
+from langladder.evaluation.page import Interval, Measured
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.conventions import conventions_of
@@ -106,21 +107,77 @@ class TranslationScores(Measured):
         main: the figure to go by, `bleu`; `chrf` where the language does not part its words by spaces.
     """
 
-    sentences: int
-    bleu: float
-    bleu_low: float | None
-    bleu_high: float | None
+    sentences: Annotated[int, LOGGED]
+    bleu: Annotated[
+        float,
+        Metric(
+            "BLEU",
+            "n-gram overlap with the reference, 0 to 100 (sacreBLEU, on detokenized text)",
+            digits=1,
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    bleu_low: Annotated[float | None, LOGGED]
+    bleu_high: Annotated[float | None, LOGGED]
     precisions: list[float]
-    brevity_penalty: float
+    brevity_penalty: Annotated[float, LOGGED]
     hypothesis_length: int
     reference_length: int
-    chrf: float
-    ter: float
-    exact_match: float
-    signature: str
+    chrf: Annotated[
+        float,
+        Metric(
+            "chrF",
+            "overlap of character n-grams, 0 to 100; kinder to languages with rich endings",
+            digits=1,
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    ter: Annotated[
+        float,
+        Metric(
+            "TER",
+            "words to insert, delete, replace or move to reach the reference, per hundred of its words",
+            digits=1,
+            better="lower",
+        ),
+    ]
+    exact_match: Annotated[
+        float,
+        Metric(
+            "exact",
+            "share of the test sentences whose translation equals the reference",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+            card="share of exact matches",
+        ),
+    ]
+    signature: Annotated[str, Metric("sacreBLEU's signature")]
     chrf_signature: str
     ter_signature: str
-    main: Literal["bleu", "chrf"]
+    main: Annotated[Literal["bleu", "chrf"], LOGGED]
+
+    @property
+    def bleu_interval(
+        self,
+    ) -> Annotated[
+        Interval | None,
+        Metric(
+            "BLEU ±",
+            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
+            digits=1,
+            brief=True,
+            after="BLEU",
+            logged=False,
+        ),
+    ]:
+        """None without bootstrap."""
+        return None if self.bleu_low is None or self.bleu_high is None else (self.bleu_low, self.bleu_high)
 
 
 def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0) -> BleuConfig:

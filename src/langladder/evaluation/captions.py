@@ -7,7 +7,7 @@ BLEU       against all of the grammar's sentences
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -18,7 +18,8 @@ from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
-from langladder.evaluation.page import Measured, Page, by_search
+from langladder.evaluation.metrics import LOGGED, Metric, Metrics
+from langladder.evaluation.page import Measured, Page
 from langladder.models.captioner import Captioner
 
 EXAMPLES = 8
@@ -28,17 +29,26 @@ class CaptionScores(Measured):
     """right: share of the captions that the grammar allows for their scene; facts: share of the facts that are said,
     each in its place; bleu: 0 to 100, against all sentences that the grammar allows."""
 
-    right: float
-    facts: float
-    bleu: float
+    right: Annotated[
+        float,
+        Metric("right", "share of the captions that the grammar allows for their scene", unit="share", better="higher"),
+    ]
+    facts: Annotated[
+        float,
+        Metric("facts", "share of the facts that the caption says, each in its place", unit="share", better="higher"),
+    ]
+    bleu: Annotated[
+        float,
+        Metric("BLEU", "against all sentences that the grammar allows for the scene", digits=1, better="higher"),
+    ]
 
 
 class CaptionSearches(Measured):
     """The scores of each search, on so many scenes."""
 
-    sentences: int
-    greedy: CaptionScores
-    beam: CaptionScores
+    sentences: Annotated[int, LOGGED]
+    greedy: Annotated[CaptionScores, Metrics("greedy_")]
+    beam: Annotated[CaptionScores, Metrics("beam_")]
 
 
 class Asked(Measured):
@@ -63,13 +73,9 @@ class CaptionPage(Page):
     detail: ClassVar[dict[str, Any]] = {"examples": True}
 
     parameters: int
-    scores: CaptionSearches
+    scores: Annotated[CaptionSearches, Metrics()]
     by_question: dict[str, Asked]
     examples: list[Caption] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        return by_search(self.scores)
 
 
 def evaluate_captions(

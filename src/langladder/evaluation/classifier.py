@@ -5,7 +5,7 @@ n-grams that they like most.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
+from langladder.evaluation.metrics import Metric, Metrics, parameter_count
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
@@ -42,11 +43,59 @@ READ = 1000
 class ClassifierScores(Measured):
     """accuracy and its interval; macro_f1: mean over labels; cross_entropy: nats per text; calibration_error: ECE."""
 
-    accuracy: float
-    accuracy_interval: Interval | None
-    macro_f1: float
-    cross_entropy: float
-    calibration_error: float
+    accuracy: Annotated[
+        float,
+        Metric(
+            "accuracy",
+            "share of the test texts that get their own label",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    accuracy_interval: Annotated[
+        Interval | None,
+        Metric(
+            "accuracy ±",
+            "half the width of its 95 % interval, in points, by drawing test texts anew (bootstrap); not over seeds",
+            unit="points",
+            digits=1,
+            brief=True,
+            logged=False,
+        ),
+    ]
+    macro_f1: Annotated[
+        float,
+        Metric(
+            "macro-F₁",
+            "mean over the labels of F₁, 2PR / (P + R): every label counts the same, however rare it is",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    cross_entropy: Annotated[
+        float,
+        Metric(
+            "cross-entropy",
+            "mean surprise at the right label, in nats per text: counts how sure a wrong answer was",
+            better="lower",
+            card="cross-entropy, nats",
+        ),
+    ]
+    calibration_error: Annotated[
+        float,
+        Metric(
+            "ECE",
+            "expected calibration error: how far, on average, the share that is right lies from the probability given",
+            unit="share",
+            better="lower",
+            brief=True,
+            card="expected calibration error",
+        ),
+    ]
 
 
 class Node(Measured):
@@ -101,16 +150,18 @@ class ClassifierPage(Page):
         filters: a few of a network that has any.
     """
 
+    position = "word"
+    trained_on = "texts"
     detail: ClassVar[dict[str, Any]] = dict.fromkeys(
         ("confusion", "reliability", "right", "mistakes", "shown", "filters"), True
     )
 
-    parameters: int
-    work: Work | None = None
+    parameters: Annotated[int, parameter_count("numbers that were estimated or learnt", compared=True, logged=False)]
+    work: Annotated[Work | None, Metrics()] = None
     texts: int
     labels: list[str]
-    scores: ClassifierScores
-    bayes_accuracy: float | None = None
+    scores: Annotated[ClassifierScores, Metrics()]
+    bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best that can be known")] = None
     bayes_cross_entropy: float | None = None
     per_label: list[LabelScores]
     confusion: list[list[int]] = Field(default_factory=list)
@@ -120,10 +171,25 @@ class ClassifierPage(Page):
     shown: list[Decision] = Field(default_factory=list)
     filters: list[Filter] = Field(default_factory=list)
 
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        found = self.scores.model_dump(exclude={"accuracy_interval"})
-        return found | ({} if self.bayes_accuracy is None else {"bayes_accuracy": self.bayes_accuracy})
+    @property
+    def below_best(
+        self,
+    ) -> Annotated[
+        float | None,
+        Metric(
+            "below the best",
+            "points between the accuracy and the Bayes accuracy, that of the best guess under the grammar that drew "
+            "the texts, which no classifier beats on average; only a corpus made by a known grammar can tell it",
+            unit="points",
+            digits=1,
+            better="lower",
+            brief=True,
+            after="accuracy ±",
+            logged=False,
+        ),
+    ]:
+        """How far accuracy stands below what can be known, a share; None where that is unknown."""
+        return None if self.bayes_accuracy is None else self.bayes_accuracy - self.scores.accuracy
 
 
 def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str) -> ClassifierPage:

@@ -17,12 +17,14 @@ The paper's words are chosen by hand; here they are drawn, with a fixed seed, fr
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
+from langladder.evaluation.metrics import Metric, Metrics
 from langladder.evaluation.page import Interval, Measured
 from langladder.evaluation.question_files import rows_by_word
 from langladder.evaluation.significance import share_interval
@@ -63,12 +65,34 @@ class WordGroup(OutlierFigure):
 class Clusters(Measured):
     """How well known groups of words are kept together; `groups` counts those with a known word."""
 
-    purity: float | None
+    purity: Annotated[
+        float | None,
+        Metric(
+            "purity",
+            "share of words in a cluster (k-means) where their own group is the commonest",
+            unit="share",
+            better="higher",
+            card="purity of clusters",
+        ),
+    ]
     groups: int
     words: int
     covered: int
     coverage: float
-    outliers: Outliers
+    outliers: Annotated[
+        Outliers,
+        Metrics(
+            only={
+                "accuracy": Metric(
+                    "outliers",
+                    "share of word sets whose odd one out is found",
+                    unit="share",
+                    better="higher",
+                    name="outliers",
+                )
+            }
+        ),
+    ]
     sections: list[WordGroup] = Field(default_factory=list)
 
 

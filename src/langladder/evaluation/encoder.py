@@ -12,7 +12,7 @@ Shape legend: B rows, T tokens, M gaps.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from pydantic import Field
 from langladder.data.masked_language_modelling import masked_text
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
+from langladder.evaluation.metrics import Metric, Metrics, parameter_count
 from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.true_gaps import (
     HiddenWord,
@@ -54,10 +55,32 @@ class GapScores(Measured):
     """
 
     masked: int
-    accuracy: float
-    cross_entropy: float
+    accuracy: Annotated[
+        float,
+        Metric(
+            "gaps filled",
+            "share of the hidden tokens of the test text (15 % of its tokens) whose likeliest token is right",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+            card="share of hidden tokens that are filled right",
+        ),
+    ]
+    cross_entropy: Annotated[float, Metric("cross-entropy of hidden tokens, nats")]
     pairs: int | None = None
-    next_sentence: float | None = None
+    next_sentence: Annotated[
+        float | None,
+        Metric(
+            "next sentence",
+            "share of pairs of texts of which it tells rightly whether the second follows the first; half of them do",
+            unit="share",
+            better="higher",
+            brief=True,
+            after="truth",
+            name="next_sentence_accuracy",
+        ),
+    ] = None
 
 
 class PseudoScores(Measured):
@@ -72,8 +95,28 @@ class PseudoScores(Measured):
     tokens: int
     words: int
     log_likelihood: float
-    per_token: float
-    per_word: float
+    per_token: Annotated[
+        float,
+        Metric(
+            "pseudo-perplexity per token",
+            "the same for each token; compares only encoders that share a tokenizer",
+            unit="perplexity",
+            better="lower",
+            after="pseudo-perplexity per word",
+        ),
+    ]
+    per_word: Annotated[
+        float,
+        Metric(
+            "pseudo-perplexity per word",
+            "e to the mean surprise per word, each token of a sentence hidden in turn, all others seen (Salazar et al. "
+            "2020); not comparable with the perplexity of language models, which see one side of each word",
+            unit="perplexity",
+            better="lower",
+            brief=True,
+            compared=True,
+        ),
+    ]
     unknown_rate: float
 
 
@@ -97,24 +140,15 @@ class Gap(Measured):
 class EncoderPage(Page):
     """Of one encoder."""
 
+    trained_on = "tokens"
     detail: ClassVar[dict[str, Any]] = {"gaps": True}
 
-    parameters: int
-    work: Work | None = None
-    scores: GapScores
-    pseudo: PseudoScores
-    truth: TrueScores | None = None
+    parameters: Annotated[int, parameter_count("numbers that the model stores", compared=True)]
+    work: Annotated[Work | None, Metrics()] = None
+    scores: Annotated[GapScores, Metrics("masked_")]
+    pseudo: Annotated[PseudoScores, Metrics("pseudo_perplexity_")]
+    truth: Annotated[TrueScores | None, Metrics("hidden_word_")] = None
     gaps: list[Gap] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        found: dict[str, Any] = {"parameters": self.parameters}
-        found |= {f"masked_{name}": getattr(self.scores, name) for name in ("accuracy", "cross_entropy")}
-        found |= {"next_sentence_accuracy": self.scores.next_sentence}
-        found |= {f"pseudo_perplexity_{name}": getattr(self.pseudo, name) for name in ("per_token", "per_word")}
-        if self.truth is not None:
-            found |= {f"hidden_word_{name}": value for name, value in self.truth if name != "words"}
-        return {name: value for name, value in found.items() if value is not None}
 
 
 def evaluate_encoder(

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -23,6 +23,7 @@ from langladder.decoding.best_of_n import Sampled, best_of_n_kl, best_of_n_value
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.decoding.sampling import SamplingConfig
+from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_count
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.perplexity import TextScores
 from langladder.evaluation.significance import ratio_interval
@@ -47,13 +48,68 @@ SEED = 0
 class GoldScores(Measured):
     """What the gold judge says of answers: the mean reward, its parts, and the share with which nothing is wrong."""
 
-    reward: float
-    reward_interval: Interval | None = None
-    grammatical: float
-    true: float
-    form: float
-    length: float
-    followed: float
+    reward: Annotated[
+        float,
+        Metric(
+            "gold reward",
+            "mean reward by the gold judge of an answer to each test prompt, drawn at temperature 1",
+            better="higher",
+            brief=True,
+            compared=True,
+            splits={
+                "unseen": Metric(
+                    "unseen kinds",
+                    "the same on kinds of instruction that were never shown",
+                    better="higher",
+                    brief=True,
+                    after="±",
+                ),
+                "reworded": Metric(
+                    "reworded",
+                    "the same on kinds that were shown, in words that were not",
+                    better="higher",
+                    after="unseen kinds",
+                ),
+            },
+        ),
+    ]
+    reward_interval: Annotated[
+        Interval | None,
+        Metric(
+            "±",
+            "half the width of its 95 % interval, by drawing test prompts anew (bootstrap); not over seeds",
+            after="gold reward",
+            logged=False,
+        ),
+    ] = None
+    grammatical: Annotated[
+        float,
+        Metric(
+            "grammatical",
+            "part of the gold reward: the answer is a sentence of the grammar, or of the form asked, mean over the "
+            "test prompts",
+            better="higher",
+        ),
+    ]
+    true: Annotated[
+        float,
+        Metric("true", "part of the gold reward: the world says so, mean over the test prompts", better="higher"),
+    ]
+    form: Annotated[
+        float,
+        Metric(
+            "form", "part of the gold reward: it is what was asked for, mean over the test prompts", better="higher"
+        ),
+    ]
+    length: Annotated[
+        float,
+        Metric(
+            "length",
+            "part of the gold reward: it is as short as was asked, mean over the test prompts",
+            better="higher",
+        ),
+    ]
+    followed: Annotated[float, LOGGED]
 
 
 class KindAnswers(Measured):
@@ -74,6 +130,23 @@ class BestOf(Measured):
     gold: float | None
 
 
+FOLLOWED = Metric(
+    "followed",
+    "share of the greedy answers with which nothing is wrong; not measured of what chooses among answers",
+    unit="share",
+    better="higher",
+    brief=True,
+    after="reworded",
+)
+ALIGNMENT_TAX = Metric(
+    "perplexity of text",
+    "per word of the test text, which is no dialogue: what alignment costs",
+    unit="perplexity",
+    better="lower",
+    brief=True,
+)
+
+
 class AnswerScores(Measured):
     """Of the answers to a set of prompts, one drawn for each at temperature 1; of best-of-n the chosen ones.
 
@@ -89,14 +162,28 @@ class AnswerScores(Measured):
     """
 
     prompts: int
-    gold: GoldScores | None
-    greedy: GoldScores | None = None
-    proxy: float | None = None
-    kl: float | None = None
-    tokens: float
-    finished: float
-    distinct_1: float | None
-    distinct_2: float | None
+    gold: Annotated[GoldScores | None, Metrics()]
+    greedy: Annotated[GoldScores | None, Metrics("greedy_", only={"reward": LOGGED, "followed": FOLLOWED})] = None
+    proxy: Annotated[
+        float | None,
+        Metric(
+            "proxy reward",
+            "mean reward by the reward model that the rung learnt from; comparable between rungs of one reward model",
+            brief=True,
+        ),
+    ] = None
+    kl: Annotated[
+        float | None,
+        Metric("KL", "how far whole answers are from those of the base, in nats", digits=2, brief=True),
+    ] = None
+    tokens: Annotated[float, Metric("tokens", "mean length of an answer", digits=1, after="finished")]
+    finished: Annotated[
+        float, Metric("finished", "share of the answers that end by themselves", unit="share", after="KL")
+    ]
+    distinct_1: Annotated[float | None, Metric("distinct-1", "different words of all answers, as a share of all words")]
+    distinct_2: Annotated[
+        float | None, Metric("distinct-2", "different pairs of words of all answers, as a share of all pairs")
+    ]
     per_kind: list[KindAnswers] = Field(default_factory=list)
     rewards: list[float] | None = None
     asked: str = ""
@@ -127,33 +214,19 @@ class InstructedPage(Page):
         text: how well it predicts plain text (the alignment tax, beside its base's).
     """
 
+    trained_on = "tokens"
     detail: ClassVar[dict[str, Any]] = {
         "scores": {"__all__": {"rewards": True, "per_kind": True, "by_n": True}},
         "samples": True,
     }
 
-    parameters: int
-    work: Work | None = None
+    parameters: Annotated[int, parameter_count("numbers of the model", brief=False, logged=False)]
+    work: Annotated[Work | None, Metrics()] = None
     method: str = "sft"
-    scores: dict[str, AnswerScores]
+    scores: Annotated[dict[str, AnswerScores], Metrics()]
     left_out: int = 0
-    text: TextScores | None = None
+    text: Annotated[TextScores | None, Metrics(only={"perplexity_per_word": ALIGNMENT_TAX})] = None
     samples: list[SampleDialogue] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`; those of other splits than the test with its name before them."""
-        found: dict[str, Any] = {}
-        for split, one in self.scores.items():
-            before = "" if split == "test" else f"{split}_"
-            gold = {} if one.gold is None else one.gold.model_dump(exclude={"reward_interval"})
-            greedy = {} if one.greedy is None else one.greedy.model_dump(include={"reward", "followed"})
-            rest = one.model_dump(include={"proxy", "kl", "tokens", "finished", "distinct_1", "distinct_2"})
-            found |= {f"{before}{name}": value for name, value in gold.items()}
-            found |= {f"{before}greedy_{name}": value for name, value in greedy.items()}
-            found |= {f"{before}{name}": value for name, value in rest.items() if value is not None}
-        if self.text is not None:
-            found["perplexity_per_word"] = self.text.perplexity_per_word
-        return found
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """All that is measured and shown of one language model: its scores on the test text, and what it writes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
+from langladder.evaluation.metrics import Metrics, parameter_count
 from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.perplexity import TextScores, score
 from langladder.evaluation.word_vectors import WordVectorsPage
@@ -27,17 +28,16 @@ class Sample(Measured):
 class LanguageModelPage(Page):
     """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
 
+    trained_on = "tokens"
     detail: ClassVar[dict[str, Any]] = {"samples": True, "vectors": True}
 
-    parameters: int
-    work: Work | None = None  # of networks; counted models multiply nothing
-    scores: TextScores
+    parameters: Annotated[
+        int, parameter_count("numbers that the model stores: weights, or counts of an n-gram model", compared=True)
+    ]
+    work: Annotated[Work | None, Metrics()] = None  # of networks; counted models multiply nothing
+    scores: Annotated[TextScores, Metrics()]
     samples: list[Sample] = Field(default_factory=list)
     vectors: WordVectorsPage | None = None
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        return {"parameters": self.parameters, **self.scores.figures()}
 
 
 def evaluate_language_model(

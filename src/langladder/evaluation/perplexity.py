@@ -13,12 +13,13 @@ probability is known, exp(−log P / words) is the entropy floor, which no model
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
+from langladder.evaluation.metrics import LOGGED, Metric, figures
 from langladder.evaluation.page import Measured
 from langladder.ground.errors import InputError
 from langladder.ground.infinity import from_plain, to_plain
@@ -43,21 +44,70 @@ class TextScores(Measured):
         impossible_tokens: tokens of the text that the model rules out: what makes its figures infinite.
     """
 
-    tokens: int
-    words: int
-    word_unit: WordUnit = "auto"
-    characters: int
-    bytes: int
-    nll_nats: float
-    perplexity_per_token: float
-    perplexity_per_word: float
-    bits_per_character: float
-    bits_per_byte: float
-    floor_perplexity_per_word: float | None = None
-    above_floor_percent: float | None = None
-    unknown_rate: float
-    impossible_tokens: int = 0
-    note: str | None = None
+    tokens: Annotated[int, LOGGED]
+    words: Annotated[int, LOGGED]
+    word_unit: Annotated[WordUnit, LOGGED] = "auto"
+    characters: Annotated[int, LOGGED]
+    bytes: Annotated[int, LOGGED]
+    nll_nats: Annotated[float, LOGGED]
+    perplexity_per_token: Annotated[
+        float,
+        Metric(
+            "perplexity per token",
+            "the same for each token of the model's own tokenizer; compares only models that share one",
+            unit="perplexity",
+            better="lower",
+            after="perplexity per word",
+        ),
+    ]
+    perplexity_per_word: Annotated[
+        float,
+        Metric(
+            "perplexity per word",
+            "e to the mean surprise per word: as unsure as a free choice among so many words; every character of the "
+            "test text counts once, so it compares models with different tokenizers",
+            unit="perplexity",
+            better="lower",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    bits_per_character: Annotated[
+        float,
+        Metric(
+            "bits per character",
+            "the size to which the model would compress each character of the test text; compares models of one "
+            "language, also where it is written without spaces",
+            better="lower",
+        ),
+    ]
+    bits_per_byte: Annotated[
+        float,
+        Metric(
+            "bits per byte",
+            "the size to which the model would compress each byte of the test text; knows neither words nor tokens. A "
+            "character takes one byte in English and three in Thai or Chinese: do not compare scripts by it",
+            better="lower",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    floor_perplexity_per_word: Annotated[float | None, Metric("entropy floor, perplexity per word")] = None
+    above_floor_percent: Annotated[
+        float | None,
+        Metric(
+            "above the floor",
+            "how far perplexity per word stands above the entropy floor, the true uncertainty of the text, which no "
+            "model can beat; only a corpus made by a known grammar can tell it",
+            unit="percent",
+            better="lower",
+            brief=True,
+            card="per cent above the entropy floor",
+        ),
+    ] = None
+    unknown_rate: Annotated[float, Metric("share of unknown tokens")]
+    impossible_tokens: Annotated[int, LOGGED] = 0
+    note: Annotated[str | None, LOGGED] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -77,7 +127,7 @@ class TextScores(Measured):
 
     def figures(self) -> dict[str, Any]:
         """What was measured, infinite where it is."""
-        return {name: value for name, value in self if value is not None}
+        return figures(self)
 
 
 def score(

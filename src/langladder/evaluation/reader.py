@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_count
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
@@ -30,15 +31,70 @@ class ReaderScores(Measured):
         no_answer: share of the others that get none.
     """
 
-    questions: int
-    exact: float
-    exact_interval: Interval | None
-    f1: float
-    f1_interval: Interval | None
-    answerable: int
-    answered_exact: float | None
-    answered_f1: float | None
-    no_answer: float | None
+    questions: Annotated[int, LOGGED]
+    exact: Annotated[
+        float,
+        Metric(
+            "exact match",
+            "share of the test questions whose answer is one of the right ones, normalised as SQuAD does",
+            unit="points",
+            digits=1,
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    exact_interval: Annotated[
+        Interval | None,
+        Metric(
+            "±",
+            "half the width of its 95 % interval, by drawing test questions anew (bootstrap); not over seeds",
+            unit="points",
+            digits=1,
+            brief=True,
+            logged=False,
+        ),
+    ]
+    f1: Annotated[
+        float,
+        Metric(
+            "F₁",
+            "mean F₁ of the words of an answer, the best over the right answers; of no answer 1 where there is none",
+            unit="points",
+            digits=1,
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    f1_interval: Annotated[
+        Interval | None,
+        Metric("F₁ ±", "half the width of its 95 % interval", unit="points", digits=1, logged=False),
+    ]
+    answerable: Annotated[int, LOGGED]
+    answered_exact: Annotated[
+        float | None,
+        Metric(
+            "answered",
+            "exact match on the questions that have an answer",
+            unit="share",
+            better="higher",
+            brief=True,
+            card="exact match on questions that have an answer",
+        ),
+    ]
+    answered_f1: Annotated[float | None, LOGGED]
+    no_answer: Annotated[
+        float | None,
+        Metric(
+            "no answer",
+            "share of the questions without an answer that get none",
+            unit="share",
+            better="higher",
+            brief=True,
+            card="share of the questions without an answer that get none",
+        ),
+    ]
 
 
 class KindOfQuestion(Measured):
@@ -70,21 +126,27 @@ class ReaderPage(Page):
         right: F₁ of each test question; rungs are compared by it.
     """
 
+    trained_on = "rows"
     detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True}
 
-    parameters: int
-    work: Work | None = None
-    options: float | None = None
+    parameters: Annotated[int, parameter_count("numbers of the model")]
+    work: Annotated[Work | None, Metrics()] = None
+    options: Annotated[
+        float | None,
+        Metric(
+            "options",
+            "answers to choose from, on average: an easier task, not comparable; a dash: it finds a span",
+            digits=1,
+            brief=True,
+            after="no answer",
+            logged=False,
+        ),
+    ] = None
     threshold: float | None = None
-    scores: ReaderScores
+    scores: Annotated[ReaderScores, Metrics()]
     kinds: list[KindOfQuestion]
     right: list[float] = Field(default_factory=list)
     shown: list[AnsweredQuestion] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        found = self.scores.model_dump(exclude={"exact_interval", "f1_interval"}, exclude_none=True)
-        return found | {"parameters": self.parameters}
 
 
 def evaluate_reader(model: Reader, test: Sequence[Question], *, name: str) -> ReaderPage:

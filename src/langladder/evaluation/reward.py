@@ -5,12 +5,13 @@ It says P(y_w ≻ y_l) = σ(r_w − r_l) (Bradley & Terry 1952). That one respon
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.label_scores import Bin, calibration_error, reliability
+from langladder.evaluation.metrics import Metric, Metrics, parameter_count
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.work import work_of
@@ -40,10 +41,58 @@ class RewardScores(Measured):
 
     prompts: int
     pairs: int
-    accuracy: float
-    accuracy_interval: Interval | None
-    loss: float
-    calibration_error: float
+    accuracy: Annotated[
+        float,
+        Metric(
+            "accuracy",
+            "share of the pairs of answers to test prompts whose better one has the higher reward, in per cent",
+            unit="points",
+            digits=1,
+            better="higher",
+            brief=True,
+            compared=True,
+            splits={
+                "unseen": Metric(
+                    "unseen kinds",
+                    "the same on kinds of instruction that were never shown, and on new wordings",
+                    unit="points",
+                    digits=1,
+                    better="higher",
+                    brief=True,
+                    after="±",
+                )
+            },
+        ),
+    ]
+    accuracy_interval: Annotated[
+        Interval | None,
+        Metric(
+            "±",
+            "half the width of its 95 % interval, in points, by drawing prompts anew (bootstrap); not over seeds",
+            unit="points",
+            digits=1,
+            after="accuracy",
+            logged=False,
+        ),
+    ]
+    loss: Annotated[
+        float,
+        Metric(
+            "loss",
+            "−log σ of the difference of the two rewards of a pair, in nats; of a coin log 2 = 0.693",
+            better="lower",
+        ),
+    ]
+    calibration_error: Annotated[
+        float,
+        Metric(
+            "calibration error",
+            "how far the share of right pairs is from how sure the model was, on average (ECE)",
+            better="lower",
+            brief=True,
+            card="expected calibration error",
+        ),
+    ]
     reliability: list[Bin] = Field(default_factory=list)
     per_kind: list[KindScores] = Field(default_factory=list)
 
@@ -55,21 +104,13 @@ class RewardPage(Page):
     context has no room for.
     """
 
+    trained_on = "prompts"
     detail: ClassVar[dict[str, Any]] = {"scores": {"__all__": {"reliability": True}}}
 
-    parameters: int
-    work: Work | None = None
-    scores: dict[str, RewardScores]
+    parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]
+    work: Annotated[Work | None, Metrics()] = None
+    scores: Annotated[dict[str, RewardScores], Metrics()]
     left_out: int = 0
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`; those of other splits than the test with its name before them."""
-        shown = {"accuracy", "loss", "calibration_error"}
-        return {
-            f"{'' if split == 'test' else split + '_'}{name}": value
-            for split, scores in self.scores.items()
-            for name, value in scores.model_dump(include=shown).items()
-        }
 
 
 def evaluate_reward(

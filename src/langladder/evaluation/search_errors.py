@@ -25,6 +25,7 @@ from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
+from langladder.evaluation.metrics import Metric
 from langladder.evaluation.page import Measured
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
@@ -59,7 +60,19 @@ class SearchErrors(Measured):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def share(self) -> float | None:
+    def share(
+        self,
+    ) -> Annotated[
+        float | None,
+        Metric(
+            "search errors",
+            "share of the wrong translations where the model gives the reference a better score than its own output, "
+            "so that the search is to blame; in the others it is the model",
+            unit="share",
+            name="search_error_share",
+            card="share of search errors among the wrong ones",
+        ),
+    ]:
         """Share of search errors among the wrong translations; None where all are right."""
         return round(self.search / self.wrong, 6) if self.wrong else None
 

@@ -7,11 +7,12 @@ out, and coverage says how many are not.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
+from langladder.evaluation.metrics import Metric
 from langladder.evaluation.page import Interval, Measured
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.significance import spearman_interval
@@ -27,11 +28,19 @@ class SimilaritySet(Measured):
     """Spearman's ρ against human (or true) word similarity on one data set; pairs and covered are counts."""
 
     name: str
-    spearman: float | None
+    spearman: Annotated[
+        float | None,
+        Metric(
+            "ρ {name}",
+            "Spearman's rank correlation of cosines with the judgements of {name}, −1 to 1",
+            better="higher",
+            name="similarity_{name}",
+        ),
+    ]
     interval: Interval | None
     pairs: int
     covered: int
-    coverage: float
+    coverage: Annotated[float, Metric(name="similarity_{name}_coverage")]
 
 
 class Similarities(Measured):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
+from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_count
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
@@ -41,20 +42,113 @@ class TaggerScores(Measured):
             interval of their F₁ by the bootstrap over sentences. None where tags bracket nothing.
     """
 
-    accuracy: float
-    accuracy_interval: Interval | None
-    sentences_right: float
-    unknown_words: int
-    unknown_accuracy: float | None
+    accuracy: Annotated[
+        float,
+        Metric(
+            "accuracy",
+            "share of the test words that get their tag",
+            unit="points",
+            digits=2,
+            better="higher",
+            brief=True,
+            compared=True,
+        ),
+    ]
+    accuracy_interval: Annotated[
+        Interval | None,
+        Metric(
+            "±",
+            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
+            unit="points",
+            digits=2,
+            brief=True,
+            logged=False,
+        ),
+    ]
+    sentences_right: Annotated[
+        float,
+        Metric(
+            "sentences",
+            "share of the sentences whose words all get their tag",
+            unit="share",
+            better="higher",
+            after="macro-F₁",
+            card="share of sentences that are right",
+        ),
+    ]
+    unknown_words: Annotated[int, LOGGED]
+    unknown_accuracy: Annotated[
+        float | None,
+        Metric(
+            "unknown words",
+            "accuracy on words that the training text lacks",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+            card="accuracy on unknown words",
+        ),
+    ]
     unknown_interval: Interval | None
-    macro_f1: float
-    cross_entropy: float
-    calibration_error: float
-    invalid_sequences: int | None = None
-    entity_precision: float | None = None
-    entity_recall: float | None = None
-    entity_f1: float | None = None
-    entity_interval: Interval | None = None
+    macro_f1: Annotated[float, Metric("macro-F₁", "mean F₁ over the tags", unit="share", better="higher")]
+    cross_entropy: Annotated[
+        float,
+        Metric(
+            "cross-entropy",
+            "nats per word, of the tag's probability given the whole sentence",
+            better="lower",
+            after="invalid",
+            card="cross-entropy, nats",
+        ),
+    ]
+    calibration_error: Annotated[
+        float,
+        Metric(
+            "ECE",
+            "expected calibration error: how far the probability of what is said lies from the share that is right",
+            better="lower",
+            after="cross-entropy",
+            card="expected calibration error",
+        ),
+    ]
+    invalid_sequences: Annotated[
+        int | None,
+        Metric(
+            "invalid",
+            "sentences whose tags break their scheme (IOB2, IOBES)",
+            unit="whole",
+            better="lower",
+            after="F₁ ±",
+            card="sentences whose tags break their scheme",
+        ),
+    ] = None
+    entity_precision: Annotated[float | None, LOGGED] = None
+    entity_recall: Annotated[float | None, LOGGED] = None
+    entity_f1: Annotated[
+        float | None,
+        Metric(
+            "entity F₁",
+            "F₁ of whole phrases, by seqeval",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+            after="sentences",
+        ),
+    ] = None
+    entity_interval: Annotated[
+        Interval | None,
+        Metric(
+            "F₁ ±",
+            "half the width of the entity F₁'s 95 % interval, by drawing test sentences anew (bootstrap); not over "
+            "seeds",
+            unit="points",
+            digits=1,
+            brief=True,
+            after="entity F₁",
+            logged=False,
+        ),
+    ] = None
 
 
 class TaggedWord(Measured):
@@ -80,28 +174,34 @@ class TaggerPage(Page):
         shown: a few test sentences, those with mistakes first.
     """
 
+    position = "word"
+    trained_on = "words"
     detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True, "reliability": True, "confusion": True}
 
-    parameters: int
-    work: Work | None = None
+    parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]
+    work: Annotated[Work | None, Metrics()] = None
     sentences: int
     words: int
     labels: list[str]
-    scores: TaggerScores
-    bayes_accuracy: float | None = None
+    scores: Annotated[TaggerScores, Metrics()]
+    bayes_accuracy: Annotated[
+        float | None,
+        Metric(
+            "Bayes",
+            "what the best possible tagger reaches under the grammar that drew the sentences",
+            unit="points",
+            digits=2,
+            brief=True,
+            after="±",
+            card="Bayes accuracy, the best that can be known",
+        ),
+    ] = None
     per_label: list[LabelScores]
     entities: list[LabelScores] = Field(default_factory=list)
     confusion: list[list[int]] = Field(default_factory=list)
     reliability: list[Bin] = Field(default_factory=list)
     right: list[int] = Field(default_factory=list)
     shown: list[list[TaggedWord]] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        found = self.scores.model_dump(
-            exclude={"accuracy_interval", "unknown_interval", "entity_interval"}, exclude_none=True
-        )
-        return found | ({} if self.bayes_accuracy is None else {"bayes_accuracy": self.bayes_accuracy})
 
 
 def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[str], name: str) -> TaggerPage:

@@ -7,7 +7,7 @@ probability (summed over all alignments, by the forward algorithm), and else a m
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +17,8 @@ from torchmetrics.functional.text import char_error_rate, word_error_rate
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import collate, decode, encode
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
-from langladder.evaluation.page import Measured, Page, by_search
+from langladder.evaluation.metrics import LOGGED, Metric, Metrics
+from langladder.evaluation.page import Measured, Page
 from langladder.ground.schema import Config
 from langladder.models.ctc import CTCRecognizer
 
@@ -39,18 +40,33 @@ class TranscriptScores(Measured):
     """cer, wer: character and word error rates; exact: share of the sentences without an error; search_errors: share of
     the wrong transcripts where the network itself finds what was said more probable (None where none is wrong)."""
 
-    cer: float
-    wer: float
-    exact: float
-    search_errors: float | None
+    cer: Annotated[
+        float,
+        Metric(
+            "CER",
+            "characters to insert, delete or replace, of those said; lower is better",
+            unit="share",
+            better="lower",
+        ),
+    ]
+    wer: Annotated[float, Metric("WER", "the same of words", unit="share", better="lower")]
+    exact: Annotated[float, Metric("exact", "share of the sentences without an error", unit="share", better="higher")]
+    search_errors: Annotated[
+        float | None,
+        Metric(
+            "search errors",
+            "share of the wrong transcripts where the network itself finds what was said more probable",
+            unit="share",
+        ),
+    ]
 
 
 class TranscriptSearches(Measured):
     """The scores of each search, on so many sentences."""
 
-    sentences: int
-    greedy: TranscriptScores
-    beam: TranscriptScores
+    sentences: Annotated[int, LOGGED]
+    greedy: Annotated[TranscriptScores, Metrics("greedy_")]
+    beam: Annotated[TranscriptScores, Metrics("beam_")]
 
 
 class Transcript(Measured):
@@ -76,12 +92,8 @@ class TranscriptPage(Page):
     detail: ClassVar[dict[str, Any]] = {"examples": True}
 
     parameters: int
-    scores: TranscriptSearches
+    scores: Annotated[TranscriptSearches, Metrics()]
     examples: list[Transcript] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        return by_search(self.scores)
 
 
 def evaluate_transcripts(

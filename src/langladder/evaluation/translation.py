@@ -1,7 +1,7 @@
 """Evaluation of a translator: BLEU and its kin, BLEU by length, search errors, examples with attention."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, TranslationScores, corpus_bleu, score_translations
+from langladder.evaluation.metrics import Metrics, parameter_count
 from langladder.evaluation.page import Measured, Page
 from langladder.evaluation.search_errors import (
     SearchErrors,
@@ -68,21 +69,16 @@ class Translation(Measured):
 class TranslatorPage(Page):
     """Of one translator: scores, whose the errors are, by beam width and by length, examples, and every output."""
 
+    trained_on = "tokens"
     detail: ClassVar[dict[str, Any]] = {"examples": True, "by_length": True, "outputs": True}
 
-    parameters: int
-    scores: TranslationScores
-    search_errors: SearchErrors
+    parameters: Annotated[int, parameter_count("weights of the model", logged=False)]
+    scores: Annotated[TranslationScores, Metrics()]
+    search_errors: Annotated[SearchErrors, Metrics()]
     by_width: list[WidthResult] = Field(default_factory=list)
     by_length: list[LengthBucket] = Field(default_factory=list)
     examples: list[Translation] = Field(default_factory=list)
     outputs: list[str] = Field(default_factory=list)
-
-    def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        shown = ("bleu", "bleu_low", "bleu_high", "chrf", "ter", "exact_match", "brevity_penalty", "sentences", "main")
-        found = {name: getattr(self.scores, name) for name in shown}
-        return found | {"search_error_share": self.search_errors.share, "signature": self.scores.signature}
 
 
 def evaluate_translator(

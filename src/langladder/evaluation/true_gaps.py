@@ -10,7 +10,7 @@ and the model's is its probability of that token, over all tokens. A model that 
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from langladder.corpora.gaps import Words, hidden_word
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
 from langladder.data.batches import generator
+from langladder.evaluation.metrics import LOGGED, Metric
 from langladder.evaluation.page import Measured
 from langladder.ground.progress import tracked
 from langladder.models.bert import BERT
@@ -42,11 +43,42 @@ class TrueScores(Measured):
     """
 
     words: int
-    perplexity: float
-    true_perplexity: float
-    above_percent: float
-    divergence: float
-    expected_above_percent: float
+    perplexity: Annotated[
+        float,
+        Metric(
+            "hidden words",
+            "perplexity of the same hidden words",
+            unit="perplexity",
+            better="lower",
+            after="above the truth",
+            card="perplexity of hidden words",
+        ),
+    ]
+    true_perplexity: Annotated[
+        float,
+        Metric(
+            "truth",
+            "perplexity of the same hidden words under their true distribution",
+            unit="perplexity",
+            after="hidden words",
+            card="perplexity of hidden words under their true distribution",
+        ),
+    ]
+    above_percent: Annotated[float, LOGGED]
+    divergence: Annotated[float, LOGGED]
+    expected_above_percent: Annotated[
+        float,
+        Metric(
+            "above the truth",
+            "hidden words of one token: how far perplexity stands above that of their true distribution, in the mean "
+            "over what could have stood there, e^KL − 1; only a corpus made by a known grammar can tell it",
+            unit="percent",
+            better="lower",
+            brief=True,
+            compared=True,
+            card="per cent above the true distribution of hidden words",
+        ),
+    ]
 
 
 class HiddenWord(NamedTuple):

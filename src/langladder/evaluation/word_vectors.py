@@ -6,7 +6,7 @@ no questions, the most frequent words stand in.
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.evaluation.analogy import Analogies, AnalogyTotals, evaluate_analogies, is_syntactic, read_analogies
 from langladder.evaluation.clusters import Clusters, evaluate_clusters
 from langladder.evaluation.maps import word_map
+from langladder.evaluation.metrics import LAST, Metric, Metrics
 from langladder.evaluation.page import Measured, Page
 from langladder.evaluation.question_files import question_files
 from langladder.evaluation.similarity import SimilaritySet, evaluate_similarity
@@ -34,9 +35,9 @@ class QuestionSets(NamedTuple):
 class WordVectorsScores(Measured):
     """Intrinsic scores of word vectors; None or nothing where the corpus brings no such set."""
 
-    analogy: Analogies | None = None
-    similarity: list[SimilaritySet] = Field(default_factory=list)
-    clusters: Clusters | None = None
+    analogy: Annotated[Analogies | None, Metrics()] = None
+    similarity: Annotated[list[SimilaritySet], Metrics()] = Field(default_factory=list)
+    clusters: Annotated[Clusters | None, Metrics()] = None
 
 
 class Neighbours(Measured):
@@ -58,24 +59,33 @@ class MapPoint(Measured):
 class WordVectorsPage(Page):
     """Of one set of word vectors: how large, how good, what lies near what."""
 
+    trained_on = "words"
     detail: ClassVar[dict[str, Any]] = {"neighbours": True, "map": True, "scores": {"clusters": {"sections"}}}
 
-    dimension: int
-    vocabulary: int
-    bytes_per_word: float
-    scores: WordVectorsScores
+    dimension: Annotated[
+        int, Metric("dimension", "numbers per word", unit="whole", compared=True, after=LAST, logged=False)
+    ]
+    vocabulary: Annotated[
+        int, Metric("words", "words with a vector", unit="whole", after="bytes per word", logged=False)
+    ]
+    bytes_per_word: Annotated[
+        float,
+        Metric(
+            "bytes per word",
+            "what a word's vector takes: 4 per number, where most are zero 8 for each that is not",
+            unit="compact",
+            better="lower",
+            after=LAST,
+            logged=False,
+        ),
+    ]
+    scores: Annotated[WordVectorsScores, Metrics()]
     neighbours: list[Neighbours] = Field(default_factory=list)
     map: list[MapPoint] = Field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
-        """See `Page.figures`."""
-        overall, clusters = self.scores.analogy and self.scores.analogy.overall, self.scores.clusters
-        found = {"analogy": overall and overall.accuracy, "analogy_coverage": overall and overall.coverage}
-        if clusters:
-            found |= {"purity": clusters.purity, "outliers": clusters.outliers.accuracy}
-        for one in self.scores.similarity:
-            found |= {f"similarity_{one.name}": one.spearman, f"similarity_{one.name}_coverage": one.coverage}
-        return found
+        """Without questions to answer, that of the analogies is None."""
+        return {"analogy": None, "analogy_coverage": None} | super().figures()
 
 
 def evaluate_word_vectors(

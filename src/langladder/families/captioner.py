@@ -16,7 +16,7 @@ class CaptionerFamily(Family):
     experiment = "captions"
     place = 50
     default = "lstm"
-    shown_by = "langladder.faces.report.captions"
+    report_module = "langladder.faces.report.sequences"
     judged_in = 20.0  # it searches with a beam
     reads = ("data/raw/scenes",)
     side = "scenes"

@@ -17,7 +17,7 @@ class ClassifierFamily(Family):
     listed = "classifiers"
     title = "Classifiers"
     experiment = "classifiers"
-    shown_by = "langladder.faces.report.classifiers"
+    report_module = "langladder.faces.report.classifiers"
     place = 20
     default = "textcnn"
     reads = ("data/clean/labels",)

@@ -17,7 +17,7 @@ class WordVectorFamily(Family):
     listed = "embeddings"
     title = "Word vectors"
     experiment = "word vectors"
-    shown_by = "langladder.faces.report.word_vectors"
+    report_module = "langladder.faces.report.word_vectors"
     place = 30
     objective = None
     default = "skipgram"

@@ -14,7 +14,7 @@ class EncoderFamily(Family):
     listed = "encoders"
     title = "Encoders"
     experiment = "encoders"
-    shown_by = "langladder.faces.report.encoders"
+    report_module = "langladder.faces.report.encoders"
     place = 12
     default = "bert_mini"
     reads = ("data/tokens/text",)

@@ -24,7 +24,7 @@ class ExperimentFamily(Family):
     listed = "experiments"
     title = "Claims, measured"
     experiment = "experiments"
-    shown_by = "langladder.faces.report.claims"
+    report_module = "langladder.faces.report.claims"
     place = 60
     objective = None
     default = "gradient_flow"

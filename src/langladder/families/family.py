@@ -64,7 +64,7 @@ class Family:
         listed: `lms`: the key of params.yaml that lists which rungs to train, and what dvc.yaml's stages go through.
         title: `Language models`, over its table.
         experiment: MLflow's experiment of its runs.
-        shown_by: the module whose functions show it in the report, see `reporting.shown`.
+        report_module: the module whose functions show it in the report, see `faces.report.section`.
         place: its place in the report, the smaller the earlier.
         default: the rung of a single run or sweep that names none.
         reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
@@ -88,7 +88,7 @@ class Family:
     listed: ClassVar[str]
     title: ClassVar[str]
     experiment: ClassVar[str]
-    shown_by: ClassVar[str] = ""
+    report_module: ClassVar[str] = ""
     place: ClassVar[int]
     default: ClassVar[str]
     reads: ClassVar[tuple[str, ...]] = ()

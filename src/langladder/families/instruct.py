@@ -33,7 +33,7 @@ class InstructFamily(Family):
     listed = "instructs"
     title = "Models that follow instructions"
     experiment = "instructions"
-    shown_by = "langladder.faces.report.instructed"
+    report_module = "langladder.faces.report.instructed"
     place = 40
     default = "sft"
     reads: ClassVar[tuple[str, ...]] = ("data/clean/instructions",)

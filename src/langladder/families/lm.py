@@ -15,7 +15,7 @@ class LanguageModelFamily(Family):
     listed = "lms"
     title = "Language models"
     experiment = "language models"
-    shown_by = "langladder.faces.report.language_models"
+    report_module = "langladder.faces.report.language_models"
     place = 10
     objective = "validation_perplexity_per_word"
     default = "lstm"

@@ -13,7 +13,7 @@ class ReaderFamily(Family):
     listed = "readers"
     title = "Readers"
     experiment = "readers"
-    shown_by = "langladder.faces.report.readers"
+    report_module = "langladder.faces.report.readers"
     place = 27
     default = "sliding_window"
     reads = ("data/raw/questions",)

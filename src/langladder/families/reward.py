@@ -18,7 +18,7 @@ class RewardFamily(Family):
     listed = "rewards"
     title = "Reward models"
     experiment = "reward models"
-    shown_by = "langladder.faces.report.rewards"
+    report_module = "langladder.faces.report.rewards"
     place = 41
     default = "reward"
     reads = ("data/clean/instructions",)

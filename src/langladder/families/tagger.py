@@ -15,7 +15,7 @@ class TaggerFamily(Family):
     listed = "taggers"
     title = "Taggers"
     experiment = "taggers"
-    shown_by = "langladder.faces.report.taggers"
+    report_module = "langladder.faces.report.taggers"
     place = 25
     default = "hmm"
     reads = ("data/clean/tags",)

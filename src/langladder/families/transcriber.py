@@ -16,7 +16,7 @@ class TranscriberFamily(Family):
     experiment = "speech"
     place = 51
     default = "ctc"
-    shown_by = "langladder.faces.report.transcripts"
+    report_module = "langladder.faces.report.sequences"
     judged_in = 20.0  # it searches with a beam
     reads = ("data/raw/speech",)
     side = "speech"

@@ -14,7 +14,7 @@ class TranslatorFamily(Family):
     listed = "translators"
     title = "Translators"
     experiment = "translation"
-    shown_by = "langladder.faces.report.translators"
+    report_module = "langladder.faces.report.translators"
     place = 40
     default = "attention"
     judged_in = 20.0  # it searches with a beam

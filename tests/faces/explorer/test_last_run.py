@@ -13,7 +13,7 @@ from langladder.faces.cli.explore import explore
 from langladder.faces.explorer.app import create
 from langladder.faces.explorer.last_run import grown, last_run
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.report.entries import Timing, Told
+from langladder.faces.report.inputs import RungMetadata, Timing
 from langladder.faces.report.tables import ladder_id, ladder_rows, ladder_summary, ladder_timings
 from langladder.ground.errors import InputError
 
@@ -55,11 +55,11 @@ def place(tmp_path: Path) -> Path:
 def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
     found = last_run(place)
     lstm, gru = found.of("lm")
-    assert (lstm.told.year, lstm.told.base, lstm.told.reads) == (1997, "lm/gru", "models/reward/r")
+    assert (lstm.metadata.year, lstm.metadata.base, lstm.metadata.reads) == (1997, "lm/gru", "models/reward/r")
     assert (lstm.timing.seconds, lstm.timing.tokens_per_second, lstm.timing.run) == (86.7, 25693.2, "4e1e")
     assert lstm.timing.peak_memory_bytes == 816656384
     assert [(point.step, point.validation_loss) for point in lstm.curve] == [(10, None), (20, 3.2)]
-    assert gru.told.year is None and gru.timing.run is None and gru.curve == ()
+    assert gru.metadata.year is None and gru.timing.run is None and gru.curve == ()
     (table,) = ladder_rows(found)
     assert {"tokens/s", "time", "memory"} <= {column.title for column in table.columns}
     assert found.meta.size == "tiny"
@@ -68,7 +68,8 @@ def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
 def test_rungs_of_one_title_have_times_of_their_own(place: Path) -> None:
     inputs = last_run(place)
     lstm, gru = inputs.of("lm")
-    twins = [replace(lstm, timing=Timing(seconds=10.0)), replace(gru, told=Told(title=lstm.title, year=2014))]
+    other = RungMetadata(title=lstm.title, year=2014)
+    twins = [replace(lstm, timing=Timing(seconds=10.0)), replace(gru, metadata=other)]
     twins[1] = replace(twins[1], timing=Timing(seconds=99.0))
     inputs = replace(inputs, rungs={**inputs.rungs, "lm": twins})
     for name, value in (("ladder", ladder_summary(inputs)), ("timings", ladder_timings(inputs))):
@@ -76,7 +77,7 @@ def test_rungs_of_one_title_have_times_of_their_own(place: Path) -> None:
     found = last_run(place).of("lm")
     assert [rung.title for rung in found] == ["LSTM & co", "LSTM & co"]
     assert [rung.timing.seconds for rung in found] == [10.0, 99.0]
-    assert [rung.told.year for rung in found] == [1997, 2014]
+    assert [rung.metadata.year for rung in found] == [1997, 2014]
 
 
 def test_times_of_another_ladder_are_not_shown(place: Path) -> None:

@@ -18,8 +18,7 @@ from langladder.evaluation.label_scores import Bin
 from langladder.evaluation.language_model import LanguageModelPage
 from langladder.evaluation.perplexity import TextScores
 from langladder.evaluation.reward import KindScores, RewardPage, RewardScores
-from langladder.faces.report.entries import CurvePoint, Entry, Meta, Told
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import CurvePoint, Entry, Meta, ReportInputs, RungMetadata
 from langladder.families import families
 
 PROMPTS = 200
@@ -133,7 +132,7 @@ def reward_model(name: str, accuracy: float = 0.9) -> RewardPage:
 
 def entry(page: Any, base: str = "", curve: tuple[CurvePoint, ...] = ()) -> Entry[Any]:
     """A rung called by its name in capitals."""
-    return Entry(page, Told(title=page.name.upper(), base=base or None), curve=curve)
+    return Entry(page, RungMetadata(title=page.name.upper(), base=base or None), curve=curve)
 
 
 def ladder(**rungs: list[Entry[Any]]) -> ReportInputs:

@@ -20,8 +20,7 @@ from small_run_files import (
     translator,
 )
 
-from langladder.faces.report.entries import CurvePoint, Entry, Meta, Stage, Timing, Told
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import CurvePoint, Entry, Meta, ReportInputs, RungMetadata, Stage, Timing
 from pipeline import ROOT
 
 APPROACHES = {
@@ -121,7 +120,7 @@ def many_rungs(seed: int = 1, labels: int = 50) -> ReportInputs:
     for i, value in enumerate(written):
         drawn = () if value["approach"] == "n-grams" else curve(chance.uniform(10, 300), 200)
         rung = entry("lm", value, timing=timing, curve=drawn)
-        lms.append(replace(rung, told=Told(title=rung.title, year=1948 + i)))
+        lms.append(replace(rung, metadata=RungMetadata(title=rung.title, year=1948 + i)))
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="microworld", tokenizer="bpe")
     inputs = report_of(
         meta, lm=lms, embedding=embeddings, translator=translators(chance), classifier=classifiers(chance, labels)

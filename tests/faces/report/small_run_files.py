@@ -8,8 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from langladder.faces.report.entries import Entry, Meta, Told
-from langladder.faces.report.inputs import ReportInputs, together
+from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata, rungs_by_family
 from langladder.families import families
 from langladder.families import family as family_of
 
@@ -56,14 +55,16 @@ DAG = [
 def entry(family: str, value: dict[str, Any], **beside: Any) -> Entry[Any]:
     """A rung of a family out of its page as written, and its title."""
     return Entry(
-        TypeAdapter(family_of(family).page()).validate_python(value), Told(title=value.get("title", "")), **beside
+        TypeAdapter(family_of(family).page()).validate_python(value),
+        RungMetadata(title=value.get("title", "")),
+        **beside,
     )
 
 
 def report_of(meta: Meta | None = None, **rungs: list[Entry[Any]]) -> ReportInputs:
     """What a report of these rungs alone is made of: family → rungs."""
     entries = {(family, rung.name): rung for family, found in rungs.items() for rung in found}
-    return ReportInputs(meta or Meta(), FAMILIES, together(FAMILIES, entries))
+    return ReportInputs(meta or Meta(), FAMILIES, rungs_by_family(FAMILIES, entries))
 
 
 def with_rungs(inputs: ReportInputs, family: str, rungs: list[Entry[Any]]) -> ReportInputs:

@@ -5,11 +5,10 @@ from typing import Any
 
 from small_run_files import entry, report_of, with_rungs
 
-from langladder.faces.report import shown
-from langladder.faces.report.entries import Entry, Timing
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.page import build_page
-from langladder.faces.report.spikes_plot import spikes_plot
+from langladder.faces.report.section import family_sections
+from langladder.faces.report.sequences import spikes_plot
 from langladder.faces.report.tables import ladder_summary
 from langladder.families import family as family_of
 
@@ -60,8 +59,8 @@ def rungs() -> list[Entry[Any]]:
 def test_golden_rows() -> None:
     captioner, recogniser = rungs()
     report = report_of(captioner=[captioner], transcriber=[recogniser])
-    (captions,) = shown.sections(family_of("captioner"), report)
-    (transcripts,) = shown.sections(family_of("transcriber"), report)
+    (captions,) = family_sections(family_of("captioner"), report)
+    (transcripts,) = family_sections(family_of("transcriber"), report)
     (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
     assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
     assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"

@@ -8,15 +8,14 @@ from classifier_files import LABELS, TREE, classifier, with_filters, with_trees
 from small_run_files import HOSTILE, entry, report_of, with_rungs
 
 from langladder.evaluation.classifier import ClassifierPage, Node
-from langladder.faces.report import shown
+from langladder.faces.report.classifiers import attended, marked
 from langladder.faces.report.comparison import compare
-from langladder.faces.report.entries import Entry, Timing
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, ReportInputs, Timing
+from langladder.faces.report.labels import reliability_plot
 from langladder.faces.report.page import build_page
-from langladder.faces.report.reliability_plot import reliability_plot
+from langladder.faces.report.section import family_headline, family_picture, family_sections
 from langladder.faces.report.tables import brief, ladder_rows, ladder_summary
 from langladder.faces.report.tree_plot import MOST_NODES, colours, marks, tree_plot
-from langladder.faces.report.word_weights import attended, marked
 from langladder.families import family as family_of
 
 FAMILY = family_of("classifier")
@@ -46,25 +45,25 @@ def test_golden_table() -> None:
 def test_what_no_grammar_tells_has_no_column() -> None:
     (table,) = ladder_rows(report_of(classifier=rungs(best=None)))
     assert "below the best" not in [column.title for column in table.columns]
-    found = shown.picture(FAMILY, report_of(classifier=rungs(best=None)))
+    found = family_picture(FAMILY, report_of(classifier=rungs(best=None)))
     assert found is not None and "Bayes" not in found.caption and "best that can be known" not in found.svg
 
 
 def test_the_headline_names_the_best_and_what_is_left() -> None:
     inputs = report_of(classifier=rungs())
-    said = shown.headline(FAMILY, inputs)
+    said = family_headline(FAMILY, inputs)
     best = inputs.of("classifier")[1].page.scores.accuracy
     assert said == (
         "Best classifier on these texts",
         f"tree_lstm, which labels {100 * best:.1f} % of the test texts right, {95 - 100 * best:.1f} points below the "
         "best that can be known",
     )
-    assert shown.headline(FAMILY, report_of()) is None and shown.picture(FAMILY, report_of()) is None
-    assert list(shown.sections(FAMILY, report_of())) == []
+    assert family_headline(FAMILY, report_of()) is None and family_picture(FAMILY, report_of()) is None
+    assert list(family_sections(FAMILY, report_of())) == []
 
 
 def test_sections_compare_first_and_then_look_inside() -> None:
-    first, second = shown.sections(FAMILY, report_of(classifier=rungs()))
+    first, second = family_sections(FAMILY, report_of(classifier=rungs()))
     assert first.context["paired"].sentence.startswith("tree_lstm (") and first.context["paired"].comparisons == 3
     assert [key for key, _ in first.context["labels"].scores.rows] == [
         (one.label, one.support) for one in rungs()[0].page.per_label
@@ -78,7 +77,7 @@ def test_sections_compare_first_and_then_look_inside() -> None:
 
 
 def test_one_rung_has_nothing_to_be_compared_with() -> None:
-    first, _ = shown.sections(FAMILY, report_of(classifier=rungs()[:1]))
+    first, _ = family_sections(FAMILY, report_of(classifier=rungs()[:1]))
     assert first.context["paired"] is None
     assert "Which differences mean something" not in build_page(report_of(classifier=rungs()[:1]))
 

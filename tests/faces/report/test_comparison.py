@@ -10,8 +10,7 @@ from rich.console import Console
 from small_run_files import FAMILIES, entry, language_model, report_of, with_rungs
 
 from langladder.faces.report.comparison import Compared, compare, differing, drawn, read_summary
-from langladder.faces.report.entries import Meta
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Meta, ReportInputs
 from langladder.faces.report.tables import ladder_summary
 from langladder.ground.errors import InputError
 

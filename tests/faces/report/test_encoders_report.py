@@ -5,8 +5,7 @@ from typing import Any
 from langladder.evaluation.encoder import EncoderPage, Gap, GapScores, Guess, PseudoScores
 from langladder.evaluation.true_gaps import TrueScores
 from langladder.faces.report.encoders import columns, loss, sections
-from langladder.faces.report.entries import Entry, Meta, Told
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
 from langladder.families import families
 
@@ -28,7 +27,7 @@ def page(name: str, *, truth: bool = True, pairs: bool = True) -> EncoderPage:
 
 
 def report(*pages: EncoderPage) -> ReportInputs:
-    rungs = [Entry(one, Told(title=one.name.upper())) for one in pages]
+    rungs = [Entry(one, RungMetadata(title=one.name.upper())) for one in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["encoder"]], rungs={"encoder": rungs}, data=nothing, tokenizers=nothing

@@ -77,7 +77,7 @@ def test_the_report_draws_and_tells_it() -> None:
     """Of a reward model in the report; data that a rung reads stands in the table."""
     inputs = whole()
     rungs = {
-        name: [replace(one, told=one.told.model_copy(update=READS.get(one.page.name, {}))) for one in some]
+        name: [replace(one, metadata=one.metadata.model_copy(update=READS.get(one.page.name, {}))) for one in some]
         for name, some in inputs.rungs.items()
     }
     (section,) = sections(replace(inputs, rungs=rungs))

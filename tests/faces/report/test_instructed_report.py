@@ -9,18 +9,15 @@ from instructed_files import answer_scores, entry, instructed, ladder, reward_mo
 
 from langladder.evaluation.instructed import InstructedPage
 from langladder.faces.report import instructed as shown
-from langladder.faces.report import line_plots, rewards
-from langladder.faces.report.alignment_tax import taxes
-from langladder.faces.report.dialogues import SHOWN, beside, dialogues
-from langladder.faces.report.entries import CurvePoint, Entry
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report import plots, rewards
+from langladder.faces.report.inputs import CurvePoint, Entry, ReportInputs
+from langladder.faces.report.instructed import SHOWN, beside, dialogues, taxes, tournaments
 from langladder.faces.report.over_optimisation import courses, fitted, picture_of
 from langladder.faces.report.page import build_page
-from langladder.faces.report.tournament import tournaments
 
 
 def instructed_of(inputs: ReportInputs) -> list[Entry[InstructedPage]]:
-    return inputs.judged_alike("instruct", InstructedPage)
+    return inputs.rungs_with("instruct", InstructedPage)
 
 
 @pytest.fixture(scope="module")
@@ -186,9 +183,9 @@ def test_reward_stands_beside_the_loss_in_the_curves(html: str) -> None:
         CurvePoint(5, 2.0, 2.1, validation_reward=0.3),
         CurvePoint(9, 1.0, 2.2, validation_reward=0.6),
     )
-    drawn = line_plots.reward_curves_plot([entry(instructed("sft", 0.6), "lm/gpt", curve)], "instruct", shown.loss)
+    drawn = plots.reward_curves_plot([entry(instructed("sft", 0.6), "lm/gpt", curve)], "instruct", shown.loss)
     assert drawn is not None and drawn.svg.count('data-rung="sft"') == 1
-    assert line_plots.reward_curves_plot([entry(instructed("sft", 0.6))], "instruct", shown.loss) is None
+    assert plots.reward_curves_plot([entry(instructed("sft", 0.6))], "instruct", shown.loss) is None
     assert "Models aligned by rewards or preferences: reward of answers to validation prompts" in html
 
 

@@ -10,10 +10,19 @@ from pydantic import Field
 from langladder.evaluation.label_scores import LabelScores, per_label
 from langladder.evaluation.page import Page
 from langladder.evaluation.significance import mcnemar
-from langladder.faces.report.entries import Entry, Told
-from langladder.faces.report.heat_map import cells, confusions, heat_map
-from langladder.faces.report.labels import MAX_CELLS, Paired, chosen_maps, confusion_maps, label_table, paired
-from langladder.faces.report.score_plot import score_plot
+from langladder.faces.report.inputs import Entry, RungMetadata
+from langladder.faces.report.labels import (
+    MAX_CELLS,
+    Paired,
+    chosen_maps,
+    confusion_maps,
+    confusions,
+    drawn_cells,
+    heat_map,
+    label_table,
+    paired,
+)
+from langladder.faces.report.plots import score_plot
 
 MATRIX = [[8, 2, 0], [1, 9, 0], [0, 3, 0]]
 LABELS = ["no", "yes", "<b>"]
@@ -39,7 +48,9 @@ class Judged(Page):
 
 
 def rung(name: str, right: int = 0, of: int = 400, matrix: Any = MATRIX) -> Entry[Judged]:
-    return Entry(Judged(name=name, right="1" * right + "0" * (of - right), matrix=matrix), Told(title=name.upper()))
+    return Entry(
+        Judged(name=name, right="1" * right + "0" * (of - right), matrix=matrix), RungMetadata(title=name.upper())
+    )
 
 
 def compare(*rungs: Entry[Judged]) -> Paired | None:
@@ -47,7 +58,7 @@ def compare(*rungs: Entry[Judged]) -> Paired | None:
 
 
 def test_golden_confusions() -> None:
-    assert cells(MATRIX) == 5
+    assert drawn_cells(MATRIX) == 5
     told = [(one.label, one.said, one.count, round(one.share, 3)) for one in confusions(MATRIX, LABELS, 2)]
     assert told == [("<b>", "yes", 3, 1.0), ("no", "yes", 2, 0.2)]
     assert confusions([[3, 0], [0, 1]], ["a", "b"], 5) == []

@@ -12,8 +12,7 @@ from small_run_files import entry, language_model, report_of, with_rungs
 
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.ladder_plot import ladder_plot
-from langladder.faces.report.language_models import headline
+from langladder.faces.report.language_models import headline, ladder_plot
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import LadderTable, brief, ladder_rows, ladder_summary, to_markdown, to_rich
 from langladder.ground.infinity import to_plain

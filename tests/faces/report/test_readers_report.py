@@ -3,8 +3,7 @@
 from typing import Any
 
 from langladder.evaluation.reader import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
-from langladder.faces.report.entries import Entry, Meta, Told
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
 from langladder.faces.report.readers import columns, loss, sections
 from langladder.families import families
@@ -37,7 +36,7 @@ def page(name: str, f1: float, options: float | None = None, **scores: Any) -> R
 
 
 def report(*pages: ReaderPage) -> ReportInputs:
-    rungs = [Entry(one, Told(title=one.name.upper())) for one in pages]
+    rungs = [Entry(one, RungMetadata(title=one.name.upper())) for one in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["reader"]], rungs={"reader": rungs}, data=nothing, tokenizers=nothing

@@ -1,6 +1,6 @@
 """Any JSON report becomes tables without loss of order or of values."""
 
-from langladder.faces.report.facts import MAX_ROWS, blocks
+from langladder.faces.report.page import MAX_ROWS, blocks
 
 
 def test_plain_values_become_facts() -> None:

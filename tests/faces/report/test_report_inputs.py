@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from small_run_files import FAMILIES, language_model, write
 
-from langladder.faces.report.entries import Meta, Timing
-from langladder.faces.report.inputs import ReportInputs, load_report, read_curve
+from langladder.faces.report.inputs import Meta, ReportInputs, Timing, load_report, read_curve
 from langladder.faces.report.page import build_page
 from langladder.ground.errors import InputError
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels

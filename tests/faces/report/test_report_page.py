@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from small_run_files import embedding, entry, language_model, report_of, with_rungs
 
-from langladder.faces.report.entries import CurvePoint, Meta
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import CurvePoint, Meta, ReportInputs
 from langladder.faces.report.page import build_page, write_page
 from langladder.faces.report.tables import ladder_summary
 
@@ -160,7 +159,7 @@ def test_page_of_an_empty_ladder() -> None:
     assert "No rung was trained." in page
 
 
-def test_families_that_are_judged_alike_share_their_sections(inputs: ReportInputs) -> None:
+def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs) -> None:
     grown = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000), curve=CURVE)
     page = build_page(with_rungs(inputs, "tune", [grown]))
     ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
@@ -194,8 +193,8 @@ def test_claims_stand_together(inputs: ReportInputs) -> None:
 def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:
     assert 'id="tree"' not in build_page(inputs)
     kneser_ney, lstm, gpt = inputs.of("lm")
-    grown = replace(gpt, told=gpt.told.model_copy(update={"base": "lm/lstm"}))
-    again = replace(kneser_ney, told=kneser_ney.told.model_copy(update={"base": "elsewhere/<b>"}))
+    grown = replace(gpt, metadata=gpt.metadata.model_copy(update={"base": "lm/lstm"}))
+    again = replace(kneser_ney, metadata=kneser_ney.metadata.model_copy(update={"base": "elsewhere/<b>"}))
     page = build_page(with_rungs(inputs, "lm", [again, lstm, grown]))
     Outline(page)
     tree = page[page.index('<h2 id="tree">') : page.index('<h2 id="pipeline">')]

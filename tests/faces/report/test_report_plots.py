@@ -11,14 +11,13 @@ from small_run_files import with_rungs
 
 from langladder.evaluation.translation import Translation
 from langladder.evaluation.word_vectors import MapPoint
-from langladder.faces.report import line_plots, plots
+from langladder.faces.report import plots
 from langladder.faces.report.dag import draw_dag, grouped
-from langladder.faces.report.entries import CurvePoint, Stage
-from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.ladder_plot import ladder_plot
-from langladder.faces.report.svg import visible
-from langladder.faces.report.translator_plots import length_plot
-from langladder.faces.report.translators import loss
+from langladder.faces.report.inputs import CurvePoint, ReportInputs, Stage
+from langladder.faces.report.language_models import ladder_plot
+from langladder.faces.report.plots import visible
+from langladder.faces.report.translators import attention_plot, length_plot, loss
+from langladder.faces.report.word_vectors import map_plot
 from langladder.ground.errors import InputError
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -37,8 +36,8 @@ def lines(svg: str) -> dict[str, list[ElementTree.Element]]:
     return found
 
 
-def curves(inputs: ReportInputs) -> line_plots.LinePlot | None:
-    return line_plots.curves_plot(inputs.of("lm"), "lm", "Language models")
+def curves(inputs: ReportInputs) -> plots.LinePlot | None:
+    return plots.curves_plot(inputs.of("lm"), "lm", "Language models")
 
 
 def titled(element: ElementTree.Element) -> str | None:
@@ -66,11 +65,11 @@ def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:
 
 def test_nothing_measured_nothing_drawn() -> None:
     assert ladder_plot([], None) is None
-    assert line_plots.curves_plot([], "lm", "Language models") is None
-    assert line_plots.bleu_curves_plot([], "translator", loss) is None
+    assert plots.curves_plot([], "lm", "Language models") is None
+    assert plots.bleu_curves_plot([], "translator", loss) is None
     assert length_plot([], loss) is None
-    assert plots.map_plot([], "Skip-gram", "m") is None
-    assert plots.attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
+    assert map_plot([], "Skip-gram", "m") is None
+    assert attention_plot(Translation(source="a", reference="b", output="b"), "a", "t") is None
 
 
 def test_curves_name_the_rungs_that_have_one(inputs: ReportInputs) -> None:
@@ -82,9 +81,9 @@ def test_curves_name_the_rungs_that_have_one(inputs: ReportInputs) -> None:
 
 def test_bleu_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInputs) -> None:
     (rung,) = inputs.of("translator")
-    assert line_plots.bleu_curves_plot([rung], "translator", loss) is None
+    assert plots.bleu_curves_plot([rung], "translator", loss) is None
     curve = (CurvePoint(10, train_loss=2.0), CurvePoint(20, validation_bleu=12.5), CurvePoint(40, validation_bleu=31.0))
-    drawn = line_plots.bleu_curves_plot([replace(rung, curve=curve)], "translator", loss)
+    drawn = plots.bleu_curves_plot([replace(rung, curve=curve)], "translator", loss)
     assert drawn is not None
     assert "BLEU, greedy" in texts(drawn.svg)
     assert drawn.choice.titles == {"attention": rung.title}
@@ -127,7 +126,7 @@ def test_attention_labels_stand_in_order_whatever_they_hold() -> None:
         output_tokens=["a\nb", "\x00"],
         attention=[[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]],
     )
-    svg = plots.attention_plot(example, "attention-0", "T")
+    svg = attention_plot(example, "attention-0", "T")
     assert svg is not None
     assert texts(svg) == ["$x$", "<b>", "国王", "a⏎b", "�"]
 
@@ -135,7 +134,7 @@ def test_attention_labels_stand_in_order_whatever_they_hold() -> None:
 def test_map_labels_do_not_cover_each_other() -> None:
     points = [{"word": f"word{i}", "x": i % 3 * 1e-4, "y": 0.0, "group": "g"} for i in range(30)]
     points.append({"word": "far", "x": 5.0, "y": 5.0, "group": "h"})
-    svg = plots.map_plot([MapPoint.model_validate(point) for point in points], "a", "map-0")
+    svg = map_plot([MapPoint.model_validate(point) for point in points], "a", "map-0")
     assert svg is not None
     shown = texts(svg)
     assert "far" in shown

@@ -16,14 +16,13 @@ from langladder.evaluation.classifier import Node
 from langladder.evaluation.maps import WordMap
 from langladder.evaluation.tagger import TaggedWord
 from langladder.evaluation.translation import Translation
-from langladder.faces.report import plots
-from langladder.faces.report.enclosed import enclosing, isolated, plain
-from langladder.faces.report.facts import blocks
-from langladder.faces.report.heat_map import heat_map
-from langladder.faces.report.page import build_page
-from langladder.faces.report.svg import visible
+from langladder.faces.report.bidi import enclosing, isolated, plain
+from langladder.faces.report.labels import heat_map
+from langladder.faces.report.page import blocks, build_page
+from langladder.faces.report.plots import visible
+from langladder.faces.report.translators import attention_plot
 from langladder.faces.report.tree_plot import tree_plot
-from langladder.faces.report.word_map import word_map_svg
+from langladder.faces.report.word_vectors import word_map_svg
 from pipeline import ROOT
 
 SENTENCE = ["كتب", "الولد", "GPT-2", "."]
@@ -112,11 +111,11 @@ def test_drawings_keep_texts_apart() -> None:
     assert f">{'कि' * 17}…</text>" in long  # not in the middle of a character
     words = ["كتب", "الولد", "رسالة"]
     example = Translation.model_validate(translated(words, ["he", "wrote"]))
-    drawing = plots.attention_plot(example, "one", "a rung")
+    drawing = attention_plot(example, "one", "a rung")
     assert drawing is not None and f">{RLI}كتب{PDI}</text>" in drawing and ">he</text>" in drawing
     first, second, third = places(drawing, *words)
     assert first > second > third
-    again = plots.attention_plot(Translation.model_validate(translated(["a", "b"], ["x"])), "one", "a rung")
+    again = attention_plot(Translation.model_validate(translated(["a", "b"], ["x"])), "one", "a rung")
     assert again is not None
     first, second = places(again, "a", "b")
     assert first < second

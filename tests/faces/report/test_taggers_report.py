@@ -4,8 +4,7 @@ from typing import Any
 
 from langladder.evaluation.label_scores import Bin, LabelScores
 from langladder.evaluation.tagger import TaggedWord, TaggerPage, TaggerScores
-from langladder.faces.report.entries import Entry, Meta, Told
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
 from langladder.faces.report.taggers import columns, loss, sections
 from langladder.families import families
@@ -39,7 +38,7 @@ def page(name: str, right: list[int], **more: Any) -> TaggerPage:
 
 
 def report(*pages: TaggerPage) -> ReportInputs:
-    rungs = [Entry(one, Told(title=one.name.upper())) for one in pages]
+    rungs = [Entry(one, RungMetadata(title=one.name.upper())) for one in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["tagger"]], rungs={"tagger": rungs}, data=nothing, tokenizers=nothing

@@ -5,13 +5,10 @@ from xml.etree import ElementTree
 
 from small_run_files import entry, translator, with_rungs
 
-from langladder.faces.report import plots
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import ladder_rows, ladder_summary
-from langladder.faces.report.translator_plots import search_errors_plot
-from langladder.faces.report.translators import loss
+from langladder.faces.report.translators import attention_plot, loss, search_errors_plot
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -73,7 +70,7 @@ def test_the_summary_keeps_search_errors(inputs: ReportInputs) -> None:
 
 
 def test_attention_as_a_file_of_its_own(inputs: ReportInputs) -> None:
-    svg = plots.attention_plot(inputs.of("translator")[0].page.examples[0], "attention", "T", standalone=True)
+    svg = attention_plot(inputs.of("translator")[0].page.examples[0], "attention", "T", standalone=True)
     assert svg is not None
     assert svg.startswith("<?xml")
     assert "var(" not in svg

@@ -9,7 +9,7 @@ from langladder.evaluation.page import Work
 from langladder.evaluation.perplexity import TextScores
 from langladder.faces.report import classifiers, taggers
 from langladder.faces.report.columns import Column, work_columns
-from langladder.faces.report.entries import Timing
+from langladder.faces.report.inputs import Timing
 from langladder.faces.report.language_models import COLUMNS
 
 SCORES = TextScores(

@@ -81,7 +81,7 @@ def draw_map(
 
 
 def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, method: "MapMethod") -> str:
-    from langladder.faces.report.word_map import word_map_html, word_map_svg
+    from langladder.faces.report.word_vectors import word_map_html, word_map_svg
     from langladder.ground.artefacts import write_text
 
     how = METHODS[method]

@@ -94,7 +94,7 @@ class Request:
             InputError: it has no attention, or the line is empty.
         """
         from langladder.evaluation.translation import Translation
-        from langladder.faces.report.plots import attention_plot
+        from langladder.faces.report.translators import attention_plot
         from langladder.ground.artefacts import write_text
 
         (found,) = self.models[0].answer([line], self.config, attention=True)

@@ -57,12 +57,13 @@ def _inputs(shelf: Shelf) -> Any:
 
 
 def _told(inputs: Any, tracking: str) -> dict[str, Any]:
-    from langladder.faces.report import family_tree, shown
+    from langladder.faces.report.family_tree import family_tree_sections
+    from langladder.faces.report.section import family_headline
     from langladder.faces.report.tables import ladder_rows
 
     runs = {(one.name, rung.name): rung.timing.run for one in inputs.families for rung in inputs.of(one.name)}
-    headlines = [shown.headline(family, inputs) for family in inputs.families]
-    trees = [section.context for section in family_tree.sections(inputs)]
+    headlines = [family_headline(family, inputs) for family in inputs.families]
+    trees = [section.context for section in family_tree_sections(inputs)]
     return {
         "chosen": {name: value for name, value in inputs.meta if value is not None},
         "headlines": [list(one) for one in headlines if one],

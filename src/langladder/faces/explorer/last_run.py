@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from langladder.faces.report.comparison import read_summary
-from langladder.faces.report.entries import Entry, Timing, Told
-from langladder.faces.report.inputs import ReportInputs, read_curve
+from langladder.faces.report.inputs import Entry, ReportInputs, RungMetadata, Timing, read_curve
 from langladder.faces.report.tables import ladder_id
 from langladder.families import families
 from langladder.ground.artefacts import read_json
@@ -58,7 +57,7 @@ def timings(path: Path, ladder: str) -> dict[str, tuple[int | None, Timing]]:
     found = {}
     for name, facts in value["rungs"].items():
         try:
-            found[name] = Told.model_validate(facts).year, Timing.model_validate(facts)
+            found[name] = RungMetadata.model_validate(facts).year, Timing.model_validate(facts)
         except ValidationError as error:
             problem = error.errors()[0]
             where = ".".join(map(str, ("rungs", name[:80], *problem["loc"])))
@@ -72,7 +71,7 @@ def _with_facts(place: Path, family: str, rung: Entry[Any], facts: tuple[int | N
     curve = place / "curves" / family / f"{rung.name}.csv"
     return replace(
         rung,
-        told=Told(title=rung.told.title, year=year, base=base, reads=reads),
+        metadata=RungMetadata(title=rung.metadata.title, year=year, base=base, reads=reads),
         timing=timing,
         curve=tuple(read_curve(curve)) if curve.is_file() else (),
     )

@@ -7,9 +7,9 @@ from typing import Any
 from langladder.evaluation.classifier import Decision, Node, decision
 from langladder.faces.http.labelling import answer, normalised, parsed
 from langladder.faces.http.tagging import tag_lines
-from langladder.faces.report.enclosed import plain
+from langladder.faces.report.bidi import plain
+from langladder.faces.report.classifiers import attended, marked
 from langladder.faces.report.tree_plot import MOST_NODES, legend, tree_plot
-from langladder.faces.report.word_weights import attended, marked
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader

@@ -1,17 +1,51 @@
-"""Claims of the literature on the page: each with the sentence that the numbers make, its plots and its table."""
+"""Claims of the literature in the report: each with the sentence that the numbers make, its plots and its table.
 
-from collections.abc import Iterable, Iterator, Sequence
+A plot is described by the experiment as data: lines over numbers, marks over categories, bars of spread.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
 
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from langladder.experiments.findings import Plot, Series
 from langladder.experiments.page import ClaimPage
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.findings_plot import findings_plot
 from langladder.faces.report.graph_plot import graph_plot
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.numbers import DASH, significant
+from langladder.faces.report.plots import (
+    DASHES,
+    INK,
+    MARKERS,
+    SERIES,
+    drawing,
+    hues,
+    new_figure,
+    to_file,
+    to_svg,
+    visible,
+)
 from langladder.faces.report.section import Section
+
+MOST_MARKS = 24  # points of a line that are marked one by one
+
+FEW_TICKS = 12
+
+HEIGHT, A_NAME = 3.4, 0.24  # inches of a plot, and of a name in its legend: many names make it higher
+
+LEVELS = (":", (0, (6, 3)), "-.")
+
+LETTER, ALONG = 6.5, 480.0  # points of a letter of a tick's label, and of the axis that the labels share
+
+NEAR = 1e4  # a log axis over less has labels between the powers of ten
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Claims = Sequence[Entry[ClaimPage]]
 
@@ -39,14 +73,14 @@ class ClaimView:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """All claims, of experiments and of probes."""
-    if claims := inputs.judged_alike(family, ClaimPage):
+    if claims := inputs.rungs_with(family, ClaimPage):
         yield Section("claims", "Claims, measured", "claims.html.j2", {"claims": claim_views(claims)})
 
 
 def claim_views(claims: Claims) -> list[ClaimView]:
     """In the order of history."""
     return [
-        ClaimView(claim.name, claim.title, claim.told.claim or claim.title, _mark(claim), list(_parts(claim)))
+        ClaimView(claim.name, claim.title, claim.metadata.claim or claim.title, _mark(claim), list(_parts(claim)))
         for claim in claims
     ]
 
@@ -75,3 +109,116 @@ def _cell(value: str | float | None) -> str:
     if value is None:
         return DASH
     return value if isinstance(value, str) else significant(value)
+
+
+def findings_plot(plot: Plot, name: str) -> str | None:
+    """The plot as an `<svg>` element; None where no point was measured.
+
+    Args:
+        name: makes the ids unique on the page.
+    """
+    if not any(y is not None for line in plot.series for y in line.y):
+        return None
+    with drawing():
+        return to_svg(_figure(plot), name, _label(plot))
+
+
+def findings_file(plot: Plot) -> str:
+    """The plot as an SVG file of its own."""
+    with drawing():
+        return to_file(_figure(plot), _label(plot))
+
+
+def _label(plot: Plot) -> str:
+    return f"{plot.title}: {plot.y_label} by {plot.x_label}"
+
+
+def _figure(plot: Plot) -> Figure:
+    categories = list(dict.fromkeys(x for line in plot.series for x in line.x if isinstance(x, str)))
+    figure, axes = new_figure(10.4, max(HEIGHT, (len(plot.series) + len(plot.levels) + 1) * A_NAME))
+    for i, (line, hue) in enumerate(zip(plot.series, hues(len(plot.series)), strict=True)):
+        _draw(axes, line, i, hue, categories, alone=len(plot.series) == 1)
+    for (level, height), style in zip(plot.levels.items(), cycle(LEVELS)):
+        axes.axhline(height, color=INK, linestyle=style, linewidth=1.2, label=visible(level))
+    if categories:
+        axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
+        axes.margins(x=0.12)
+    else:
+        _place_axis(axes, sorted({float(x) for line in plot.series for x in line.x}), log=plot.log_x)
+    if plot.log_y:
+        _log_values(axes)
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
+    if len(axes.get_legend_handles_labels()[1]) > 1 or plot.levels:
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
+
+
+def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str], *, alone: bool) -> None:
+    """One series; what was not measured leaves a gap."""
+    places: Mapping[Any, float] = {category: place for place, category in enumerate(categories)}
+    spread = line.error or [None] * len(line.y)
+    found = [(x, y, e or 0.0) for x, y, e in zip(line.x, line.y, spread, strict=True) if y is not None]
+    if not found:
+        return
+    x, y, error = zip(*found, strict=True)
+    style: dict[str, Any] = {"color": hue, "linewidth": 2, "linestyle": DASHES[number // len(SERIES) % len(DASHES)]}
+    if len(found) <= MOST_MARKS:
+        style |= {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5}
+    if categories and alone:
+        style["linestyle"] = ""  # nothing lies between two categories
+    axes.errorbar(
+        [places[place] if categories else place for place in x],
+        y,
+        yerr=error if line.error is not None else None,
+        capsize=3,
+        elinewidth=1,
+        label=visible(line.name),
+        **style,
+    )
+
+
+def _place_axis(axes: Axes, places: list[float], *, log: bool) -> None:
+    """Along x: a tick at every measured place where these are few."""
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+    if len(places) <= FEW_TICKS:
+        axes.set_xticks(apart(places, log=log))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _said(value)))
+
+
+def apart(places: list[float], *, log: bool) -> list[float]:
+    """Those of the rising places whose labels do not touch, taken from left to right; the first and the last always."""
+    if len(places) < 3 or (log and places[0] <= 0):
+        return places
+    *inner, last = [math.log(place) if log else place for place in places]
+    points = [ALONG * (place - inner[0]) / (last - inner[0]) for place in [*inner, last]]
+
+    def clear(one: int, other: int) -> bool:
+        return points[other] - points[one] > LETTER * (len(_said(places[one])) + len(_said(places[other])) + 1) / 2
+
+    kept = [0]
+    for i in range(1, len(inner)):
+        if clear(kept[-1], i) and clear(i, len(inner)):
+            kept.append(i)
+    return [places[i] for i in [*kept, len(inner)]]
+
+
+def _said(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def _log_values(axes: Axes) -> None:
+    """Along y: ones, twos and fives over a few powers of ten, powers alone over more."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    near = high / low < NEAR
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,), numticks=8))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}" if near else _power(value)))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _power(value: float) -> str:
+    """10⁻⁸ for 1e-8."""
+    return "10" + str(round(math.log10(value))).translate(_RAISED)

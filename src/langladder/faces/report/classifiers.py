@@ -1,24 +1,43 @@
-"""What the report tells of classifiers: their table, which differences mean something, what each decision came from."""
+"""Classifiers in the report: which differences mean something, single decisions and where they come from.
 
-from collections.abc import Iterable, Sequence
+Words with their weights are marks of the page: blue speaks for the label, red against it, the fuller the more. Colour
+does not carry the sign alone: a straight line stands under what speaks for the label, a wavy one under what speaks
+against it, and the number is shown under the mouse.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from langladder.evaluation.classifier import ClassifierPage
+from langladder.evaluation.classifier import ClassifierPage, Decision, Filter
 from langladder.evaluation.significance import mcnemar
 from langladder.faces.report import numbers
-from langladder.faces.report.choosing import BESIDE, choice
-from langladder.faces.report.columns import Column, cost_columns, half_width, work_columns
-from langladder.faces.report.decisions import WEIGHED, inside, seen
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.labels import label_table, paired
-from langladder.faces.report.reliability_plot import reliability_plot
-from langladder.faces.report.score_plot import score_plot
-from langladder.faces.report.section import Figure, Section, drawn_lines
-from langladder.faces.report.views import aligned
+from langladder.faces.report.bidi import isolated, plain
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.labels import confusion_maps, label_table, paired, reliability_plot
+from langladder.faces.report.plots import score_plot
+from langladder.faces.report.section import Picture, Section, drawn_lines
+from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
+from langladder.faces.report.tree_plot import legend, tree_plot
+from langladder.text.tokenize.specials import RESERVED
+
+WEIGHED = 8  # texts that rungs label side by side
+
+MISTAKES = 6  # of each rung
+
+TREES = 4  # of each rung that reads trees
+
+MAX_TREES = 24  # of all rungs together
+
+COLOURS = 4  # of colour; what has less than half of the first is plain
+
+_SPACES = "▁ "  # of tokens that bring their own
+
+SEPARATOR = "‖"  # between the two texts of a pair
 
 Classifiers = Sequence[Entry[ClassifierPage]]
 
@@ -28,99 +47,23 @@ def loss(page: ClassifierPage) -> float:
     return 1 - page.scores.accuracy
 
 
-def below_best(page: ClassifierPage) -> float | None:
-    """How far accuracy stands below what can be known, in points (per cent); None where that is unknown."""
-    return None if page.bayes_accuracy is None else 100 * (page.bayes_accuracy - page.scores.accuracy)
-
-
-COLUMNS: tuple[Column[ClassifierPage], ...] = (
-    Column(
-        "accuracy",
-        "share of the test texts that get their own label",
-        lambda page, _: page.scores.accuracy,
-        numbers.share,
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "accuracy ±",
-        "half the width of its 95 % interval, in points, by drawing test texts anew (bootstrap); not over seeds",
-        lambda page, _: half_width(page.scores.accuracy_interval),
-        numbers.decimals(1),
-        None,
-        brief=True,
-    ),
-    Column(
-        "below the best",
-        "points between the accuracy and the Bayes accuracy, that of the best guess under the grammar that drew the "
-        "texts, which no classifier beats on average; only a corpus made by a known grammar can tell it",
-        lambda page, _: below_best(page),
-        numbers.decimals(1),
-        "lower",
-        brief=True,
-    ),
-    Column(
-        "macro-F₁",
-        "mean over the labels of F₁, 2PR / (P + R): every label counts the same, however rare it is",
-        lambda page, _: page.scores.macro_f1,
-        numbers.share,
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "cross-entropy",
-        "mean surprise at the right label, in nats per text: counts how sure a wrong answer was",
-        lambda page, _: page.scores.cross_entropy,
-        numbers.decimals(3),
-        "lower",
-    ),
-    Column(
-        "ECE",
-        "expected calibration error: how far, on average, the share that is right lies from the probability given",
-        lambda page, _: page.scores.calibration_error,
-        numbers.share,
-        "lower",
-        brief=True,
-    ),
-    Column(
-        "parameters",
-        "numbers that were estimated or learnt",
-        lambda page, _: page.parameters,
-        numbers.compact,
-        "lower",
-        brief=True,
-        compared=True,
-    ),
-    *work_columns("word"),
-    *cost_columns("texts"),
-)
-
-
-def columns(pages: Sequence[ClassifierPage]) -> tuple[Column[ClassifierPage], ...]:
-    """The same for all."""
-    del pages
-    return COLUMNS
-
-
 def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     """Which classifier is best, and with how much."""
-    rungs = inputs.judged_alike(family, ClassifierPage)
+    rungs = inputs.rungs_with(family, ClassifierPage)
     if not rungs:
         return None
     best = min(rungs, key=lambda rung: loss(rung.page))
     text = f"{best.title}, which labels {numbers.share(best.page.scores.accuracy)} of the test texts right"
-    below = below_best(best.page)
-    if below is not None:
+    if best.page.below_best is not None:
+        below = 100 * best.page.below_best
         where = f"{abs(below):.1f} points {'below' if below >= 0 else 'above'}"
         text += f", {where} the best that can be known"
     return "Best classifier on these texts", text
 
 
-def picture(inputs: ReportInputs, family: str) -> Figure | None:
+def picture(inputs: ReportInputs, family: str) -> Picture | None:
     """The accuracy of each rung with its interval."""
-    rungs = inputs.judged_alike(family, ClassifierPage)
+    rungs = inputs.rungs_with(family, ClassifierPage)
     best = next((rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None), None)
     svg = score_plot(
         rungs,
@@ -133,12 +76,12 @@ def picture(inputs: ReportInputs, family: str) -> Figure | None:
     caption = "Accuracy of the classifiers with its 95 % interval, the first rung at the foot."
     if best is not None:
         caption += " The dashed line is the Bayes accuracy: what the grammar itself leaves open, nobody can know."
-    return None if svg is None else Figure(Markup(svg), caption)
+    return None if svg is None else Picture(Markup(svg), caption)
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Which differences mean something, label by label, how sure; then text by text and rung by rung."""
-    rungs = inputs.judged_alike(family, ClassifierPage)
+    rungs = inputs.rungs_with(family, ClassifierPage)
     if not rungs:
         return
     reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability")
@@ -164,3 +107,131 @@ def right(page: ClassifierPage) -> np.ndarray:
     """(N,) bool: which test texts are right."""
     found: np.ndarray = np.frombuffer(page.right.encode(), dtype=np.uint8) == ord("1")
     return found
+
+
+ClassifierRungs = Sequence[Entry[ClassifierPage]]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A piece of a text: its weight as shown, and its class on the page; both empty where it hardly counts.
+
+    `after` is what stands behind it: a space, or nothing where the text goes on at once (Chinese, Thai).
+    """
+
+    text: str
+    weight: str = ""
+    kind: str = ""
+    after: str = " "
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A text as one rung read it: what it said, how surely, its words with their weights and attention."""
+
+    label: str
+    said: str
+    probability: float
+    words: list[Mark]
+    attention: list[Mark]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """One rung from inside.
+
+    Attributes:
+        maps: its confusions, empty where the page has enough of other rungs'.
+        trees: drawings; legend: label → sign and colour.
+        filters: by label.
+    """
+
+    name: str
+    title: str
+    maps: list[Picture]
+    mistakes: list[tuple[str, Seen]]
+    trees: list[Picture]
+    legend: dict[str, tuple[str, str]]
+    filters: list[tuple[str, list[Filter]]]
+
+
+def seen(one: Decision) -> Seen:
+    """A decision as the page shows it; words without weights where the classifier cannot tell them."""
+    pieces = one.pieces if one.weights else [one.text, *(["<sep>", one.second] if one.second is not None else [])]
+    words = marked(pieces, one.weights or [0.0] * len(pieces), one.text)
+    attention = attended(one.pieces, one.attention, one.text) if one.attention else []
+    return Seen(one.label, one.said, one.probability, words, attention)
+
+
+def inside(rungs: ClassifierRungs, loss: Loss) -> list[Inside]:
+    """Every rung that has something to show."""
+    maps = {
+        drawn.name: drawn
+        for drawn in confusion_maps(rungs, lambda page: (page.confusion, page.labels), loss, "Confusions")
+    }
+    reading = [rung for rung in rungs if any(one.tree for one in rung.page.shown)]
+    each = min(TREES, max(1, MAX_TREES // max(1, len(reading))))
+    found = []
+    for rung in rungs:
+        page = rung.page
+        trees = list(_trees(page, rung.title, each))
+        found.append(
+            Inside(
+                rung.name,
+                rung.title,
+                maps[rung.name].figures if rung.name in maps else [],
+                [(one.text, seen(one)) for one in page.mistakes[:MISTAKES]],
+                trees,
+                dict(legend(page.labels)) if trees else {},
+                [(label, list(own)) for label, own in groupby(page.filters, key=lambda one: one.label)],
+            )
+        )
+    return found
+
+
+def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Picture]:
+    """The first trees that are not too large; a wrong label is told below."""
+    drawn = 0
+    for one in page.shown:
+        svg = tree_plot(one.tree, one.text.split(" "), page.labels, f"{title}: {plain(one.text)}")
+        if svg is not None and drawn < most:
+            drawn += 1
+            said = isolated(one.said) + f" ({100 * one.probability:.0f} %)"
+            yield Picture(Markup(svg), said if one.said == one.label else said + ", really " + isolated(one.label))
+
+
+def marked(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[Mark]:
+    """The pieces of a text with their weights, the largest of the text in full colour."""
+    most = max(map(abs, weights), default=0.0)
+    return list(_marks(pieces, weights, most, ("for", "against"), text))
+
+
+def attended(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[Mark]:
+    """The pieces of a text with their attention, which is never below 0."""
+    return list(_marks(pieces, weights, max(weights, default=0.0), ("seen", "seen"), text))
+
+
+def _marks(
+    pieces: Sequence[str], weights: Sequence[float], most: float, kinds: tuple[str, str], whole: str
+) -> Iterator[Mark]:
+    for piece, weight, after in zip(pieces, weights, _between(pieces, whole), strict=True):
+        text = SEPARATOR if piece == RESERVED[0] else piece.strip(_SPACES) or "␣"
+        level = round(COLOURS * abs(weight) / most) if most > 0 else 0
+        kind = kinds[0] if weight > 0 else kinds[1]
+        yield (
+            Mark(text, f"{weight:+.2f}".replace("-", "−"), f"{kind}-{level}", after)
+            if level
+            else Mark(text, after=after)
+        )
+
+
+def _between(pieces: Sequence[str], text: str) -> Iterator[str]:
+    """What stands behind each piece: nothing where the next one is found right there in the text, else a space."""
+    places: list[tuple[int, int]] = []
+    end = 0
+    for piece in (piece.strip(_SPACES) for piece in pieces):
+        start = text.find(piece, end) if piece else -1
+        end = end if start < 0 else start + len(piece)
+        places.append((start, end))
+    for (_, end), (start, _) in pairwise([*places, (-1, -1)]):
+        yield "" if start == end else " "

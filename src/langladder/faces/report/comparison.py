@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from langladder.faces.report import numbers, shown
+from langladder.faces.report import numbers
 from langladder.faces.report.columns import Column
-from langladder.faces.report.entries import Entry, Meta, Timing, Told
-from langladder.faces.report.inputs import ReportInputs, checked_page
+from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata, Timing, checked_page
+from langladder.faces.report.section import family_columns
 from langladder.faces.report.tables import fits, narrow_table
 from langladder.families.family import Family
 from langladder.ground.errors import InputError
@@ -56,7 +56,7 @@ def read_summary(value: Any, where: str, families: Sequence[Family]) -> ReportIn
     try:
         rungs = {
             family.name: [
-                Entry(checked_page(family, rung, family.name), Told(title=rung.get("title", "")))
+                Entry(checked_page(family, rung, family.name), RungMetadata(title=rung.get("title", "")))
                 for rung in value.get(family.name, ())
             ]
             for family in families
@@ -91,7 +91,7 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
 
 def _measures(family: Family, rungs: Sequence[Entry[Any]]) -> list[Column[Any]]:
     """The columns that have a value."""
-    columns = shown.columns(family, [rung.page for rung in rungs])
+    columns = family_columns(family, [rung.page for rung in rungs])
     return [column for column in columns if any(column.read(rung.page, Timing()) is not None for rung in rungs)]
 
 

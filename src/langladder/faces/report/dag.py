@@ -14,7 +14,7 @@ from typing import Any
 import networkx as nx
 from markupsafe import Markup
 
-from langladder.faces.report.entries import Stage
+from langladder.faces.report.inputs import Stage
 from langladder.ground.errors import InputError
 
 BOX_WIDTH, BOX_HEIGHT, LANE_WIDTH, GAP, ROW = 176, 46, 26, 22, 88  # in px

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from markupsafe import Markup
 from rich.cells import cell_len
 
-from langladder.faces.report.svg import visible
+from langladder.faces.report.plots import visible
 from langladder.ground.errors import InputError
 
 HEIGHT, ROW, GAP, PAD = 42, 52, 56, 10  # px: of a box, from row to row, between columns, beside a text

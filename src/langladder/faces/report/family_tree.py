@@ -9,12 +9,12 @@ from langladder.faces.report.section import Section
 MODELS = "models/"
 
 
-def sections(inputs: ReportInputs) -> Iterable[Section]:
+def family_tree_sections(inputs: ReportInputs) -> Iterable[Section]:
     """A drawing of the rungs that grew from another, and of those that they grew from; nothing where none did."""
     titles = {f"{one.name}/{rung.name}": rung.title for one in inputs.families for rung in inputs.of(one.name)}
-    grown = [(f"{one.name}/{rung.name}", rung.told.base) for one in inputs.families for rung in inputs.of(one.name)]
+    grown = [(f"{one.name}/{rung.name}", rung.metadata.base) for one in inputs.families for rung in inputs.of(one.name)]
     bases = {key: base for key, base in grown if base is not None}
-    read = {f"{one.name}/{rung.name}": rung.told.reads for one in inputs.families for rung in inputs.of(one.name)}
+    read = {f"{one.name}/{rung.name}": rung.metadata.reads for one in inputs.families for rung in inputs.of(one.name)}
     if bases:
         known = [key for key in titles if key in bases or key in bases.values()]
         shown = {key: titles.get(key, key) for key in dict.fromkeys([*known, *bases.values()])}

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from langladder.experiments.findings import Graph, GraphNode
-from langladder.faces.report.svg import GRID, INK, SERIES, drawing, new_figure, to_svg, visible
+from langladder.faces.report.plots import GRID, INK, SERIES, drawing, new_figure, to_svg, visible
 
 WIDE, HIGH = 1.42, 1.25  # inches of a column and of a row
 BOX = {"boxstyle": "round,pad=0.35", "facecolor": "none", "linewidth": 1.2}

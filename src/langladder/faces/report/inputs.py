@@ -1,24 +1,144 @@
-"""What the report is made of, read from the files that the stages leave and checked.
+"""What the report is made of: rungs with their pages, what they cost, what was chosen, the stages; read and checked.
 
 Files that every run leaves must exist; curves may be missing (counted rungs have none), and so may any timing.
 """
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from langladder.faces.report.entries import MEASURED, CurvePoint, Entry, Meta, P, Stage, Timing, Told, told_apart
+from langladder.evaluation.page import Page
+from langladder.experiments.findings import Shown
 from langladder.families.family import Family
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.words.conventions import TEXT
 
+P = TypeVar("P", bound=Page)
+
+
+class Part(BaseModel):
+    """Base of what is read beside the pages: frozen; keys that it does not know are left out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class RungMetadata(Part):
+    """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
+
+    `reads` is the folder that it reads beside that one: `models/reward/reward`, or data. All this is said for the
+    report alone: no rung is made or measured anew for it.
+    """
+
+    title: str = ""
+    year: int | None = None
+    claim: str | None = None
+    base: str | None = None
+    reads: str | None = None
+
+
+class Timing(Part):
+    """What a rung cost on this machine; nothing of it is deterministic, so it never goes to tracked files."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    seconds: float | None = None
+    tokens_per_second: float | None = None
+    peak_memory_bytes: int | None = None
+    run: str | None = None  # MLflow run id or address
+    timed: Shown | None = None  # of a claim: what the machine's speed decides
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One row of a learning curve; None where nothing was measured.
+
+    Losses and KL in nats, BLEU from 0 to 100; reward by what is learnt from, gold by the gold judge beside it.
+    """
+
+    step: int
+    train_loss: float | None = None
+    validation_loss: float | None = None
+    lr: float | None = None
+    validation_bleu: float | None = None
+    validation_reward: float | None = None
+    validation_gold: float | None = None
+    validation_kl: float | None = None
+
+
+MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step"]
+
+
+@dataclass(frozen=True)
+class Entry(Generic[P]):
+    """A rung as the report tells of it: its page, and what is beside it.
+
+    Attributes:
+        alias: its name among others, where one of another family has the same.
+    """
+
+    page: P
+    metadata: RungMetadata = field(default_factory=RungMetadata)
+    timing: Timing = field(default_factory=Timing)
+    curve: tuple[CurvePoint, ...] = ()
+    alias: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of its file; or its alias."""
+        return self.alias or self.page.name
+
+    @property
+    def title(self) -> str:
+        """For people; the name, where it has none."""
+        return self.metadata.title or self.name
+
+    @property
+    def approach(self) -> str:
+        """Under which it stands in tables."""
+        return self.page.approach
+
+
+def with_unique_names(families: Mapping[str, Sequence[Entry[P]]]) -> list[Entry[P]]:
+    """The rungs of all families, each under a name of its own."""
+    found: dict[str, Entry[P]] = {}
+    for family, rungs in families.items():
+        for rung in rungs:
+            name = f"{family}_{rung.name}" if rung.name in found else rung.name
+            found[name] = replace(rung, alias=name if name != rung.page.name else "")
+    return list(found.values())
+
+
+class Stage(Part):
+    """One job of the pipeline; `stage` is `train_lm@lstm` for the job of a matrix."""
+
+    stage: str
+    desc: str = ""
+    depends: list[str] = Field(default_factory=list)
+
+
+class Meta(Part):
+    """What was chosen in params.yaml; `text`, `pairs`, `labels` and `tags` name the corpora themselves."""
+
+    text: str | None = None
+    pairs: str | None = None
+    labels: str | None = None
+    tags: str | None = None
+    size: str | None = None
+    seed: int | None = None
+    corpus: str | None = None
+    parallel: str | None = None
+    tokenizer: str | None = None
+
+
 Key = tuple[str, str]  # (family, rung)
+
 SIDES = ("text", "parallel")
+
 LABELLED = ("labels", "tags")  # where they have been cleaned
 
 
@@ -45,20 +165,20 @@ class ReportInputs:
         """The rungs of a family."""
         return self.rungs.get(family, ())
 
-    def judged_alike(self, family: str, page: type[P]) -> list[Entry[P]]:
+    def rungs_with(self, family: str, page: type[P]) -> list[Entry[P]]:
         """The rungs of all families whose pages are of a kind, for the first family that has any; none for the others.
 
         So families that are judged alike (claims; language models, and those that grew from them) share a section.
         """
         found = {one.name: [rung for rung in self.of(one.name) if isinstance(rung.page, page)] for one in self.families}
         having = [name for name, rungs in found.items() if rungs]
-        return told_apart(found) if having[:1] == [family] else []
+        return with_unique_names(found) if having[:1] == [family] else []
 
 
 def load_report(
     root: Path,
     families: Sequence[Family],
-    told: Mapping[str, Mapping[str, Any]],
+    metadata: Mapping[str, Mapping[str, Any]],
     timings: Mapping[Key, Mapping[str, Any]],
     dag: Iterable[Mapping[str, Any]],
     meta: Mapping[str, Any],
@@ -66,7 +186,7 @@ def load_report(
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
     Args:
-        told: the ladder: family → rung, in order → fields of `Told`.
+        metadata: the ladder: family → rung, in order → fields of `RungMetadata`.
         timings: (family, rung) → fields of `Timing`; any of it may be missing.
         dag: jobs of the pipeline, each with the fields of `Stage`.
         meta: fields of `Meta`.
@@ -77,13 +197,13 @@ def load_report(
     pages = {
         (family.name, name): checked_page(family, _read(root / path, stage_of(family, name)), path)
         for family in families
-        for name in told.get(family.name, ())
+        for name in metadata.get(family.name, ())
         for path in [f"reports/rungs/{family.name}/{name}.json"]
     }
     entries = {
         (family, name): Entry(
             page,
-            _check(Told, told[family][name], f"rungs.{family}.{name}"),
+            _check(RungMetadata, metadata[family][name], f"rungs.{family}.{name}"),
             _check(Timing, timings.get((family, name), {}), f"timings {family} {name}"),
             _curve(root / "curves" / family / f"{name}.csv"),
         )
@@ -95,7 +215,7 @@ def load_report(
     return ReportInputs(
         meta=_check(Meta, meta, "meta"),
         families=families,
-        rungs=together(families, entries),
+        rungs=rungs_by_family(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
         data=data,
         tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
@@ -112,16 +232,16 @@ def _languages(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
     }
 
 
-def together(families: Sequence[Family], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
+def rungs_by_family(families: Sequence[Family], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
     """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
     own = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
     found = {name: {name: rungs} for name, rungs in own.items()}
     for family in families:
         for entry in own[family.name]:
             for other, (page, what) in family.inside(entry.page).items():
-                held = Entry(page, Told(title=f"{entry.title}, {what}"))
+                held = Entry(page, RungMetadata(title=f"{entry.title}, {what}"))
                 found[other][family.name] = [*found[other].get(family.name, []), held]
-    return {name: told_apart(rungs) for name, rungs in found.items()}
+    return {name: with_unique_names(rungs) for name, rungs in found.items()}
 
 
 def stage_of(family: Family, rung: str) -> str:

@@ -1,25 +1,37 @@
-"""What the report tells of models that follow instructions: their table, of the families `instruct` and `align`.
+"""Models that follow instructions in the report, of the families `instruct` and `align`: they share their sections.
 
-Their sections show both families together: a tournament, rewards over how far a policy has gone, sampled dialogues.
+A tournament (who wins against whom on the same prompts), the alignment tax (how well a model still predicts plain
+text, beside its base), rewards over how far a policy has gone, sampled dialogues.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from langladder.evaluation.instructed import AnswerScores, GoldScores, InstructedPage
+import numpy as np
+
+from langladder.evaluation.instructed import GoldScores, InstructedPage, SampleDialogue
+from langladder.evaluation.language_model import LanguageModelPage
+from langladder.evaluation.page import Interval
+from langladder.evaluation.tournament import Standing, tournament
 from langladder.faces.report import numbers
-from langladder.faces.report.alignment_tax import taxes
-from langladder.faces.report.choosing import choice
-from langladder.faces.report.columns import Column, cost_columns, work_columns
-from langladder.faces.report.dialogues import beside, dialogues
-from langladder.faces.report.entries import Entry, Timing
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.labels import ranked
 from langladder.faces.report.over_optimisation import courses, fitted, picture_of
 from langladder.faces.report.section import Section, drawn_lines
-from langladder.faces.report.tournament import tournaments
-from langladder.faces.report.views import Aligned, aligned
+from langladder.faces.report.selection import BESIDE, Aligned, Choice, Loss, aligned, choice
 
 KINDS_BESIDE = 4
+
+SHOWN = 10
+
+SPLITS = {
+    "test": "Test prompts",
+    "unseen": "Kinds of instruction that were never shown",
+    "reworded": "Kinds that were shown, in words that were not",
+}
+"""The sets of prompts, as `evaluation.instructed` has them, and what they are called."""
 
 
 def loss(page: InstructedPage) -> float | None:
@@ -28,141 +40,9 @@ def loss(page: InstructedPage) -> float | None:
     return None if gold is None else 1 - gold.reward
 
 
-def _of(split: str, read: Callable[[AnswerScores], float | None]) -> Callable[[InstructedPage, Timing], float | None]:
-    """A figure of a split; None where the split has no prompts."""
-    return lambda page, _: read(page.scores[split]) if split in page.scores else None
-
-
-def _gold(one: AnswerScores) -> float | None:
-    return None if one.gold is None else one.gold.reward
-
-
-def _part(name: str) -> Callable[[AnswerScores], float | None]:
-    """A part of the gold reward."""
-    return lambda one: None if one.gold is None else getattr(one.gold, name)
-
-
-def _half_width(one: AnswerScores) -> float | None:
-    interval = None if one.gold is None else one.gold.reward_interval
-    return None if interval is None else (interval[1] - interval[0]) / 2
-
-
-def _followed(one: AnswerScores) -> float | None:
-    return None if one.greedy is None else one.greedy.followed
-
-
-SCORES: tuple[Column[InstructedPage], ...] = (
-    Column(
-        "gold reward",
-        "mean reward by the gold judge of an answer to each test prompt, drawn at temperature 1",
-        _of("test", _gold),
-        numbers.decimals(3),
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "±",
-        "half the width of its 95 % interval, by drawing test prompts anew (bootstrap); not over seeds",
-        _of("test", _half_width),
-        numbers.decimals(3),
-        None,
-    ),
-    Column(
-        "unseen kinds",
-        "the same on kinds of instruction that were never shown",
-        _of("unseen", _gold),
-        numbers.decimals(3),
-        "higher",
-        brief=True,
-    ),
-    Column(
-        "reworded",
-        "the same on kinds that were shown, in words that were not",
-        _of("reworded", _gold),
-        numbers.decimals(3),
-        "higher",
-    ),
-    Column(
-        "followed",
-        "share of the greedy answers with which nothing is wrong; not measured of what chooses among answers",
-        _of("test", _followed),
-        numbers.share,
-        "higher",
-        brief=True,
-    ),
-    *(
-        Column(name, f"{what}, mean over the test prompts", _of("test", _part(name)), numbers.decimals(3), "higher")
-        for name, what in (
-            ("grammatical", "part of the gold reward: the answer is a sentence of the grammar, or of the form asked"),
-            ("true", "part of the gold reward: the world says so"),
-            ("form", "part of the gold reward: it is what was asked for"),
-            ("length", "part of the gold reward: it is as short as was asked"),
-        )
-    ),
-    Column(
-        "proxy reward",
-        "mean reward by the reward model that the rung learnt from; comparable between rungs of one reward model",
-        _of("test", lambda one: one.proxy),
-        numbers.decimals(3),
-        None,
-        brief=True,
-    ),
-    Column(
-        "KL",
-        "how far whole answers are from those of the base, in nats",
-        _of("test", lambda one: one.kl),
-        numbers.decimals(2),
-        None,
-        brief=True,
-    ),
-    Column(
-        "finished",
-        "share of the answers that end by themselves",
-        _of("test", lambda one: one.finished),
-        numbers.share,
-        None,
-    ),
-    Column("tokens", "mean length of an answer", _of("test", lambda one: one.tokens), numbers.decimals(1), None),
-    Column(
-        "distinct-1",
-        "different words of all answers, as a share of all words",
-        _of("test", lambda one: one.distinct_1),
-        numbers.decimals(3),
-        None,
-    ),
-    Column(
-        "distinct-2",
-        "different pairs of words of all answers, as a share of all pairs",
-        _of("test", lambda one: one.distinct_2),
-        numbers.decimals(3),
-        None,
-    ),
-    Column(
-        "perplexity of text",
-        "per word of the test text, which is no dialogue: what alignment costs",
-        lambda page, _: None if page.text is None else page.text.perplexity_per_word,
-        numbers.perplexity,
-        "lower",
-        brief=True,
-    ),
-    Column("parameters", "numbers of the model", lambda page, _: page.parameters, numbers.compact, "lower"),
-    *work_columns("token"),
-    *cost_columns("tokens"),
-)
-
-
-def columns(pages: Sequence[InstructedPage]) -> tuple[Column[InstructedPage], ...]:
-    """The columns; of proxy and KL where a rung has them."""
-    scores = [one for page in pages for one in page.scores.values()]
-    left_out = set() if any(one.proxy is not None for one in scores) else {"proxy reward"}
-    left_out |= set() if any(one.kl is not None for one in scores) else {"KL"}
-    return tuple(column for column in SCORES if column.title not in left_out)
-
-
 def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     """Which answers best, and how well."""
-    rungs = [rung for rung in inputs.judged_alike(family, InstructedPage) if loss(rung.page) is not None]
+    rungs = [rung for rung in inputs.rungs_with(family, InstructedPage) if loss(rung.page) is not None]
     if not rungs:
         return None
     best = min(rungs, key=lambda rung: loss(rung.page) or 0.0)
@@ -174,7 +54,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Who wins against whom, kind by kind, what it costs elsewhere; gold beside proxy; what they answer."""
-    rungs = inputs.judged_alike(family, InstructedPage)
+    rungs = inputs.rungs_with(family, InstructedPage)
     context: dict[str, Any] = {
         "tournaments": list(tournaments(rungs)),
         "kinds": kinds(rungs),
@@ -202,3 +82,162 @@ def kinds(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str, int
                     yield (one.kind, "" if split == "test" or split == one.kind else split, one.prompts), one.gold
 
     return aligned(rungs, of)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How often one rung wins against another: the share, its interval, whether it does so beyond chance."""
+
+    share: str
+    interval: str
+    wins: bool
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A rung in its place; of every rung, in the same order, the match against it, None against itself."""
+
+    title: str
+    rating: str
+    interval: str
+    matches: list[Match | None]
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """All rungs that answered the same prompts, the best first.
+
+    Attributes:
+        sentence: who leads, and whether the next one can be told apart.
+        left_out: rungs that answered others.
+    """
+
+    title: str
+    prompts: int
+    rows: list[Placed]
+    sentence: str
+    left_out: list[str]
+
+
+def tournaments(rungs: Sequence[Entry[InstructedPage]]) -> Iterable[Tournament]:
+    """One for each set of prompts that two rungs answered."""
+    for split, title in SPLITS.items():
+        judged = [rung for rung in rungs if split in rung.page.scores and rung.page.scores[split].rewards]
+        asked = Counter(rung.page.scores[split].asked for rung in judged)
+        most = max(asked, key=lambda one: asked[one], default="")
+        players = [rung for rung in judged if rung.page.scores[split].asked == most]
+        if len(players) > 1:
+            others = [rung.title for rung in judged if rung not in players]
+            yield _played(title, split, players, others)
+
+
+def _played(title: str, split: str, players: Sequence[Entry[InstructedPage]], others: list[str]) -> Tournament:
+    rewards = [rung.page.scores[split].rewards or [] for rung in players]
+    found = tournament(rewards)
+    order = sorted(range(len(players)), key=lambda place: -found[place].rating)
+    rows = [
+        Placed(
+            players[i].title,
+            numbers.whole(found[i].rating),
+            _between(found[i].interval, numbers.whole),
+            [_match(found[i], j) for j in order],
+        )
+        for i in order
+    ]
+    return Tournament(title, len(rewards[0]), rows, _leads(rows), others)
+
+
+def _match(one: Standing, other: int) -> Match | None:
+    share, interval = one.wins[other], one.intervals[other]
+    if share is None or interval is None:
+        return None
+    return Match(f"{100 * share:.1f}", _between(interval, numbers.share), interval[0] > 0.5)
+
+
+def _between(interval: Interval, style: numbers.Style) -> str:
+    return f"{style(interval[0])} to {style(interval[1])}"
+
+
+def _leads(rows: Sequence[Placed]) -> str:
+    first, second = rows[0], rows[1]
+    match = first.matches[1]
+    assert match is not None
+    if match.wins:
+        return f"{first.title} leads: against {second.title}, the next, it wins {match.share} % ({match.interval})."
+    return (
+        f"{first.title} leads with {first.rating} points, and chance may explain it: against {second.title}, the next, "
+        f"it wins {match.share} % ({match.interval})."
+    )
+
+
+@dataclass(frozen=True)
+class Tax:
+    """Perplexity per word of the test text, before and after; change in per cent."""
+
+    title: str
+    base: str
+    before: str
+    after: str
+    change: str
+
+
+def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[Tax]:
+    """Of the rungs whose base is in the report; those that kept its weights (best-of-n) are left out."""
+    bases = {f"{family.name}/{rung.page.name}": rung for family in inputs.families for rung in inputs.of(family.name)}
+    found = []
+    for rung in rungs:
+        base = bases.get(rung.metadata.base or "")
+        before = None if base is None else perplexity(base.page)
+        after = perplexity(rung.page)
+        if base is None or before is None or after is None or rung.page.method == "best_of_n":
+            continue
+        change = 100 * (after / before - 1)
+        sign = "" if abs(change) < 0.05 else "+" if change > 0 else "−"
+        found.append(
+            Tax(
+                rung.title,
+                base.title,
+                numbers.perplexity(before),
+                numbers.perplexity(after),
+                sign + numbers.percent(abs(change)),
+            )
+        )
+    return found
+
+
+def perplexity(page: Any) -> float | None:
+    """Per word of the test text; None of what was not asked to predict it."""
+    if isinstance(page, LanguageModelPage):
+        return page.scores.perplexity_per_word
+    return page.text.perplexity_per_word if isinstance(page, InstructedPage) and page.text is not None else None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer; verdict: what is said of it, in a line; followed: nothing is wrong with it."""
+
+    text: str
+    verdict: str
+    followed: bool
+
+
+def dialogues(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str], Answer]:
+    """A row a prompt, (kind, prompt): `SHOWN` of them, evenly from all that were kept."""
+    found = aligned(rungs, lambda page: (((one.kind, one.prompt), _answer(one)) for one in page.samples))
+    rows = np.linspace(0, len(found.rows) - 1, min(SHOWN, len(found.rows))).round().astype(int).tolist()
+    return Aligned(found.rungs, [found.rows[row] for row in rows])
+
+
+def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss) -> Choice:
+    """Which stand there first: the best that was not aligned, so that what alignment changed is seen, and the best."""
+    best = ranked(rungs, loss)
+    plain = [rung.name for rung in best if rung.page.method == "sft"][:1]
+    kept = [*plain, *(rung.name for rung in best if rung.name not in plain)][:BESIDE]
+    return replace(choice(rungs, loss, BESIDE), chosen=[rung.name for rung in rungs if rung.name in kept])
+
+
+def _answer(one: SampleDialogue) -> Answer:
+    said = [] if one.gold is None else [f"gold {one.gold:.2f}"]
+    said += [f"{part} {value:.2f}" for part, value in one.parts.items() if part != "followed" and value < 1]
+    said += [] if one.proxy is None else [f"proxy {one.proxy:.2f}".replace("-", "−")]
+    return Answer(one.answer, " · ".join(said), one.parts.get("followed", 0.0) == 1)

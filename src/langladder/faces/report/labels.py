@@ -1,33 +1,53 @@
-"""What classifiers and taggers are both shown by: scores a label, what is taken for what, which rungs differ.
+"""What classifiers and taggers share: scores of each label, confusion matrices, reliability, which rungs differ.
+
+A confusion matrix is a heat map: a row the right label, a column what was predicted, readable from two labels to fifty.
+The colour of a cell is its share of the row, drawn on a scale of square roots so that rare mistakes can be seen: what
+is right in one hue, what is wrong in another. Cells hold their numbers where there is room. The reliability diagram is
+that of Guo et al. 2017, figure 1.
 
 The macros of `labels.html.j2` show what these functions make.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import cos, radians, sin, sqrt
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+from rich.cells import cell_len
 
-from langladder.evaluation.label_scores import LabelScores
+from langladder.evaluation.label_scores import Bin, LabelScores
 from langladder.evaluation.significance import LEVEL, holm
 from langladder.faces.report import numbers
-from langladder.faces.report.choosing import Choice, Loss, choice
-from langladder.faces.report.enclosed import plain
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.heat_map import MOST_LABELS, cells, confusions, heat_map
-from langladder.faces.report.section import Figure, RungFigures
-from langladder.faces.report.views import Aligned, aligned
+from langladder.faces.report.bidi import plain
+from langladder.faces.report.inputs import Entry
+from langladder.faces.report.plots import INK, LinePlot, draw_line, line_plot, visible
+from langladder.faces.report.section import Picture, RungPictures
+from langladder.faces.report.selection import COLOURED, Aligned, Choice, Loss, aligned, choice
+from langladder.text.words.direction import clusters
 
 MAX_CELLS = 3000  # of all confusion maps together: they would be most of the file's size
+
 LISTED = 5  # confusions that are told in words
+
 NAMED = 5  # rungs that a sentence names one by one
+
 AT_FIRST = 3  # rungs side by side in the table of labels
 
 Rungs = Sequence[Entry[Any]]
+
 Matrix = tuple[Sequence[Sequence[int]], Sequence[str]]
 """(C, C) counts, row the right label, and the names of the labels."""
+
+NUMBERED = 12  # labels; with more, drawn_cells are too small for their numbers
+
+MOST_LABELS = 60  # of a map; with more, those that are confused most
+
+LONGEST = 18  # characters, each with its marks, of a label that are shown
 
 
 @dataclass(frozen=True)
@@ -51,25 +71,25 @@ def label_table(rungs: Rungs, read: Callable[[Any], Sequence[LabelScores]], loss
     )
 
 
-def confusion_maps(rungs: Rungs, read: Callable[[Any], Matrix], loss: Loss, prefix: str) -> list[RungFigures]:
+def confusion_maps(rungs: Rungs, read: Callable[[Any], Matrix], loss: Loss, prefix: str) -> list[RungPictures]:
     """A heat map of each rung, the best first, until they hold `MAX_CELLS`; empty where nothing is ever confused.
 
     Args:
         prefix: what the maps are of, for those who hear the page.
     """
-    drawn: list[RungFigures] = []
+    drawn: list[RungPictures] = []
     left = MAX_CELLS
     for rung in ranked(rungs, loss):
         matrix, labels = read(rung.page)
-        left -= cells(matrix)
+        left -= drawn_cells(matrix)
         if left < 0 and drawn:
             break
-        figure = Figure(heat_map(matrix, labels, f"{prefix} of {rung.title}"), _in_words(matrix, labels))
-        drawn.append(RungFigures(rung.name, rung.title, [figure]))
+        figure = Picture(heat_map(matrix, labels, f"{prefix} of {rung.title}"), _in_words(matrix, labels))
+        drawn.append(RungPictures(rung.name, rung.title, [figure]))
     return drawn
 
 
-def chosen_maps(rungs: Rungs, drawn: Sequence[RungFigures], loss: Loss) -> Choice:
+def chosen_maps(rungs: Rungs, drawn: Sequence[RungPictures], loss: Loss) -> Choice:
     """Which of the rungs that have a map show it at first."""
     names = {one.name for one in drawn}
     return choice([rung for rung in rungs if rung.name in names], loss, 1, most=2)
@@ -168,3 +188,134 @@ def _sentence(rows: Sequence[tuple[str, str, list[Compared]]]) -> str:
     told = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     others = "; it is better than all others" if len(equal) < len(rows) - 1 else ""
     return f"{best} ({score}) cannot be told apart from {told} at the level of {level}{others}."
+
+
+_LETTER, _TURN = 7.4, 60  # px a character; degrees that the labels of columns are turned
+
+_CELL, _ROOM = 14, 8  # px: a cell without its number; about labels
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often one label was taken for another, and which share of the label's own that is."""
+
+    label: str
+    said: str
+    count: int
+    share: float
+
+
+def confusions(matrix: Sequence[Sequence[int]], labels: Sequence[str], most: int) -> list[Confusion]:
+    """What is confused most often, the most frequent first."""
+    counts = np.array(matrix, dtype=np.int64)
+    np.fill_diagonal(counts, 0)
+    rows = np.array(matrix).sum(axis=1)
+    order = np.argsort(-counts, axis=None, kind="stable")[:most]
+    places = [divmod(int(place), len(labels)) for place in order]
+    return [
+        Confusion(labels[right], labels[said], int(counts[right, said]), float(counts[right, said] / rows[right]))
+        for right, said in places
+        if counts[right, said]
+    ]
+
+
+def drawn_cells(matrix: Sequence[Sequence[int]]) -> int:
+    """Cells that a map draws."""
+    return int(np.count_nonzero(np.array(matrix)))
+
+
+def heat_map(matrix: Sequence[Sequence[int]], labels: Sequence[str], label: str) -> Markup:
+    """The map as an `<svg>` element.
+
+    Args:
+        matrix: (C, C) counts, row the right label, column what was said.
+        label: says what is shown, for those who hear the page.
+    """
+    kept = _kept(np.array(matrix))
+    counts, names = np.array(matrix)[np.ix_(kept, kept)], [visible(labels[place]) for place in kept]
+    numbered = len(names) <= NUMBERED
+    width = max(34, 8 * len(f"{counts.max():,}") + 8) if numbered else _CELL
+    height = 26 if numbered else _CELL
+    longest = _LETTER * max(cell_len(_short(name)) for name in names)
+    left, top = longest + _ROOM, longest * sin(radians(_TURN)) + 2 * _ROOM
+    whole = left + width * len(names) + longest * cos(radians(_TURN)), top + height * len(names) + 2
+    size = Markup(' width="{w:.0f}" height="{h:.0f}" viewBox="0 0 {w:.0f} {h:.0f}">').format(w=whole[0], h=whole[1])
+    return Markup("\n").join(
+        [
+            Markup('<svg role="img" aria-label="{}" class="heat"').format(label) + size,
+            *_names(names, left, top, width, height),
+            Markup('<rect x="{:.0f}" y="{:.0f}" width="{}" height="{}" class="frame"/>').format(
+                left, top, width * len(names), height * len(names)
+            ),
+            *_heat_cells(counts, names, (left, top, width, height), numbered=numbered),
+            Markup("</svg>"),
+        ]
+    )
+
+
+def _kept(matrix: np.ndarray) -> list[int]:
+    """Places of the labels that the map has: all, or those with most mistakes in their row and column."""
+    mistakes = matrix.sum(axis=0) + matrix.sum(axis=1) - 2 * np.diag(matrix)
+    return sorted(np.argsort(-mistakes, kind="stable")[:MOST_LABELS].tolist())
+
+
+def _short(name: str) -> str:
+    found = clusters(name)
+    return name if len(found) <= LONGEST else f"{''.join(found[: LONGEST - 1])}…"
+
+
+def _names(names: Sequence[str], left: float, top: float, width: int, height: int) -> Iterator[Markup]:
+    row = Markup('<text x="{:.0f}" y="{:.0f}" class="row">{}</text>')
+    column = Markup('<text transform="translate({:.0f} {:.0f}) rotate(-{})">{}</text>')
+    for place, name in enumerate(names):
+        yield row.format(left - _ROOM / 2, top + (place + 0.5) * height + 4, plain(_short(name)))
+        yield column.format(left + (place + 0.5) * width + 3, top - _ROOM / 2, _TURN, plain(_short(name)))
+
+
+def _heat_cells(
+    counts: np.ndarray, names: Sequence[str], box: tuple[float, float, int, int], *, numbered: bool
+) -> Iterator[Markup]:
+    left, top, width, height = box
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # (C, C)
+    cell = Markup('<path d="M{:.0f} {:.0f}h{}v{}h-{}z"{} opacity="{:.2g}"><title>{}</title></path>')
+    number = Markup('<text x="{:.0f}" y="{:.0f}" class="count">{:,}</text>')
+    for right, said in np.argwhere(counts):
+        x, y, share = left + said * width, top + right * height, float(shares[right, said])
+        what = "right" if right == said else f"taken for {plain(names[said])}"
+        told = f"{plain(names[right])} {what}: {counts[right, said]:,}"
+        kind = "" if right == said else Markup(' class="wrong"')
+        shade = max(0.03, sqrt(share)) * (0.55 if numbered else 0.9)  # ink stays readable on what is numbered
+        yield cell.format(x, y, width, height, width, kind, shade, f"{told} ({numbers.share(share)})")
+        if numbered:
+            yield number.format(x + width / 2, y + height / 2 + 4, counts[right, said])
+
+
+def reliability_plot(
+    rungs: Sequence[Entry[Any]], read: Callable[[Any], Sequence[Bin]], loss: Loss, name: str
+) -> LinePlot | None:
+    """At the left the share that is right over the mean probability of each bin, at the right the share of the test.
+
+    Args:
+        read: of a page, its bins. loss: of a page; the rungs where it is lowest have a colour at first.
+        name: makes the drawing's ids unique.
+    """
+    rungs = [rung for rung in rungs if read(rung.page)]
+    chosen = choice(rungs, loss, COLOURED)
+
+    def draw(right: Axes, held: Axes) -> None:
+        right.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1)
+        for number, rung in enumerate(rungs):
+            bins = read(rung.page)
+            total = sum(one.count for one in bins)
+            draw_line(right, rung, [(one.confidence, one.accuracy) for one in bins], number, chosen)
+            draw_line(held, rung, [(one.confidence, one.count / total) for one in bins], number, chosen)
+        for axes, measured in ((right, "of these, right"), (held, "of all test items")):
+            axes.set_xlabel("probability that the rung gives its answer")
+            axes.set_ylabel(measured)
+            axes.set_ylim(-0.02, 1.02)
+            axes.set_xlim(0, 1.02)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
+
+    label = "Reliability diagram: how often each rung is right, over how sure it is"
+    return line_plot(name, label, chosen, draw, 3.8, panels=2)

@@ -1,4 +1,4 @@
-"""What the report tells of language models: their table, the ladder's picture, what they write."""
+"""Language models in the report: their table, the ladder's picture over the entropy floor, what they write."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,93 +7,48 @@ from math import isfinite
 from typing import Any
 
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from langladder.evaluation.language_model import LanguageModelPage, Sample
 from langladder.faces.report import numbers
-from langladder.faces.report.choosing import BESIDE, choice
-from langladder.faces.report.columns import Column, cost_columns, work_columns
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.ladder_plot import headline_text, ladder_plot
-from langladder.faces.report.section import Figure, Section
-from langladder.faces.report.views import Aligned, aligned
+from langladder.faces.report.columns import Column, page_columns
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.plots import (
+    SERIES,
+    approach_marks,
+    dated,
+    drawing,
+    new_figure,
+    to_file,
+    to_svg,
+    visible,
+)
+from langladder.faces.report.section import Picture, Section
+from langladder.faces.report.selection import BESIDE, Aligned, aligned, choice
 from langladder.text.words.conventions import description_of
+
+_DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
+
+_LOG_FROM = 6.0  # a log axis pays once the largest value is so many times the smallest
 
 LanguageModels = Sequence[Entry[LanguageModelPage]]
 
-COLUMNS: tuple[Column[LanguageModelPage], ...] = (
-    Column(
-        "perplexity per word",
-        "e to the mean surprise per word: as unsure as a free choice among so many words; every character of the test "
-        "text counts once, so it compares models with different tokenizers",
-        lambda page, _: page.scores.perplexity_per_word,
-        numbers.perplexity,
-        "lower",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "perplexity per token",
-        "the same for each token of the model's own tokenizer; compares only models that share one",
-        lambda page, _: page.scores.perplexity_per_token,
-        numbers.perplexity,
-        "lower",
-    ),
-    Column(
-        "bits per character",
-        "the size to which the model would compress each character of the test text; compares models of one language, "
-        "also where it is written without spaces",
-        lambda page, _: page.scores.bits_per_character,
-        numbers.decimals(3),
-        "lower",
-    ),
-    Column(
-        "bits per byte",
-        "the size to which the model would compress each byte of the test text; knows neither words nor tokens. A "
-        "character takes one byte in English and three in Thai or Chinese: do not compare scripts by it",
-        lambda page, _: page.scores.bits_per_byte,
-        numbers.decimals(3),
-        "lower",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "above the floor",
-        "how far perplexity per word stands above the entropy floor, the true uncertainty of the text, which no model "
-        "can beat; only a corpus made by a known grammar can tell it",
-        lambda page, _: page.scores.above_floor_percent,
-        numbers.percent,
-        "lower",
-        brief=True,
-    ),
-    Column(
-        "parameters",
-        "numbers that the model stores: weights, or counts of an n-gram model",
-        lambda page, _: page.parameters,
-        numbers.compact,
-        "lower",
-        brief=True,
-        compared=True,
-    ),
-    *work_columns("token"),
-    *cost_columns("tokens"),
-)
 
-
-def columns(pages: Sequence[LanguageModelPage]) -> tuple[Column[LanguageModelPage], ...]:
+def columns(pages: Sequence[LanguageModelPage]) -> list[Column[LanguageModelPage]]:
     """The columns; where words are graphemes, bits per character come first.
 
     Perplexity per word says what a word was.
     """
     units = {page.scores.word_unit for page in pages}
-    per_word, per_token, per_character, *rest = COLUMNS
+    per_word, per_token, per_character, *rest = page_columns(pages)
     said = "; ".join(map(description_of, sorted(units)))
     per_word = replace(per_word, explanation=f"{per_word.explanation}. A word: {said}")
     if "graphemes" not in units:
-        return (per_word, per_token, per_character, *rest)
+        return [per_word, per_token, per_character, *rest]
     per_character = replace(per_character, brief=True, compared=True)
     per_word = replace(per_word, title="perplexity per grapheme", brief=False, compared=False)
-    return (per_character, per_word, per_token, *rest)
+    return [per_character, per_word, per_token, *rest]
 
 
 def loss(page: LanguageModelPage) -> float:
@@ -103,7 +58,7 @@ def loss(page: LanguageModelPage) -> float:
 
 def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     """The first sentence of the report: what is best, and which rung it is with how much."""
-    rungs = inputs.judged_alike(family, LanguageModelPage)
+    rungs = inputs.rungs_with(family, LanguageModelPage)
     measured = [rung for rung in rungs if isfinite(loss(rung.page))]
     if not measured:
         return None
@@ -115,20 +70,20 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     return "Best language model on this text", text
 
 
-def picture(inputs: ReportInputs, family: str) -> Figure | None:
+def picture(inputs: ReportInputs, family: str) -> Picture | None:
     """The ladder, with its caption."""
-    rungs = inputs.judged_alike(family, LanguageModelPage)
+    rungs = inputs.rungs_with(family, LanguageModelPage)
     svg = ladder_plot(rungs, inputs.meta.text)
     name = rungs[0].page.scores.headline[0] if rungs else ""
     caption = f"{name.capitalize()} on the test text, from the oldest rung at the foot to the newest at the top."
     if any(rung.page.scores.floor_perplexity_per_word for rung in rungs):
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
-    return None if svg is None else Figure(Markup(svg), caption)
+    return None if svg is None else Picture(Markup(svg), caption)
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """What each rung makes of the same prompts."""
-    writers = [rung for rung in inputs.judged_alike(family, LanguageModelPage) if rung.page.samples]
+    writers = [rung for rung in inputs.rungs_with(family, LanguageModelPage) if rung.page.samples]
     if writers:
         context: dict[str, Any] = {"generations": generations(writers)}
         context["writers"] = choice(writers, loss, BESIDE)
@@ -145,3 +100,71 @@ def generations(rungs: LanguageModels) -> Aligned[tuple[str, int], Sample]:
             yield (sample.prompt, seen[sample.prompt]), sample
 
     return aligned(rungs, numbered)
+
+
+def ladder_plot(
+    rungs: Sequence[Entry[LanguageModelPage]], corpus: str | None, *, standalone: bool = False
+) -> str | None:
+    """The project's picture: perplexity per word of each language model over the entropy floor, first rung lowest.
+
+    Where words are graphemes, it shows bits per character, without the floor.
+
+    Args:
+        corpus: name of the text.
+        standalone: an SVG file on a white panel (for README and docs) instead of an element of the page.
+    """
+    if not rungs:
+        return None
+    name = rungs[0].page.scores.headline[0]
+    losses = [rung.page.scores.headline[1] for rung in rungs]
+    floor = rungs[0].page.scores.floor_perplexity_per_word if name == "perplexity per word" else None
+    with drawing():
+        figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
+        finite = [value for value in losses if isfinite(value)]
+        _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
+        values = [min(value, axes.get_xlim()[1]) for value in losses]  # what is infinite stands at the edge
+        left = floor if floor else axes.get_xlim()[0]
+        marks = approach_marks(figure, [rung.approach for rung in rungs])
+        colours = [marks[rung.approach][0] for rung in rungs]
+        axes.hlines(range(len(rungs)), left, values, colors=colours, linewidth=2.2, alpha=0.55)
+        for height, (rung, value) in enumerate(zip(rungs, values, strict=True)):
+            hue, mark = marks[rung.approach]
+            axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
+        for height, (rung, place) in enumerate(zip(rungs, values, strict=True)):
+            above = rung.page.scores.above_floor_percent
+            text = headline_text(name, losses[height]) + (
+                f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else ""
+            )
+            axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
+        axes.set_yticks(range(len(rungs)), [visible(dated(rung)) for rung in rungs])
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(-0.6, len(rungs) - 0.2)
+        axes.grid(axis="y", visible=False)
+        if floor:
+            axes.axvline(floor, color=SERIES[1], linestyle="--", linewidth=1.5)
+            note = f"entropy floor {numbers.perplexity(floor)}"
+            top = (floor, len(rungs) - 0.28)
+            axes.annotate(note, top, (6, 0), textcoords="offset points", color=SERIES[1], va="top")
+        text = f"the test text of {corpus}" if corpus else "the test text"
+        axes.set_xlabel(visible(f"{name} on {text} (lower is better)"))
+        label = f"{name.capitalize()} of every language model" + (f"; entropy floor {floor:.4g}" if floor else "")
+        return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
+
+
+def headline_text(name: str, value: float) -> str:
+    """A headline figure as text, see `TextScores.headline`."""
+    return numbers.decimals(3)(value) if name == "bits per character" else numbers.perplexity(value)
+
+
+def _value_axis(axes: Axes, values: list[float]) -> None:
+    """Limits with room for the numbers at the right; logarithmic where values lie far apart."""
+    low, high = min(values), max(values)
+    if high / low >= _LOG_FROM:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < _DECADES_FROM else (1.0,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlim(low * (low / high) ** 0.06, high * (high / low) ** 0.25)
+    else:
+        spread = (high - low) or high
+        axes.set_xlim(low - 0.06 * spread, high + 0.25 * spread)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from functools import wraps
 
+from langladder.evaluation.metrics import Metric
 from langladder.ground.infinity import SIGN
 
 DASH = "–"
@@ -52,6 +53,11 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+def points(places: int) -> Style:
+    """A share in 0..1 as per cent without the sign: 0.6123 → 61.23."""
+    return _or_infinite(lambda value: f"{100 * value:,.{places}f}")
+
+
 @_or_infinite
 def percent(value: float) -> str:
     """A number that is per cent already: 12.34 → 12.3 %, 4567.8 → 4,568 %."""
@@ -86,3 +92,13 @@ def compact(value: float) -> str:
         if abs(value) >= 0.9995 * size:
             return f"{value / size:.3g} {letter}"
     return f"{value:.0f}"
+
+
+def style_of(metric: Metric) -> Style:
+    """How the values of a metric are written."""
+    if metric.unit == "number":
+        return decimals(metric.digits)
+    if metric.unit == "points":
+        return points(metric.digits)
+    styles = {"whole": whole, "compact": compact, "share": share, "percent": percent, "bytes": memory}
+    return (styles | {"perplexity": perplexity})[metric.unit]

@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 from langladder.evaluation.instructed import InstructedPage
 from langladder.evaluation.over_optimisation import Form, RewardFit, fit_reward
 from langladder.faces.report import numbers
-from langladder.faces.report.choosing import COLOURED, Loss, choice
-from langladder.faces.report.entries import CurvePoint, Entry
-from langladder.faces.report.line_plots import LinePlot, Points, draw_line, line_plot
-from langladder.faces.report.svg import LINE, line_of
+from langladder.faces.report.inputs import CurvePoint, Entry
+from langladder.faces.report.plots import LINE, LinePlot, Points, draw_line, line_of, line_plot
+from langladder.faces.report.selection import COLOURED, Loss, choice
 
 ENOUGH = 4  # points; fewer fit any form
 PLACES = 100  # of a fitted curve that is drawn

@@ -1,103 +1,346 @@
-"""Maps of words and of attention, each a function from figures to an `<svg>` element; `None`: nothing to draw."""
+"""Matplotlib figures as inline SVG, and the plots that several families share: lines and dots, one a rung.
 
-from collections.abc import Sequence
-from itertools import cycle
-from math import ceil
+The same numbers give the same bytes, at home on light and dark pages:
+- Colours are drawn from `INK`, `GRID` and `SERIES` and become CSS variables of the page, which knows two sets of them.
+  The series are Okabe and Ito's (2008), told apart with colour-blind eyes; marks and dashes differ as well.
+- Text stays text: it can be searched, follows the reader's font, and any script shows that the reader's system has.
+  What runs to the left says so (`plain`); its place is still measured as if it ran to the right.
+- The ids that matplotlib makes are the same in every figure; a page with several needs them prefixed.
 
-import numpy as np
+Where there are many rungs a few lines stand in colour and the rest grey. Each line knows its rung: it shows its name
+under the mouse, and the page's script colours those that the reader chooses. The legend is the page's.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from itertools import cycle, islice
+from typing import Any
+from xml.sax.saxutils import escape, unescape
+
+import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from langladder.evaluation.translation import Translation
-from langladder.evaluation.word_vectors import MapPoint
-from langladder.faces.report.enclosed import plain
-from langladder.faces.report.svg import GRID, MARKERS, SERIES, drawing, hues, new_figure, to_file, to_svg, visible
-from langladder.text.words.direction import direction
+from langladder.evaluation.page import Interval
+from langladder.faces.report import numbers
+from langladder.faces.report.bidi import plain
+from langladder.faces.report.inputs import CurvePoint, Entry
+from langladder.faces.report.selection import COLOURED, Choice, Loss, choice
 
+INK, GRID = "#1b1e23", "#b9bec6"
 
-def map_plot(points: Sequence[MapPoint], title: str, name: str) -> str | None:
-    """Words of the embedding map as points with labels, coloured (and marked) by group."""
-    if not points:
-        return None
-    groups = list(dict.fromkeys(point.group for point in points))
-    with drawing():
-        figure, axes = new_figure(10.4, 6.6)
-        for group, hue, mark in zip(groups, hues(len(groups)), cycle(MARKERS), strict=False):
-            x, y = zip(*((point.x, point.y) for point in points if point.group == group), strict=True)
-            axes.plot(x, y, mark, color=hue, markersize=5, label=visible(group) or "other")
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.spines[["top", "right"]].set_visible(True)
-        axes.margins(0.06)
-        axes.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.01),
-            ncols=ceil(len(groups) / ceil(len(groups) / 6)),
-            handletextpad=0.2,
-        )
-        place_labels(figure, axes, [(point.word, point.x, point.y) for point in points])
-        return to_svg(figure, name, f"Map of word vectors: {title}")
+LINE = "#7f8103"  # of a line that is a rung's: the page says which rungs have a colour, and which are grey
 
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
-# Where a label may stand about its point: offset in points, horizontal and vertical alignment.
-_PLACES = ((5, 0, "left", "center"), (-5, 0, "right", "center"), (0, 5, "center", "bottom"), (0, -5, "center", "top"))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-_MARK = 2.5  # half a mark, which a label must not touch
+DASHES = ("-", "--", "-.", ":")
 
+_JOINING = "\u200c\u200d\u200e\u200f\u2066\u2067\u2068\u2069"  # join letters, say their direction; nothing is drawn
 
-def place_labels(figure: Figure, axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
-    """Label the points in order, each at the first place where it hides neither point nor label; else not at all."""
-    figure.draw_without_rendering()  # fixes the layout, so that places on the page are known
-    spots = axes.transData.transform([(x, y) for _, x, y in points])  # (points, 2) in pixels
-    frame = axes.get_window_extent()
-    taken = np.empty((0, 4))  # x0, y0, x1, y1
-    for word, x, y in points:
-        for dx, dy, horizontal, vertical in _PLACES:
-            label: Annotation = axes.annotate(
-                visible(word), (x, y), (dx, dy), textcoords="offset points", ha=horizontal, va=vertical, fontsize=9
-            )
-            label.set_in_layout(False)
-            box = np.array(label.get_window_extent().extents)
-            inside = (spots > box[:2] - _MARK).all(axis=1) & (spots < box[2:] + _MARK).all(axis=1)
-            overlaps = (taken[:, :2] < box[2:]).all(axis=1) & (taken[:, 2:] > box[:2]).all(axis=1)
-            if not inside.any() and not overlaps.any() and frame.x0 <= box[0] and box[2] <= frame.x1:
-                taken = np.vstack([taken, box])
-                break
-            label.remove()
+_VARIABLES = {INK: "currentColor", GRID: "var(--grid)", LINE: "var(--rung)"} | {
+    hue: f"var(--series-{i})" for i, hue in enumerate(SERIES)
+}
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "langladder",
+    "text.parse_math": False,  # a corpus may hold dollar signs
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10.5,
+    "figure.dpi": 72,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.alpha": 0.45,
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "image.interpolation": "none",
+}
 
 
-def attention_plot(example: Translation, name: str, title: str, *, standalone: bool = False) -> str | None:
-    """Heat map of attention: a row an output token, a column a source token; nothing is clear, 1 is full colour.
+def hues(count: int) -> list[str]:
+    """A colour for each of `count` series; they repeat after six, where marks and dashes go on differing."""
+    return list(islice(cycle(SERIES), count))
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """The house style, whatever the user's matplotlibrc says."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)  # type: ignore[arg-type]
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the reader's font has the last word
+        yield
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of so many inches with one axes that fills it."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)  # measures text
+    return figure, figure.add_subplot()
+
+
+def visible(text: str) -> str:
+    """Text fit for a label: line ends and control characters as marks, since SVG must not hold them."""
+    return "".join("⏎" if char == "\n" else char if char.isprintable() or char in _JOINING else "�" for char in text)
+
+
+def line_of(rung: str, part: str = "") -> str:
+    """The `gid` of a line that is a rung's; `part` says which of several, e.g. `train`."""
+    return f"rung:{part}:{rung}"
+
+
+def to_svg(figure: Figure, name: str, label: str, choice: Choice | None = None) -> str:
+    """The figure as an `<svg>` element for the page.
 
     Args:
-        standalone: an SVG file on a white panel instead of an element of the page.
+        name: makes its ids unique.
+        label: says what it shows.
+        choice: the rungs whose lines (`line_of`) are drawn, and which of them have a colour at first.
     """
-    if not example.attention:
+    text = _render(figure)
+    if choice is not None:
+        text = _lines(text, choice)
+    for hue, variable in _VARIABLES.items():
+        text = text.replace(hue, variable)
+    return _prefix_ids(_named(text, label), name)
+
+
+def to_file(figure: Figure, label: str) -> str:
+    """The figure as an SVG file of its own: fixed colours on a white panel, readable wherever it is shown."""
+    figure.set_facecolor("white")
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + _named(_render(figure), label) + "\n"
+
+
+def _render(figure: Figure) -> str:
+    buffer = StringIO()
+    figure.savefig(buffer, format="svg", facecolor=figure.get_facecolor(), metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"(<text[^>]*>)([^<]+)", lambda found: found[1] + escape(plain(unescape(found[2]))), text)
+    return re.sub(r"\n\s*", "\n", text).strip()
+
+
+def _lines(svg: str, choice: Choice) -> str:
+    """Give each rung's lines their class, name and colour."""
+    for rung, title in choice.titles.items():
+        name, shown = escape(rung, {'"': "&quot;"}), escape(visible(title))
+        place = choice.chosen.index(rung) if rung in choice.chosen else None
+        style = "" if place is None else f' style="--rung: var(--series-{place % len(SERIES)})"'
+        on = "" if place is None else " on"
+        svg = re.sub(
+            rf'<g id="rung:(\w*):{re.escape(name)}">',
+            lambda m, on=on, style=style, name=name, shown=shown: (  # type: ignore[misc]
+                f'<g class="{f"rung {m[1]}".strip()}{on}" data-rung="{name}"{style}><title>{shown}</title>'
+            ),
+            svg,
+        )
+    return svg
+
+
+def _named(svg: str, label: str) -> str:
+    """Give the element the role of an image and a name for those who hear the page."""
+    escaped = visible(label).replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
+
+
+def _prefix_ids(svg: str, name: str) -> str:
+    used = set(re.findall(r'(?:href="#|url\(#)([\w.-]+)', svg))
+    svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
+    return re.sub(r'(href="#|url\(#)([\w.-]+)', rf"\g<1>{name}-\g<2>", svg)
+
+
+FEW_POINTS = 40  # of a line whose points are marked one by one
+
+Points = list[tuple[float, float]]
+
+Rungs = Sequence[Entry[Any]]
+
+
+@dataclass(frozen=True)
+class LinePlot:
+    """The drawing, and the rungs in it to choose from."""
+
+    svg: str
+    choice: Choice
+
+
+def curves_plot(rungs: Rungs, name: str, title: str) -> LinePlot | None:
+    """Learning curves of the rungs of a family: validation loss strong, training loss faint."""
+    train = {rung.name: _points(rung.curve, lambda point: point.train_loss) for rung in rungs}
+    valid = {rung.name: _points(rung.curve, lambda point: point.validation_loss) for rung in rungs}
+    rungs = [rung for rung in rungs if train[rung.name] or valid[rung.name]]
+    chosen = choice(rungs, lambda page: _last(valid[page.name] or train[page.name]), COLOURED)
+
+    def draw(axes: Axes) -> None:
+        for number, rung in enumerate(rungs):
+            faint = bool(valid[rung.name])
+            if train[rung.name]:
+                axes.plot(*zip(*train[rung.name], strict=True), color=LINE, alpha=0.45 if faint else 1.0, linewidth=1.2)
+                axes.lines[-1].set_gid(line_of(rung.name, "train" if faint else ""))
+            draw_line(axes, rung, valid[rung.name], number, chosen)
+        _over_steps(axes, "loss (nats)")
+
+    return line_plot(f"curves-{name}", f"Learning curves of the {title.lower()}", chosen, draw, 4.2)
+
+
+def bleu_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
+    """BLEU of the validation pairs over training; coloured first where `loss` of the page is lowest."""
+    about = "BLEU of the validation pairs during training"
+    return _measured(rungs, f"bleu-{name}", lambda point: point.validation_bleu, loss, (about, "BLEU, greedy"))
+
+
+def reward_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
+    """Reward of answers to validation prompts over training: the gold judge's, where it stands beside another."""
+
+    def reward(point: CurvePoint) -> float | None:
+        return point.validation_reward if point.validation_gold is None else point.validation_gold
+
+    about = "Reward of answers to validation prompts during training"
+    return _measured(rungs, f"reward-{name}", reward, loss, (about, "reward"))
+
+
+def _measured(
+    rungs: Rungs, name: str, read: Callable[[CurvePoint], float | None], loss: Loss, said: tuple[str, str]
+) -> LinePlot | None:
+    """A measure over training; `said`: what is shown, and the label of its axis."""
+    curves = {rung.name: _points(rung.curve, read) for rung in rungs}
+    rungs = [rung for rung in rungs if curves[rung.name]]
+    chosen = choice(rungs, loss, COLOURED)
+
+    def draw(axes: Axes) -> None:
+        for number, rung in enumerate(rungs):
+            draw_line(axes, rung, curves[rung.name], number, chosen)
+        _over_steps(axes, said[1])
+
+    return line_plot(f"curves-{name}", said[0], chosen, draw)
+
+
+def _points(curve: Sequence[CurvePoint], read: Callable[[CurvePoint], float | None]) -> Points:
+    """What was measured; where a loss is infinite the line has a gap."""
+    found = ((point.step, read(point)) for point in curve)
+    return [(step, value) for step, value in found if value is not None]
+
+
+def _last(points: Points) -> float | None:
+    return points[-1][1] if points else None
+
+
+def draw_line(axes: Axes, rung: Entry[Any], points: Sequence[tuple[float, float]], number: int, chosen: Choice) -> None:
+    """The line of one rung, with its mark where the points are few enough to be told apart."""
+    if not points:
+        return
+    mark = MARKERS[number % len(MARKERS)] if len(points) <= FEW_POINTS else None
+    above = 3 if rung.name in chosen.chosen else 2
+    axes.plot(*zip(*points, strict=True), color=LINE, linewidth=2, marker=mark, markersize=4.5, zorder=above)
+    axes.lines[-1].set_gid(line_of(rung.name))
+
+
+def _over_steps(axes: Axes, measured: str) -> None:
+    axes.set_xlabel("training step")
+    axes.set_ylabel(measured)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # a step or two: no halves
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def line_plot(
+    name: str, label: str, chosen: Choice, draw: Callable[..., None], height: float = 3.4, panels: int = 1
+) -> LinePlot | None:
+    """Axes with what `draw` draws in them; None where no rung has a point."""
+    if not chosen.titles:
         return None
-    weights = np.clip(np.array(example.attention), 0.0, 1.0)  # (output, source)
-    rows, columns = weights.shape
-    picture = np.empty((rows, columns, 4))
-    picture[..., :3] = to_rgb(SERIES[0])
-    picture[..., 3] = weights
     with drawing():
-        figure, axes = new_figure(1.2 + 0.22 * columns, 1.0 + 0.22 * rows)
-        axes.imshow(picture, aspect="equal")
-        axes.set_xticks(range(columns), [visible(token) for token in example.source_tokens], rotation=55, ha="left")
-        axes.set_yticks(range(rows), [visible(token) for token in example.output_tokens])
-        if direction(example.source) == "rtl":
-            axes.invert_xaxis()  # its tokens are read from the right
-        axes.tick_params(length=0, pad=3, top=False, labeltop=True, labelbottom=False)
-        axes.tick_params(axis="x", pad=1)
-        axes.tick_params(labelsize=9)
-        for label in axes.get_xticklabels():
-            label.set_rotation_mode("anchor")
-        axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
-        axes.grid(visible=False, which="major")
-        axes.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
-        axes.tick_params(which="minor", length=0)
-        axes.spines[["left", "bottom"]].set_visible(False)
-        caption = f"Attention of {title}, from {plain(example.source)} to {plain(example.output)}"
-        return to_file(figure, caption) if standalone else to_svg(figure, name, caption)
+        if panels == 1:
+            figure, axes = new_figure(10.4, height)
+            draw(axes)
+        else:
+            figure = Figure(figsize=(10.4, height), layout="constrained")
+            FigureCanvasAgg(figure)  # measures text
+            draw(*figure.subplots(1, panels))
+        return LinePlot(to_svg(figure, name, label, chosen), chosen)
+
+
+def dated(rung: Entry[Any]) -> str:
+    """The title of a rung with its year."""
+    return rung.title if rung.metadata.year is None else f"{rung.title}, {rung.metadata.year}"
+
+
+def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str, str]]:
+    """A colour and a mark for each approach, and a legend that tells them where there are several."""
+    names = list(dict.fromkeys(approaches))
+    others = [hue for hue in SERIES if hue != SERIES[1]]  # which is the floor's
+    found = {name: (others[i % len(others)], MARKERS[i // len(others) % len(MARKERS)]) for i, name in enumerate(names)}
+    if len(names) > 1 and all(names):
+        dots = [
+            Line2D([], [], color=hue, marker=mark, linestyle="none", label=visible(name))
+            for name, (hue, mark) in found.items()
+        ]
+        figure.legend(handles=dots, loc="outside lower center", ncols=min(len(names), 5), handletextpad=0.2)
+    return found
+
+
+Read = Callable[[Any], tuple[float, Interval | None]]
+
+
+def score_plot(
+    rungs: Sequence[Entry[Any]], read: Read, name: str, measure: str, *, best: float | None = None, line: str = ""
+) -> str | None:
+    """A row a rung, the first lowest.
+
+    Args:
+        read: of a page, a share in 0..1 and its interval.
+        name: makes the drawing's ids unique. measure: what is shown, on the axis.
+        best: where a line stands that no rung beats on average; line: what that is.
+    """
+    if not rungs:
+        return None
+    found = [read(rung.page) for rung in rungs]
+    lows = [interval[0] if interval else value for value, interval in found]
+    highs = [interval[1] if interval else value for value, interval in found]
+    low, high = min(lows), max([*highs, *([] if best is None else [best])])
+    spread = max(high - low, 0.02)
+    with drawing():
+        figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
+        marks = approach_marks(figure, [rung.approach for rung in rungs])
+        edge = high + 0.02 * spread
+        for height, (rung, (value, _)) in enumerate(zip(rungs, found, strict=True)):
+            hue, mark = marks[rung.approach]
+            axes.hlines(height, lows[height], highs[height], colors=hue, linewidth=2.2, alpha=0.55)
+            axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
+            axes.annotate(numbers.share(value), (edge, height), (6, 0), textcoords="offset points", va="center")
+        axes.set_xlim(max(0.0, low - 0.06 * spread), high + 0.14 * spread)
+        axes.set_yticks(range(len(rungs)), [visible(dated(rung)) for rung in rungs])
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(-0.6, len(rungs) - 0.2)
+        axes.grid(axis="y", visible=False)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+        axes.set_xlabel(visible(measure))
+        told = "" if best is None else f"; {line} {numbers.share(best)}"
+        if best is not None:
+            axes.axvline(best, color=SERIES[1], linestyle="--", linewidth=1.5)
+            top = (best, len(rungs) - 0.28)
+            note = f"{line} {numbers.share(best)}"
+            axes.annotate(note, top, (-6, 0), textcoords="offset points", color=SERIES[1], va="top", ha="right")
+        return to_svg(figure, name, f"{measure}, every rung{told}")

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from langladder.faces.report import numbers, shown
+from langladder.faces.report import numbers
 from langladder.faces.report.columns import Column
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.section import family_columns
 from langladder.ground.errors import printable
 
 NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
@@ -83,7 +83,7 @@ def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
     tables = []
     for family in inputs.families:
         rungs = inputs.of(family.name)
-        if rungs and (columns := shown.columns(family, [rung.page for rung in rungs])):
+        if rungs and (columns := family_columns(family, [rung.page for rung in rungs])):
             tables.append(_table(family.name, family.title, columns, rungs))
     return tables
 
@@ -103,7 +103,7 @@ def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Seque
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
     rows = [
-        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, rung.told.year)
+        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, rung.metadata.year)
         for i, rung in enumerate(rungs)
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
@@ -202,7 +202,7 @@ def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
     rungs = {}
     for family in (one for one in inputs.families if one.trained):
         for rung in inputs.of(family.name):
-            facts = {"year": rung.told.year} | rung.timing.model_dump(exclude={"timed"})
+            facts = {"year": rung.metadata.year} | rung.timing.model_dump(exclude={"timed"})
             if known := {name: value for name, value in facts.items() if value is not None}:
                 rungs[f"{family.name}/{rung.name}"] = known
     return {"ladder": ladder_id(ladder_summary(inputs)), "rungs": rungs}

@@ -1,6 +1,6 @@
 """What the report tells of taggers: their table, which differences mean something, each tag, confusions, sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,11 @@ from markupsafe import Markup
 from langladder.evaluation.significance import paired_bootstrap
 from langladder.evaluation.tagger import TaggedWord, TaggerPage
 from langladder.faces.report import numbers
-from langladder.faces.report.choosing import choice
-from langladder.faces.report.columns import Column, cost_columns, half_width, work_columns
 from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.labels import chosen_maps, confusion_maps, label_table, paired, ranked
-from langladder.faces.report.reliability_plot import reliability_plot
-from langladder.faces.report.score_plot import score_plot
-from langladder.faces.report.section import Figure, Section, drawn_lines
+from langladder.faces.report.labels import chosen_maps, confusion_maps, label_table, paired, ranked, reliability_plot
+from langladder.faces.report.plots import score_plot
+from langladder.faces.report.section import Picture, Section, drawn_lines
+from langladder.faces.report.selection import choice
 
 
 def loss(page: TaggerPage) -> float:
@@ -25,7 +23,7 @@ def loss(page: TaggerPage) -> float:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Every tagger: which differences mean something, its tags, what it takes for what, its sentences."""
-    rungs = inputs.judged_alike(family, TaggerPage)
+    rungs = inputs.rungs_with(family, TaggerPage)
     if not rungs:
         return
     ceilings = [rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None]
@@ -41,7 +39,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability-tags")
     bracketed = [rung for rung in rungs if rung.page.entities]
     context = {
-        "dots": dots and Figure(Markup(dots)),
+        "dots": dots and Picture(Markup(dots)),
         "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_bootstrap),
         "tags": label_table(rungs, lambda page: page.per_label, loss),
         "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,
@@ -73,102 +71,3 @@ def _word(page: TaggerPage) -> Any:
         }
 
     return told
-
-
-ACCURACY: tuple[Column[TaggerPage], ...] = (
-    Column(
-        "accuracy",
-        "share of the test words that get their tag",
-        lambda page, _: 100 * page.scores.accuracy,
-        numbers.decimals(2),
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "±",
-        "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
-        lambda page, _: half_width(page.scores.accuracy_interval),
-        numbers.decimals(2),
-        None,
-        brief=True,
-    ),
-    Column(
-        "Bayes",
-        "what the best possible tagger reaches under the grammar that drew the sentences",
-        lambda page, _: None if page.bayes_accuracy is None else 100 * page.bayes_accuracy,
-        numbers.decimals(2),
-        None,
-        brief=True,
-    ),
-    Column(
-        "unknown words",
-        "accuracy on words that the training text lacks",
-        lambda page, _: page.scores.unknown_accuracy,
-        numbers.share,
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column("macro-F₁", "mean F₁ over the tags", lambda page, _: page.scores.macro_f1, numbers.share, "higher"),
-    Column(
-        "sentences",
-        "share of the sentences whose words all get their tag",
-        lambda page, _: page.scores.sentences_right,
-        numbers.share,
-        "higher",
-    ),
-)
-ENTITIES: tuple[Column[TaggerPage], ...] = (
-    Column(
-        "entity F₁",
-        "F₁ of whole phrases, by seqeval",
-        lambda page, _: page.scores.entity_f1,
-        numbers.share,
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "F₁ ±",
-        "half the width of the entity F₁'s 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
-        lambda page, _: half_width(page.scores.entity_interval),
-        numbers.decimals(1),
-        None,
-        brief=True,
-    ),
-    Column(
-        "invalid",
-        "sentences whose tags break their scheme (IOB2, IOBES)",
-        lambda page, _: page.scores.invalid_sequences,
-        numbers.whole,
-        "lower",
-    ),
-)
-REST: tuple[Column[TaggerPage], ...] = (
-    Column(
-        "cross-entropy",
-        "nats per word, of the tag's probability given the whole sentence",
-        lambda page, _: page.scores.cross_entropy,
-        numbers.decimals(3),
-        "lower",
-    ),
-    Column(
-        "ECE",
-        "expected calibration error: how far the probability of what is said lies from the share that is right",
-        lambda page, _: page.scores.calibration_error,
-        numbers.decimals(3),
-        "lower",
-    ),
-    Column("parameters", "numbers of the model", lambda page, _: page.parameters, numbers.compact, "lower", brief=True),
-    *work_columns("word"),
-    *cost_columns("words"),
-)
-
-
-def columns(pages: Sequence[TaggerPage]) -> tuple[Column[TaggerPage], ...]:
-    """The columns; of phrases where the tags bracket some, the ceiling where the grammar is known."""
-    bracketed = any(page.scores.entity_f1 is not None for page in pages)
-    ceiling = any(page.bayes_accuracy is not None for page in pages)
-    first = tuple(column for column in ACCURACY if ceiling or column.title != "Bayes")
-    return (*first, *(ENTITIES if bracketed else ()), *REST)

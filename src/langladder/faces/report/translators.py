@@ -1,25 +1,39 @@
-"""What the report tells of translators: their table, what they make of test sentences, whose their errors are."""
+"""Translators in the report: translations side by side, BLEU by length, search errors, attention."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
-from langladder.evaluation.bleu import TranslationScores
-from langladder.evaluation.translation import TranslatorPage
-from langladder.faces.report import numbers, plots
-from langladder.faces.report.choosing import BESIDE, choice
-from langladder.faces.report.columns import Column, cost_columns
-from langladder.faces.report.enclosed import isolated
-from langladder.faces.report.entries import Entry
-from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.section import Figure, RungFigures, Section, drawn_lines
-from langladder.faces.report.translator_plots import length_plot, search_errors_plot
-from langladder.faces.report.views import aligned
+from langladder.evaluation.search_errors import WidthResult
+from langladder.evaluation.translation import Translation, TranslatorPage
+from langladder.faces.report.bidi import isolated, plain
+from langladder.faces.report.columns import Column, page_columns
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.plots import (
+    GRID,
+    SERIES,
+    LinePlot,
+    draw_line,
+    drawing,
+    line_plot,
+    new_figure,
+    to_file,
+    to_svg,
+    visible,
+)
+from langladder.faces.report.section import Picture, RungPictures, Section, drawn_lines
+from langladder.faces.report.selection import BESIDE, COLOURED, Loss, aligned, choice
+from langladder.text.words.direction import direction
 
 # Figures are most of the file's size: rungs share these.
 MAX_ATTENTION_MAPS = 24
+
 MAPS_A_RUNG = 4
+
 LONGEST_MAP = 40  # tokens; longer sentences make maps that nobody can read
 
 TranslatorRungs = Sequence[Entry[TranslatorPage]]
@@ -32,7 +46,7 @@ def loss(page: TranslatorPage) -> float:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Translations side by side, BLEU by length and how it comes about, search errors, n-best lists, attention."""
-    rungs = inputs.judged_alike(family, TranslatorPage)
+    rungs = inputs.rungs_with(family, TranslatorPage)
     if not rungs:
         return
     lengths, widths = length_plot(rungs, loss), search_errors_plot(rungs, loss)
@@ -51,7 +65,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     yield Section("translations", "Translations and attention", "translations.html.j2", context)
 
 
-def _attention(rungs: TranslatorRungs, languages: Mapping[str, str | None]) -> Iterator[RungFigures]:
+def _attention(rungs: TranslatorRungs, languages: Mapping[str, str | None]) -> Iterator[RungPictures]:
     """Maps of the first sentences of each rung that has attention."""
     drawable = [
         (rung, [seen for seen in rung.page.examples if seen.attention and len(seen.source_tokens) <= LONGEST_MAP])
@@ -61,82 +75,108 @@ def _attention(rungs: TranslatorRungs, languages: Mapping[str, str | None]) -> I
     each = min(MAPS_A_RUNG, max(1, MAX_ATTENTION_MAPS // max(1, len(drawable))))
     for i, (rung, examples) in enumerate(drawable):
         drawn = [
-            Figure(
+            Picture(
                 Markup(svg),
                 isolated(example.source, languages.get("source"))
                 + " → "
                 + isolated(example.output, languages.get("target")),
             )
             for j, example in enumerate(examples[:each])
-            if (svg := plots.attention_plot(example, f"attention-{i}-{j}", rung.title))
+            if (svg := attention_plot(example, f"attention-{i}-{j}", rung.title))
         ]
-        yield RungFigures(rung.name, rung.title, drawn)
+        yield RungPictures(rung.name, rung.title, drawn)
 
 
-def _half_interval(scores: TranslationScores) -> float | None:
-    if scores.bleu_low is None or scores.bleu_high is None:
-        return None
-    return (scores.bleu_high - scores.bleu_low) / 2
-
-
-COLUMNS: tuple[Column[TranslatorPage], ...] = (
-    Column(
-        "BLEU",
-        "n-gram overlap with the reference, 0 to 100 (sacreBLEU, on detokenized text)",
-        lambda page, _: page.scores.bleu,
-        numbers.decimals(1),
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "BLEU ±",
-        "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
-        lambda page, _: _half_interval(page.scores),
-        numbers.decimals(1),
-        None,
-        brief=True,
-    ),
-    Column(
-        "chrF",
-        "overlap of character n-grams, 0 to 100; kinder to languages with rich endings",
-        lambda page, _: page.scores.chrf,
-        numbers.decimals(1),
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "TER",
-        "words to insert, delete, replace or move to reach the reference, per hundred of its words",
-        lambda page, _: page.scores.ter,
-        numbers.decimals(1),
-        "lower",
-    ),
-    Column(
-        "exact",
-        "share of the test sentences whose translation equals the reference",
-        lambda page, _: page.scores.exact_match,
-        numbers.share,
-        "higher",
-        brief=True,
-        compared=True,
-    ),
-    Column(
-        "search errors",
-        "share of the wrong translations where the model gives the reference a better score than its own output, so "
-        "that the search is to blame; in the others it is the model",
-        lambda page, _: page.search_errors.share,
-        numbers.share,
-        None,
-    ),
-    Column("parameters", "weights of the model", lambda page, _: page.parameters, numbers.compact, "lower", brief=True),
-    *cost_columns("tokens"),
-)
-
-
-def columns(pages: Sequence[TranslatorPage]) -> tuple[Column[TranslatorPage], ...]:
+def columns(pages: Sequence[TranslatorPage]) -> list[Column[TranslatorPage]]:
     """The columns; chrF first where it is the figure to go by, for BLEU then counts characters or so."""
+    found = page_columns(pages)
     if not any(page.scores.main == "chrf" for page in pages):
-        return COLUMNS
-    return tuple(sorted(COLUMNS, key=lambda column: column.title != "chrF"))
+        return found
+    return sorted(found, key=lambda column: column.title != "chrF")
+
+
+def length_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss) -> LinePlot | None:
+    """BLEU by source length, a line a rung."""
+    lengths = list(dict.fromkeys(bucket.length for rung in translators for bucket in rung.page.by_length))
+    lines = {
+        rung.name: [
+            (lengths.index(found.length), found.bleu) for found in rung.page.by_length if found.bleu is not None
+        ]
+        for rung in translators
+    }
+    rungs = [rung for rung in translators if lines[rung.name]]
+    chosen = choice(rungs, loss, COLOURED)
+
+    def draw(axes: Axes) -> None:
+        for number, rung in enumerate(rungs):
+            draw_line(axes, rung, lines[rung.name], number, chosen)
+        axes.set_xticks(range(len(lengths)), [visible(length) for length in lengths])
+        axes.set_xlabel("words of the source sentence")
+        axes.set_ylabel("BLEU")
+        axes.set_ylim(0, 105)
+
+    return line_plot("by-length", "BLEU by length of the source sentence", chosen, draw)
+
+
+def search_errors_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss) -> LinePlot | None:
+    """What a wider beam buys: search errors (per cent of the wrong translations) and BLEU by beam width."""
+    widths = sorted({result.width for rung in translators for result in rung.page.by_width})
+    rungs = [rung for rung in translators if rung.page.by_width]
+    chosen = choice(rungs, loss, COLOURED)
+
+    def draw(errors: Axes, bleu: Axes) -> None:
+        for axes, read in ((errors, _share), (bleu, _bleu)):
+            for number, rung in enumerate(rungs):
+                results = [(widths.index(found.width), read(found)) for found in rung.page.by_width]
+                draw_line(axes, rung, [(x, y) for x, y in results if y is not None], number, chosen)
+            axes.set_xticks(range(len(widths)), [str(width) for width in widths])
+            axes.set_xlabel("beam width")
+        errors.set_ylabel("search errors, % of the wrong")
+        errors.set_ylim(bottom=0)
+        bleu.set_ylabel("BLEU")
+
+    return line_plot("search-errors", "Search errors and BLEU by beam width", chosen, draw, panels=2)
+
+
+def _share(result: WidthResult) -> float | None:
+    share = result.errors.share
+    return None if share is None else 100 * share
+
+
+def _bleu(result: WidthResult) -> float | None:
+    return result.bleu
+
+
+def attention_plot(example: Translation, name: str, title: str, *, standalone: bool = False) -> str | None:
+    """Heat map of attention: a row an output token, a column a source token; nothing is clear, 1 is full colour.
+
+    Args:
+        standalone: an SVG file on a white panel instead of an element of the page.
+    """
+    if not example.attention:
+        return None
+    weights = np.clip(np.array(example.attention), 0.0, 1.0)  # (output, source)
+    rows, columns = weights.shape
+    picture = np.empty((rows, columns, 4))
+    picture[..., :3] = to_rgb(SERIES[0])
+    picture[..., 3] = weights
+    with drawing():
+        figure, axes = new_figure(1.2 + 0.22 * columns, 1.0 + 0.22 * rows)
+        axes.imshow(picture, aspect="equal")
+        axes.set_xticks(range(columns), [visible(token) for token in example.source_tokens], rotation=55, ha="left")
+        axes.set_yticks(range(rows), [visible(token) for token in example.output_tokens])
+        if direction(example.source) == "rtl":
+            axes.invert_xaxis()  # its tokens are read from the right
+        axes.tick_params(length=0, pad=3, top=False, labeltop=True, labelbottom=False)
+        axes.tick_params(axis="x", pad=1)
+        axes.tick_params(labelsize=9)
+        for label in axes.get_xticklabels():
+            label.set_rotation_mode("anchor")
+        axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
+        axes.grid(visible=False, which="major")
+        axes.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
+        axes.tick_params(which="minor", length=0)
+        axes.spines[["left", "bottom"]].set_visible(False)
+        caption = f"Attention of {title}, from {plain(example.source)} to {plain(example.output)}"
+        return to_file(figure, caption) if standalone else to_svg(figure, name, caption)

@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from langladder.evaluation.classifier import Node
 from langladder.faces.report import numbers
-from langladder.faces.report.enclosed import plain
-from langladder.faces.report.svg import SERIES, visible
+from langladder.faces.report.bidi import plain
+from langladder.faces.report.plots import SERIES, visible
 from langladder.text.words.direction import clusters, direction
 
 MOST_NODES = 79  # of a tree that is drawn

@@ -1,18 +1,27 @@
-"""What the report tells of word vectors: their table, what lies near what, maps."""
+"""Word vectors in the report: their table, what lies near what, maps; a map as a file of its own."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from itertools import cycle
+from math import ceil
+from string import Template
 
+import numpy as np
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
-from langladder.evaluation.analogy import Analogies, AnalogyFigure
-from langladder.evaluation.word_vectors import WordVectorsPage
-from langladder.faces.report import numbers, plots
-from langladder.faces.report.choosing import BESIDE, COLOURED, choice
-from langladder.faces.report.columns import Column, cost_columns
-from langladder.faces.report.entries import Entry, Timing
-from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.section import Figure, RungFigures, Section
-from langladder.faces.report.views import Aligned, aligned
+from langladder.evaluation.maps import WordMap
+from langladder.evaluation.word_vectors import MapPoint, WordVectorsPage
+from langladder.faces.report import numbers
+from langladder.faces.report.columns import Column, page_columns
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.plots import MARKERS, drawing, hues, new_figure, to_file, to_svg, visible
+from langladder.faces.report.section import Picture, RungPictures, Section
+from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, aligned, choice
 
 BRIEF_SETS = 2  # similarity sets, of however many there are
 
@@ -29,7 +38,7 @@ def loss(page: WordVectorsPage) -> float | None:
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Neighbours, with the analogies by section; maps."""
-    rungs = inputs.judged_alike(family, WordVectorsPage)
+    rungs = inputs.rungs_with(family, WordVectorsPage)
     near = [rung for rung in rungs if rung.page.neighbours]
     asked = [rung for rung in rungs if rung.page.scores.analogy and rung.page.scores.analogy.sections]
     if near or asked:
@@ -46,11 +55,11 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         yield Section("map", "Maps of the word vectors", "map.html.j2", context)
 
 
-def maps(rungs: WordVectorRungs) -> Iterable[RungFigures]:
+def maps(rungs: WordVectorRungs) -> Iterable[RungPictures]:
     """The map of each rung that has one."""
     for i, rung in enumerate(rungs):
-        if svg := plots.map_plot(rung.page.map, rung.title, f"map-{i}"):
-            yield RungFigures(rung.name, rung.title, [Figure(Markup(svg))])
+        if svg := map_plot(rung.page.map, rung.title, f"map-{i}"):
+            yield RungPictures(rung.name, rung.title, [Picture(Markup(svg))])
 
 
 def analogy_sections(rungs: WordVectorRungs) -> Aligned[str, str]:
@@ -65,104 +74,121 @@ def analogy_sections(rungs: WordVectorRungs) -> Aligned[str, str]:
     return aligned(rungs, shown)
 
 
-def columns(pages: Sequence[WordVectorsPage]) -> tuple[Column[WordVectorsPage], ...]:
-    """The word-vector columns: one a similarity set, in the order in which the rungs first name them."""
-    sets = dict.fromkeys(scored.name for page in pages for scored in page.scores.similarity)
-    return (
-        Column(
-            "analogies",
-            "share of answered questions a : b = c : ? whose nearest word is the right one (3CosAdd, question words "
-            "left out)",
-            lambda page, _: page.scores.analogy.overall.accuracy if page.scores.analogy else None,
-            numbers.share,
-            "higher",
-            brief=True,
-            compared=True,
-        ),
-        Column(
-            "±",
-            "half the width of the analogies' 95 % interval, by drawing questions anew (bootstrap); not over seeds",
-            lambda page, _: _half_width(page.scores.analogy),
-            numbers.share,
-            None,
-            brief=True,
-        ),
-        Column(
-            "3CosMul",
-            "the same questions, similarities multiplied and divided instead of added and taken away",
-            lambda page, _: _cosmul(page.scores.analogy),
-            numbers.share,
-            "higher",
-        ),
-        Column(
-            "answered",
-            "share of the analogy questions whose four words all have a vector",
-            lambda page, _: page.scores.analogy.overall.coverage if page.scores.analogy else None,
-            numbers.share,
-            "higher",
-        ),
-        *(_half_column(half) for half in ("semantic", "syntactic") if any(_half(page, half) for page in pages)),
-        *(_similarity_column(name, place) for place, name in enumerate(sets)),
-        *_cluster_columns(pages),
-        Column("dimension", "numbers per word", lambda page, _: page.dimension, numbers.whole, None, compared=True),
-        Column(
-            "bytes per word",
-            "what a word's vector takes: 4 per number, where most are zero 8 for each that is not",
-            lambda page, _: page.bytes_per_word,
-            numbers.compact,
-            "lower",
-        ),
-        Column("words", "words with a vector", lambda page, _: page.vocabulary, numbers.whole, None),
-        *cost_columns("words"),
-    )
-
-
-def _half_width(analogy: Analogies | None) -> float | None:
-    interval = analogy.overall.interval if analogy else None
-    return (interval[1] - interval[0]) / 2 if interval else None
-
-
-def _cosmul(analogy: Analogies | None) -> float | None:
-    return analogy.cosmul.overall.accuracy if analogy and analogy.cosmul else None
-
-
-def _cluster_columns(pages: Sequence[WordVectorsPage]) -> list[Column[WordVectorsPage]]:
-    if not any(page.scores.clusters for page in pages):
-        return []
+def columns(pages: Sequence[WordVectorsPage]) -> list[Column[WordVectorsPage]]:
+    """Of the similarity sets the first is compared, and the first few are brief."""
+    sets = [f"ρ {name}" for name in dict.fromkeys(one.name for page in pages for one in page.scores.similarity)]
     return [
-        Column(
-            "purity",
-            "share of words in a cluster (k-means) where their own group is the commonest",
-            lambda page, _: page.scores.clusters.purity if page.scores.clusters else None,
-            numbers.share,
-            "higher",
-        ),
-        Column(
-            "outliers",
-            "share of word sets whose odd one out is found",
-            lambda page, _: page.scores.clusters.outliers.accuracy if page.scores.clusters else None,
-            numbers.share,
-            "higher",
-        ),
+        replace(column, brief=column.title in sets[:BRIEF_SETS], compared=column.title == sets[0])
+        if column.title in sets
+        else column
+        for column in page_columns(pages)
     ]
 
 
-def _half(page: WordVectorsPage, name: str) -> AnalogyFigure | None:
-    half: AnalogyFigure | None = getattr(page.scores.analogy, name, None)
-    return half
+def map_plot(points: Sequence[MapPoint], title: str, name: str) -> str | None:
+    """Words of the embedding map as points with labels, coloured (and marked) by group."""
+    if not points:
+        return None
+    groups = list(dict.fromkeys(point.group for point in points))
+    with drawing():
+        figure, axes = new_figure(10.4, 6.6)
+        for group, hue, mark in zip(groups, hues(len(groups)), cycle(MARKERS), strict=False):
+            x, y = zip(*((point.x, point.y) for point in points if point.group == group), strict=True)
+            axes.plot(x, y, mark, color=hue, markersize=5, label=visible(group) or "other")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[["top", "right"]].set_visible(True)
+        axes.margins(0.06)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.01),
+            ncols=ceil(len(groups) / ceil(len(groups) / 6)),
+            handletextpad=0.2,
+        )
+        place_labels(figure, axes, [(point.word, point.x, point.y) for point in points])
+        return to_svg(figure, name, f"Map of word vectors: {title}")
 
 
-def _half_column(name: str) -> Column[WordVectorsPage]:
-    def read(page: WordVectorsPage, _: Timing) -> float | None:
-        figure = _half(page, name)
-        return figure.accuracy if figure else None
+# Where a label may stand about its point: offset in points, horizontal and vertical alignment.
+_PLACES = ((5, 0, "left", "center"), (-5, 0, "right", "center"), (0, 5, "center", "bottom"), (0, -5, "center", "top"))
 
-    return Column(name, f"analogies, the {name} questions only", read, numbers.share, "higher", brief=True)
+_MARK = 2.5  # half a mark, which a label must not touch
 
 
-def _similarity_column(name: str, place: int) -> Column[WordVectorsPage]:
-    def read(page: WordVectorsPage, _: Timing) -> float | None:
-        return next((scored.spearman for scored in page.scores.similarity if scored.name == name), None)
+def place_labels(figure: Figure, axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
+    """Label the points in order, each at the first place where it hides neither point nor label; else not at all."""
+    figure.draw_without_rendering()  # fixes the layout, so that places on the page are known
+    spots = axes.transData.transform([(x, y) for _, x, y in points])  # (points, 2) in pixels
+    frame = axes.get_window_extent()
+    taken = np.empty((0, 4))  # x0, y0, x1, y1
+    for word, x, y in points:
+        for dx, dy, horizontal, vertical in _PLACES:
+            label: Annotation = axes.annotate(
+                visible(word), (x, y), (dx, dy), textcoords="offset points", ha=horizontal, va=vertical, fontsize=9
+            )
+            label.set_in_layout(False)
+            box = np.array(label.get_window_extent().extents)
+            inside = (spots > box[:2] - _MARK).all(axis=1) & (spots < box[2:] + _MARK).all(axis=1)
+            overlaps = (taken[:, :2] < box[2:]).all(axis=1) & (taken[:, 2:] > box[:2]).all(axis=1)
+            if not inside.any() and not overlaps.any() and frame.x0 <= box[0] and box[2] <= frame.x1:
+                taken = np.vstack([taken, box])
+                break
+            label.remove()
 
-    explanation = f"Spearman's rank correlation of cosines with the judgements of {name}, −1 to 1"
-    return Column(f"ρ {name}", explanation, read, numbers.decimals(3), "higher", place < BRIEF_SETS, place == 0)
+
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>$title</title>
+<style>body { font: 16px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+svg { width: 100%; height: auto }</style></head>
+<body><h1>$title</h1>
+<figure>$svg<figcaption>$caption</figcaption></figure>
+</body></html>
+""")
+
+
+def word_map_svg(found: WordMap, groups: Mapping[str, str], label: str) -> str:
+    """The map as an SVG file.
+
+    Args:
+        groups: word → name of its group, which has a colour and a mark; words without one are of group "".
+        label: says what is shown, for those who hear the page.
+    """
+    places = dict(zip(found.words, found.points.tolist(), strict=True))
+    members: dict[str, list[str]] = {}
+    for word in found.words:
+        members.setdefault(groups.get(word, ""), []).append(word)
+    with drawing():
+        figure, axes = new_figure(10.4, 7.4)
+        for number, (name, hue, mark) in enumerate(zip(members, hues(len(members)), cycle(MARKERS), strict=False)):
+            x, y = zip(*(places[word] for word in members[name]), strict=True)
+            axes.plot(x, y, mark, color=hue, markersize=5, gid=f"words-{number}", label=visible(name) or "other")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[["top", "right"]].set_visible(True)
+        axes.margins(0.06)
+        if len(members) > 1:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=min(6, len(members)))
+        place_labels(figure, axes, [(word, x, y) for word, (x, y) in places.items()])
+        svg = to_file(figure, label)
+    for number, words in enumerate(members.values()):
+        svg = _name_points(svg, f"words-{number}", words)
+    return svg
+
+
+def word_map_html(svg: str, title: str, caption: str) -> str:
+    """A page that holds the SVG and needs nothing else."""
+    inner = svg[svg.index("<svg") :]
+    return _PAGE.substitute(title=escape(title), svg=inner, caption=escape(caption))
+
+
+def _name_points(svg: str, group: str, words: list[str]) -> str:
+    """Give each point of a group, in the order drawn, a `<title>`."""
+    start = svg.index(f'<g id="{group}">')
+    points: Iterator[str] = iter(words)
+
+    def named(found: re.Match[str]) -> str:
+        return f"<use{found[1]}><title>{escape(visible(next(points)))}</title></use>"
+
+    head, rest = svg[:start], svg[start:]
+    return head + re.sub(r"<use([^>]*)/>", named, rest, count=len(words))

@@ -1,15 +1,20 @@
-"""Which rungs the page shows at first, where all would be too many: the best of each approach, then the next best.
+"""Rungs side by side: which the page shows at first, and what each did with the same items.
 
-The reader chooses others with the page's script; without it everything stands on the page, and these are picked out.
+Where all rungs would be too many, the best of each approach are shown, then the next best. The reader chooses others
+with the page's script; without it everything stands on the page, and these are picked out.
+
+Rungs may have been asked different things (one was evaluated with older prompts): rows are the union, in the order of
+first mention, and a rung that lacks one has `None` there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from langladder.faces.report.entries import Entry
+from langladder.faces.report.inputs import Entry
 
-COLOURED = 6  # lines of one plot: as many as there are colours (`svg.SERIES`)
+COLOURED = 6  # lines of one plot: as many as there are colours (`plots.SERIES`)
+
 BESIDE = 3  # columns of text that can be read side by side
 
 Loss = Callable[[Any], float | None]
@@ -49,3 +54,24 @@ def choice(rungs: Sequence[Entry[Any]], loss: Loss, shown: int, most: int = COLO
     names = dict.fromkeys(rung.approach for rung in rungs)
     approaches = [(name, [(rung.name, rung.title) for rung in rungs if rung.approach == name]) for name in names]
     return Choice(approaches, [rung.name for rung in rungs if rung.name in kept], max(most, shown))
+
+
+K = TypeVar("K", bound=Hashable)
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Aligned(Generic[K, V]):
+    """A row a key; in each row a value or `None` for each rung of `rungs`, which are (name, title)."""
+
+    rungs: list[tuple[str, str]]
+    rows: list[tuple[K, list[V | None]]]
+
+
+def aligned(rungs: Sequence[Entry[Any]], items: Callable[[Any], Iterable[tuple[K, V]]]) -> Aligned[K, V]:
+    """`items` gives the keys and values of a rung's page."""
+    columns = [dict(items(rung.page)) for rung in rungs]
+    keys = dict.fromkeys(key for column in columns for key in column)
+    names = [(rung.name, rung.title) for rung in rungs]
+    return Aligned(names, [(key, [column.get(key) for column in columns]) for key in keys])
