@@ -11,10 +11,11 @@ DECLARATION = '''"""Opening words: which words lines begin with, by counting."""
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from langladder.evaluation.metrics import Metric
 from langladder.ground import schema
 from langladder.ground.artefacts import read_json, write_json
 from langladder.evaluation.page import Page
@@ -54,11 +55,16 @@ class OpeningPage(Page):
     """How often a line of the test text begins so."""
 
     words: list[str]
-    right: float
-
-    def figures(self) -> dict[str, Any]:
-        """The share."""
-        return {"right": self.right}
+    right: Annotated[
+        float,
+        Metric(
+            "begins as guessed",
+            "share of the lines that begin with a word that was guessed",
+            unit="share",
+            better="higher",
+            brief=True,
+        ),
+    ]
 
 
 class OpeningFamily(Family):
@@ -89,15 +95,7 @@ SHOWN = '''"""Opening words in the report."""
 
 from typing import Any
 
-from langladder.faces.report import numbers
-from langladder.faces.report.columns import Column
 from langladder.faces.report.section import Section
-
-
-def columns(pages: Any) -> Any:
-    """One share."""
-    told = "share of the lines that begin with a word that was guessed"
-    return [Column("begins as guessed", told, lambda page, _: page.right, numbers.share, "higher", brief=True)]
 
 
 def sections(inputs: Any, name: str) -> Any:

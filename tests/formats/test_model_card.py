@@ -15,6 +15,11 @@ from faults import full_at
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
+from langladder.evaluation.classifier import ClassifierPage
+from langladder.evaluation.language_model import LanguageModelPage
+from langladder.evaluation.metrics import titles
+from langladder.evaluation.translation import TranslatorPage
+from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.families import families
 from langladder.formats.loading import LOADING
 from langladder.formats.model_card import model_card
@@ -75,6 +80,7 @@ def tagger(folder: Path) -> None:
     model.save(folder)
 
 
+LANGUAGE_MODEL = titles(LanguageModelPage)
 MAKERS = {
     "n-gram": n_gram,
     "recurrent": lambda folder: RecurrentLM(RecurrentLM.Config(width=4, embedding_dim=4), 9).save(folder),
@@ -185,13 +191,15 @@ def test_permissions_follow_the_umask(tmp_path: Path, kind: str, umask: int) -> 
 def test_scores_of_each_ladder(tmp_path: Path) -> None:
     translator(tmp_path / "translator")
     figures = {"bleu": 43.21987, "chrf": 60.5, "signature": "nrefs:1|case:mixed", "sentences": 7}
-    card = model_card(tmp_path / "translator", figures)
+    card = model_card(tmp_path / "translator", figures, titles(TranslatorPage))
     assert "| BLEU | 43.22 |" in card and "nrefs:1\\|case:mixed" in card and "sentences" not in card
     MAKERS["majority"](tmp_path / "majority")
-    card = model_card(tmp_path / "majority", {"accuracy": 0.508333, "bayes_accuracy": 0.9512, "texts": 3})
+    card = model_card(
+        tmp_path / "majority", {"accuracy": 0.508333, "bayes_accuracy": 0.9512, "texts": 3}, titles(ClassifierPage)
+    )
     assert "| accuracy | 0.5083 |\n| Bayes accuracy, the best that can be known | 0.9512 |" in card
     MAKERS["dense"](tmp_path / "vectors")
-    card = model_card(tmp_path / "vectors", {"analogy": 0.25, "similarity_nouns": 0.5})
+    card = model_card(tmp_path / "vectors", {"analogy": 0.25, "similarity_nouns": 0.5}, titles(WordVectorsPage))
     assert "| analogies answered | 0.25 |" in card and "| similarity_nouns | 0.5 |" in card
 
 
@@ -210,10 +218,14 @@ def test_every_example_is_python() -> None:
 
 def test_an_infinite_score_is_shown_as_one(tmp_path: Path) -> None:
     n_gram(tmp_path)
-    assert "| perplexity per word | ∞ |" in model_card(tmp_path, to_plain({"perplexity_per_word": math.inf}))
+    assert "| perplexity per word | ∞ |" in model_card(
+        tmp_path, to_plain({"perplexity_per_word": math.inf}), LANGUAGE_MODEL
+    )
 
 
 @pytest.mark.parametrize(("value", "text"), [(16873.2, "16,873"), (3.73089778558149, "3.731"), (1e-5, "1e-05")])
 def test_figures_have_digits_that_tell(tmp_path: Path, value: float, text: str) -> None:
     MAKERS["recurrent"](tmp_path / "m")
-    assert f"| perplexity per word | {text} |" in model_card(tmp_path / "m", {"perplexity_per_word": value})
+    assert f"| perplexity per word | {text} |" in model_card(
+        tmp_path / "m", {"perplexity_per_word": value}, LANGUAGE_MODEL
+    )

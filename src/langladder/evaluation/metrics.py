@@ -41,7 +41,7 @@ class Metric:
         after: the title of the column that it follows, where that is not the one declared before it; or `LAST`.
         name: as which it is logged; none: its field's, behind what `Metrics` puts before it.
         logged: whether it goes to metrics/ and the run.
-        card: its title on the model card, where no sentence stands beside it; none: `title`.
+        card: its title on the model card, where no sentence stands beside it; none: `title`; None: it is not on the card.
         splits: of scores by split, how it is shown for others than the test; logged behind the split's name.
     """
 
@@ -55,7 +55,7 @@ class Metric:
     after: str = ""
     name: str = ""
     logged: bool = True
-    card: str = ""
+    card: str | None = ""
     splits: Mapping[str, "Metric"] = field(default_factory=dict)
 
 
@@ -74,6 +74,7 @@ def parameter_count(sentence: str, *, brief: bool = True, compared: bool = False
         compared=compared,
         after=LAST,
         logged=logged,
+        card=None,  # it describes the model by its size
     )
 
 
@@ -192,7 +193,8 @@ def titles(page: type[BaseModel]) -> dict[str, str]:
     """Name as which it is logged → the title on a model card, of every metric that has one."""
     found = {}
     for one in declared(page):
-        if one.metric.logged and one.metric.title and one.each != "name":
+        shown = one.metric.logged and one.metric.title and one.metric.card is not None
+        if shown and one.each != "name":
             found[one.name] = one.metric.card or one.metric.title
             found |= {f"{split}_{one.name}": metric.title for split, metric in one.metric.splits.items()}
     return found

@@ -7,6 +7,7 @@ Language models, translators, word vectors and the rest alike. Everything stands
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from langladder.embeddings.base import WordVectors
@@ -16,28 +17,6 @@ from langladder.ground.infinity import from_plain, show
 from langladder.models.saving import located
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-SCORES = {
-    "perplexity_per_token": "perplexity per token",
-    "perplexity_per_word": "perplexity per word",
-    "bits_per_character": "bits per character",
-    "bits_per_byte": "bits per byte",
-    "floor_perplexity_per_word": "entropy floor, perplexity per word",
-    "unknown_rate": "share of unknown tokens",
-    "bleu": "BLEU",
-    "chrf": "chrF",
-    "ter": "TER",
-    "exact_match": "share of exact matches",
-    "search_error_share": "share of search errors among the wrong ones",
-    "signature": "sacreBLEU's signature",
-    "analogy": "analogies answered",
-    "analogy_coverage": "share of analogies whose words it has",
-    "purity": "purity of clusters",
-    "accuracy": "accuracy",
-    "bayes_accuracy": "Bayes accuracy, the best that can be known",
-    "macro_f1": "macro-F₁",
-    "cross_entropy": "cross-entropy, nats",
-    "calibration_error": "expected calibration error",
-}
 ANY = """from {module} import {class}
 
 model = {class}.load("{folder}")"""
@@ -59,6 +38,7 @@ class _Described:
 def model_card(
     folder: Path,
     scores: Mapping[str, Any] | None = None,
+    titles: Mapping[str, str] = MappingProxyType({}),
     *,
     loading: str = ANY,
     limits: str = LIMITS,
@@ -69,6 +49,8 @@ def model_card(
     Args:
         folder: what `save` wrote; tokenizers and provenance.json are told of where present.
         scores: figures on the test text, as the pipeline writes them to metrics/.
+        titles: what those that the card has are called there: name of a figure → title, as its page declares it
+            (`evaluation.metrics.titles`).
         loading: Python that loads it, with the places {folder}, {module} and {class}.
         limits: what not to expect of it.
         name: the folder or file that is loaded, as the card's reader will call it.
@@ -86,7 +68,7 @@ def model_card(
     loading = loading.replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
     scores = from_plain(scores or {})
-    shown = {label: scores[key] for key, label in SCORES.items() if key in scores}
+    shown = {title: scores[name] for name, title in titles.items() if name in scores}
     shown |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
     parts = [
         f"# {job.get('title') or model.kind.__name__}",

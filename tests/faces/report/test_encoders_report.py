@@ -4,9 +4,10 @@ from typing import Any
 
 from langladder.evaluation.encoder import EncoderPage, Gap, GapScores, Guess, PseudoScores
 from langladder.evaluation.true_gaps import TrueScores
-from langladder.faces.report.encoders import columns, loss, sections
+from langladder.faces.report.encoders import loss, sections
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
+from langladder.faces.report.tables import ladder_rows
 from langladder.families import families
 
 
@@ -43,10 +44,12 @@ def test_the_page_has_the_table_and_the_gaps() -> None:
 
 
 def test_columns_of_the_truth_and_of_pairs_stand_where_they_mean_something() -> None:
-    found = {column.title: column.read(page("bert"), Any) for column in columns([page("bert")])[:7]}  # type: ignore[arg-type]
+    (table,) = ladder_rows(report(page("bert")))
+    found = {column.title: cell.value for column, cell in zip(table.columns, table.rows[0].cells, strict=True)}
     assert found["above the truth"] == 22.1 and found["next sentence"] == 0.5 and found["gaps filled"] == 0.6
     plain = page("plain", truth=False, pairs=False)
-    titles = [column.title for column in columns([plain])]
+    (table,) = ladder_rows(report(plain))
+    titles = [column.title for column in table.columns]
     assert "above the truth" not in titles and "next sentence" not in titles
     assert loss(plain) == 7.4
     assert list(sections(report(plain), "encoder")) == []

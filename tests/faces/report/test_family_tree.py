@@ -9,7 +9,7 @@ from instructed_files import whole
 from rich.cells import cell_len
 
 from langladder.faces.report.descent_plot import HEIGHT, Place, descent_plot, layout
-from langladder.faces.report.family_tree import sections
+from langladder.faces.report.family_tree import family_tree_sections as sections
 from langladder.families import families
 from langladder.ground.errors import InputError
 from pipeline import ROOT

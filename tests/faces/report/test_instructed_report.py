@@ -10,10 +10,12 @@ from instructed_files import answer_scores, entry, instructed, ladder, reward_mo
 from langladder.evaluation.instructed import InstructedPage
 from langladder.faces.report import instructed as shown
 from langladder.faces.report import plots, rewards
+from langladder.faces.report.columns import page_columns
 from langladder.faces.report.inputs import CurvePoint, Entry, ReportInputs
 from langladder.faces.report.instructed import SHOWN, beside, dialogues, taxes, tournaments
 from langladder.faces.report.over_optimisation import courses, fitted, picture_of
 from langladder.faces.report.page import build_page
+from langladder.faces.report.tables import ladder_rows
 
 
 def instructed_of(inputs: ReportInputs) -> list[Entry[InstructedPage]]:
@@ -146,12 +148,13 @@ def test_ten_dialogues_with_sft_beside_what_was_aligned() -> None:
 
 def test_columns_say_parts_length_and_diversity() -> None:
     page = instructed("sft", 0.6)
-    found = {column.title: column for column in shown.columns([page])}
+    found = {column.title: column for column in page_columns([page])}
     entry_ = entry(page)
     read = {title: column.read(page, entry_.timing) for title, column in found.items()}
     assert (read["grammatical"], read["true"], read["finished"], read["distinct-1"]) == (1.0, 0.5, 0.9, 0.1)
-    assert 0 < (read["±"] or 0) < 0.05 and "proxy reward" not in found
-    assert len(found) == len(shown.SCORES) - 2  # no proxy, no KL
+    assert 0 < (read["±"] or 0) < 0.05 and read["proxy reward"] is None
+    (table,) = ladder_rows(ladder(instruct=[entry_]))
+    assert {"proxy reward", "KL"}.isdisjoint(column.title for column in table.columns)
 
 
 def test_reward_models_kind_by_kind_and_how_sure(html: str) -> None:
@@ -161,8 +164,8 @@ def test_reward_models_kind_by_kind_and_how_sure(html: str) -> None:
     assert "99 pairs" in html and "1 pair<" in html
     assert list(rewards.sections(ladder(), "reward")) == []
     page = reward_model("r")
-    found = {column.title: column.read(page, entry(page).timing) for column in rewards.SCORES}
-    assert found["±"] == pytest.approx(5.0) and found["loss"] == 0.3 and found["unseen kinds"] == 90
+    found = {column.title: column.read(page, entry(page).timing) for column in page_columns([page])}
+    assert found["±"] == pytest.approx(0.05) and found["loss"] == 0.3 and found["unseen kinds"] == 0.9
 
 
 def test_without_a_gold_judge_nothing_is_compared() -> None:

@@ -6,6 +6,7 @@ from langladder.evaluation.reader import AnsweredQuestion, KindOfQuestion, Reade
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
 from langladder.faces.report.readers import columns, loss, sections
+from langladder.faces.report.tables import ladder_rows
 from langladder.families import families
 
 SCORES = {
@@ -53,11 +54,12 @@ def test_the_page_marks_spans_and_escapes_paragraphs() -> None:
 
 def test_columns_stand_where_they_mean_something() -> None:
     plain = page("plain", 0.6, no_answer=None)
-    assert {"options", "no answer"}.isdisjoint(column.title for column in columns([plain]))
+    (table,) = ladder_rows(report(plain))
+    assert {"options", "answered", "no answer"}.isdisjoint(column.title for column in table.columns)
     both = columns([page("one", 0.6), page("two", 0.6, options=3.5)])
     found = {column.title: column.read(page("two", 0.6, options=3.5), Any) for column in both[:7]}  # type: ignore[arg-type]
-    assert found["exact match"] == 50 and found["F₁"] == 60 and found["options"] == 3.5 and found["no answer"] == 0.3
-    assert found["±"] == 10 or abs(found["±"] - 10) < 1e-9  # type: ignore[operator]
+    assert found["exact match"] == 0.5 and found["F₁"] == 0.6 and found["options"] == 3.5 and found["no answer"] == 0.3
+    assert abs((found["±"] or 0) - 0.1) < 1e-9
     assert loss(plain) == 0.4
 
 

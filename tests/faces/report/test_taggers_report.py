@@ -6,7 +6,8 @@ from langladder.evaluation.label_scores import Bin, LabelScores
 from langladder.evaluation.tagger import TaggedWord, TaggerPage, TaggerScores
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
-from langladder.faces.report.taggers import columns, loss, sections
+from langladder.faces.report.tables import ladder_rows
+from langladder.faces.report.taggers import loss, sections
 from langladder.families import families
 
 SCORES = {
@@ -53,13 +54,19 @@ def test_the_page_marks_mistakes_and_escapes_words() -> None:
     assert "Bayes accuracy 98.0 %" in html and "Each kind of phrase" not in html
 
 
+def cells(one: TaggerPage) -> dict[str, str]:
+    """The columns that its table has, each with what it shows."""
+    (table,) = ladder_rows(report(one))
+    return {column.title: cell.text for column, cell in zip(table.columns, table.rows[0].cells, strict=True)}
+
+
 def test_columns_of_phrases_and_of_the_ceiling_stand_where_they_mean_something() -> None:
     plain = page("plain", [2, 1])
-    titles = [column.title for column in columns([plain])]
+    titles = list(cells(plain))
     assert "entity F₁" not in titles and "Bayes" not in titles and titles[0] == "accuracy"
     bracketed = page("ner", [2, 1], bayes_accuracy=0.9, scores={"entity_f1": 0.6, "invalid_sequences": 3})
-    found = {column.title: column.read(bracketed, Any) for column in columns([bracketed])[:9]}  # type: ignore[arg-type]
-    assert found["entity F₁"] == 0.6 and found["invalid"] == 3 and found["Bayes"] == 90
+    found = cells(bracketed)
+    assert found["entity F₁"] == "60.0 %" and found["invalid"] == "3" and found["Bayes"] == "90.00"
     assert loss(bracketed) == 0.25
 
 

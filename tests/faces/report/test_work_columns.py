@@ -1,16 +1,14 @@
 """What a network takes on any machine, in the tables: operations and memory; a dash for what is counted."""
 
-from typing import Any
-
 import pytest
 
+from langladder.evaluation.classifier import ClassifierPage
 from langladder.evaluation.language_model import LanguageModelPage
-from langladder.evaluation.page import Work
+from langladder.evaluation.page import Page, Work
 from langladder.evaluation.perplexity import TextScores
-from langladder.faces.report import classifiers, taggers
-from langladder.faces.report.columns import Column, work_columns
+from langladder.evaluation.tagger import TaggerPage
+from langladder.faces.report.columns import page_columns
 from langladder.faces.report.inputs import Timing
-from langladder.faces.report.language_models import COLUMNS
 
 SCORES = TextScores(
     tokens=10,
@@ -31,17 +29,18 @@ def page(work: Work | None) -> LanguageModelPage:
 
 
 @pytest.mark.parametrize(
-    ("columns", "unit"), [(COLUMNS, "token"), (classifiers.COLUMNS, "word"), (taggers.REST, "word")]
+    ("kind", "unit"), [(LanguageModelPage, "token"), (ClassifierPage, "word"), (TaggerPage, "word")]
 )
-def test_they_stand_beside_the_parameters(columns: tuple[Column[Any], ...], unit: str) -> None:
-    titles = [column.title for column in columns]
+def test_they_stand_beside_the_parameters(kind: type[Page], unit: str) -> None:
+    titles = [column.title for column in page_columns([kind.model_construct(name="m")])]
     place = titles.index("parameters")
     assert titles[place + 1 : place + 3] == [f"operations/{unit}", "training memory"]
 
 
 @pytest.mark.parametrize(("work", "shown"), [(Work(flops=2.5e6, training_bytes=3 * 2**20), True), (None, False)])
 def test_they_read_the_page(work: Work | None, shown: bool) -> None:
-    flops, memory = work_columns("token")
+    columns = {column.title: column for column in page_columns([page(work)])}
+    flops, memory = columns["operations/token"], columns["training memory"]
     values = [column.read(page(work), Timing()) for column in (flops, memory)]
     assert values == ([2.5e6, 3 * 2**20] if shown else [None, None])
     assert not shown or (flops.show(2.5e6), memory.show(3 * 2**20)) == ("2.5 M", "3 MB")

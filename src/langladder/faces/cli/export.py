@@ -92,6 +92,7 @@ def export(
         raise InputError(f"--words goes with --to arpa, not with {chosen}")
     if words:
         _check_words(tokenizers[0], model, chosen)
+    from langladder.evaluation.metrics import titles
     from langladder.families import families
     from langladder.formats.loading import LOADING
     from langladder.formats.model_card import model_card
@@ -109,7 +110,8 @@ def export(
     if chosen == "arpa" and tokenizers[0].kind != "word":
         kind = "arpa_tokens"
     limits, name = families()[family].limits, LOADED.get(chosen, ".")
-    card = model_card(model, figures, loading=LOADING[kind], limits=limits, name=name)
+    named = titles(families()[family].page())
+    card = model_card(model, figures, named, loading=LOADING[kind], limits=limits, name=name)
     with to(place) as path:
         with atomic_folder(path, EXPORT) as temporary:
             _write(saved, tokenizers, temporary, chosen)
