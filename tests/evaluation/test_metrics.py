@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from pydantic import Field
 
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.classifier import ClassifierPage, ClassifierScores
@@ -70,7 +71,7 @@ class SplitPage(Page):
 
     trained_on = "lines"
     splits: Annotated[dict[str, Split], Metrics("of_")]
-    named: Annotated[list[Named], Metrics()] = []
+    named: Annotated[list[Named], Metrics()] = Field(default_factory=list)
 
     @property
     def twice(self) -> Annotated[float, Metric("twice", "the double", digits=2, after="share", logged=False)]:

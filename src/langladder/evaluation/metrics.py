@@ -41,7 +41,7 @@ class Metric:
         after: the title of the column that it follows, where that is not the one declared before it; or `LAST`.
         name: as which it is logged; none: its field's, behind what `Metrics` puts before it.
         logged: whether it goes to metrics/ and the run.
-        card: its title on the model card, where no sentence stands beside it; none: `title`; None: it is not on the card.
+        card: its title on the model card, where no sentence stands beside it; none: `title`; None: not on it.
         splits: of scores by split, how it is shown for others than the test; logged behind the split's name.
     """
 

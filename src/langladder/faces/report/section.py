@@ -66,7 +66,7 @@ class Section:
 
 def family_columns(family: Family, pages: Sequence[Page]) -> Sequence[Column[Any]]:
     """The columns of its table, for these rungs."""
-    if not family.report_module:
+    if not family.report_module or not pages:
         return ()
     function = _function(family, "columns")
     return page_columns(pages) if function is None else function(pages)
