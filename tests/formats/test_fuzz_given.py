@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.export import test_given_bert, test_given_gpt2
 
 from langladder.formats.given import read_given
 from langladder.text.tokenize.specials import UNK
+from tests.formats import test_given_bert, test_given_gpt2
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
 MADE = {"bert": test_given_bert, "gpt2": test_given_gpt2}
