@@ -10,6 +10,7 @@ from langladder.ground.infinity import to_plain
 from langladder.ground.progress import working
 from langladder.ground.ranks import first
 from langladder.ground.schema import locate_function
+from langladder.models.making import Run
 from pipeline.provenance.finished import Trained
 from pipeline.provenance.job import TrackedJob
 from pipeline.settings.run_folder import output
@@ -28,7 +29,7 @@ def make(work: TrackedJob, rung: Any, seed: int, start: Any, *data: Any, **more:
     with working("loading what makes it"):  # Lightning takes its time: only for those that need it
         maker = locate_function(rung.maker)
     logger = work.run.lightning_logger if first() else None
-    made = maker(start, *data, seed=seed, checkpoints=work.checkpoints, logger=logger, **more)
+    made = maker(start, *data, run=Run(seed, work.checkpoints, logger), **more)
     if not first():
         raise Trained
     return made

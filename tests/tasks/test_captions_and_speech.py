@@ -25,7 +25,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
 from langladder.models.captioner import Captioner, CaptionerConfig
 from langladder.models.ctc import CTCConfig, CTCRecognizer
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.tasks.settings import SpeechTraining, TranslationTraining
 from langladder.tasks.speech_recognition import CTCTask
 from langladder.tasks.translation import TranslationTask
@@ -55,7 +55,7 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> Made:
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
     make = locate_function(Captioner.maker)
-    made: Made = make(model, codes, *data, settings=settings, seed=1, checkpoints=checkpoints)
+    made: Made = make(model, codes, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     codes.save(out / CODES)
     return made
@@ -68,7 +68,7 @@ def recogniser(speech: Path, out: Path, checkpoints: Path) -> Made:
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=SpeechTraining(**TRAINING))
     make = locate_function(CTCRecognizer.maker)
-    made: Made = make(model, None, *data, settings=settings, seed=1, checkpoints=checkpoints)
+    made: Made = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     return made
 
