@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from langladder.ground.artefacts import write_json
-from langladder.ground.infinity import to_plain
+from langladder.ground.artefacts import figures_to_json, write_json
 from langladder.ground.progress import working
 from langladder.ground.ranks import first
 from langladder.ground.schema import locate_function
@@ -60,7 +59,7 @@ def keep(
     if skipped := getattr(made, "vectors_skipped", 0):
         figures = {**figures, "vectors_skipped": skipped}
     work.write_curve(output(out, "curves", work.family, work.rung, ending=".csv"), made.curve)
-    write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), to_plain(figures))
+    write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), figures_to_json(figures))
     work.run.metrics({**figures, **made.cost})
     print(f"{work.stage} {work.rung}: {made.cost['seconds']:.0f} s, {said} → {place}")
 

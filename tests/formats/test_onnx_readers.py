@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.formats.onnx_readers import export_onnx_encoder, export_onnx_reader
+from langladder.formats.onnx import export_onnx_encoder, export_onnx_reader
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.bert_classifier import BERTClassifier

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.corpora.scene_files import read_scenes, write_scenes
-from langladder.corpora.scenes import Described, Scene, SceneConfig, sentences
-from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech
-from langladder.corpora.speech_files import read_speech, write_speech
+from langladder.corpora.scenes import Described, Scene, SceneConfig, read_scenes, sentences, write_scenes
+from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech, read_speech, write_speech
 from langladder.corpora.world import world
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.data.speech import SpeechBatches, collate, decode, encode

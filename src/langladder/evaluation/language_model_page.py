@@ -7,12 +7,12 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.word_vectors_page import WordVectorsPage
-from langladder.ground.infinity import from_plain, to_plain
+from langladder.ground.artefacts import figures_from_json, figures_to_json
 from langladder.text.words.conventions import WordUnit
 
 
 class TextScores(Measured):
-    """How well a language model predicts a text; what is infinite is so, and so written (`langladder.ground.infinity`).
+    """How well a language model predicts a text; figures may be infinite (see `langladder.ground.artefacts`).
 
     Attributes:
         tokens, words, characters, bytes: of the text, ends of lines included.
@@ -42,11 +42,11 @@ class TextScores(Measured):
     @model_validator(mode="before")
     @classmethod
     def _infinite(cls, value: Any) -> Any:
-        return from_plain(value) if isinstance(value, Mapping) else value
+        return figures_from_json(value) if isinstance(value, Mapping) else value
 
     @model_serializer(mode="wrap")
     def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return to_plain(plain(self))
+        return figures_to_json(plain(self))
 
     @property
     def headline(self) -> tuple[str, float]:

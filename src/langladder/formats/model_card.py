@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from langladder.embeddings.base import WordVectors
-from langladder.ground.artefacts import map_arrays, read_json, regular_file
+from langladder.ground.artefacts import figures_from_json, format_figure, map_arrays, read_json, regular_file
 from langladder.ground.errors import InputError
-from langladder.ground.infinity import from_plain, show
 from langladder.models.saving import located
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -85,7 +84,7 @@ def model_card(
     model = _described(folder, job)
     loading = loading.replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
-    scores = from_plain(scores or {})
+    scores = figures_from_json(scores or {})
     shown = {label: scores[key] for key, label in SCORES.items() if key in scores}
     shown |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
     parts = [
@@ -240,7 +239,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):  # four digits; 16,873 and not 1.687e+04
-        return show(value, ",.0f" if abs(value) >= 9999.5 else ".4g")
+        return format_figure(value, ",.0f" if abs(value) >= 9999.5 else ".4g")
     return str(value).replace("|", "\\|")
 
 
